@@ -1,0 +1,111 @@
+"""The one exception tree.  Every error meant for a user is one sentence, a hint and an exit code.
+
+::
+
+    YolofsError                     exit 1   anything else that is the user's to know
+    ├── UsageError                  exit 2   a command or argument that makes no sense
+    ├── ConfigError                 exit 3   .yolofs.toml (or a rules file) is wrong
+    ├── NoSessionError              exit 4   no .yolofs/ here
+    ├── SessionBusyError            exit 5   another process holds the session
+    ├── JournalError                exit 6   the journal cannot be trusted
+    ├── GenerationError             exit 7   no such generation or snapshot
+    ├── BusyFilesError              exit 8   files are open for writing
+    ├── ConflictError               exit 9   base changed under a staged change
+    ├── MountError                  exit 10  FUSE is missing or refuses
+    └── DaemonError                 exit 11  the daemon does not answer, or answered with an error
+
+``cli.main`` alone prints them.  Filesystem operations of the view raise plain :class:`OSError`: their errno is
+the message, and the FUSE adapter hands it to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class YolofsError(Exception):
+    """An error that the user should read: one sentence, and what to do next.
+
+    ``hint`` is the next command or action, empty if there is none.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(YolofsError):
+    """A command or an argument that makes no sense here."""
+
+    exit_code = 2
+
+
+class ConfigError(YolofsError):
+    """A configuration or rules file that cannot be used."""
+
+    exit_code = 3
+
+
+class NoSessionError(YolofsError):
+    """There is no ``.yolofs/`` in this directory or above it."""
+
+    exit_code = 4
+
+
+class SessionBusyError(YolofsError):
+    """Another process holds the session's lock."""
+
+    exit_code = 5
+
+
+class JournalError(YolofsError):
+    """The journal (or a line of it) cannot be trusted."""
+
+    exit_code = 6
+
+
+class GenerationError(YolofsError):
+    """A generation number or a snapshot name that does not exist."""
+
+    exit_code = 7
+
+
+class BusyFilesError(YolofsError):
+    """Files are open for writing, so travel, abort or commit would pull them away.
+
+    ``users`` holds one line for each process, as ``pid name path``.
+    """
+
+    exit_code = 8
+
+    def __init__(self, message: str, *, users: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.users = tuple(users)
+
+
+class ConflictError(YolofsError):
+    """Base changed under staged changes since they were copied up.
+
+    ``paths`` holds the paths relative to base.
+    """
+
+    exit_code = 9
+
+    def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.paths = tuple(paths)
+
+
+class MountError(YolofsError):
+    """FUSE is missing, forbidden or busy."""
+
+    exit_code = 10
+
+
+class DaemonError(YolofsError):
+    """The daemon does not answer, or answered with an error of its own."""
+
+    exit_code = 11

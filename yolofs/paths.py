@@ -1,0 +1,95 @@
+"""Paths and numbers that must not be mixed up, and the one door at which each is checked.
+
+A :data:`RelPath` is a path relative to base: raw bytes, no leading or trailing slash, no empty component, no
+``.`` or ``..``; ``b""`` is base itself.  Paths stay bytes from the kernel to the journal; they become ``str``
+only at the terminal and in TOML, by :func:`display` and :func:`to_str`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NewType
+
+RelPath = NewType("RelPath", bytes)
+"""A path relative to base (see the module's docstring)."""
+
+StoreIno = NewType("StoreIno", int)
+"""The number of a store inode, from 1."""
+
+Generation = NewType("Generation", int)
+"""The number of a generation, from 0, which is base."""
+
+ROOT = RelPath(b"")
+PATH_MAX = 4096
+NAME_MAX = 255
+
+
+def parse_relpath(raw: bytes) -> RelPath:
+    """Return ``raw`` as a :data:`RelPath`.
+
+    Raises:
+        ValueError: it is absolute, holds NUL, an empty component, ``.`` or ``..``, or a name above 255 bytes.
+    """
+    if not raw:
+        return ROOT
+    if b"\0" in raw:
+        raise ValueError("a path cannot hold a NUL byte")
+    for name in raw.split(b"/"):
+        if name in (b"", b".", b".."):
+            raise ValueError(f"not a path relative to base: {display(raw)}")
+        if len(name) > NAME_MAX:
+            raise ValueError(f"a name of {len(name)} bytes is longer than {NAME_MAX}")
+    return RelPath(raw)
+
+
+def join(parent: bytes, name: bytes) -> RelPath:
+    """Return the path of ``name`` in the directory ``parent``, both already checked."""
+    return RelPath(parent + b"/" + name if parent else name)
+
+
+def split(path: bytes) -> tuple[RelPath, bytes]:
+    """Return the directory and the last name of a path that is not base itself."""
+    parent, _, name = path.rpartition(b"/")
+    return RelPath(parent), name
+
+
+def is_below(path: bytes, directory: bytes) -> bool:
+    """Tell whether ``path`` is ``directory`` or lies below it."""
+    return not directory or path == directory or path.startswith(directory + b"/")
+
+
+def to_str(path: bytes) -> str:
+    """Return a path as the ``str`` that Python's own file functions take (surrogateescape)."""
+    return os.fsdecode(path)
+
+
+def display(path: bytes) -> str:
+    """Return a path for a terminal: printable, on one line, unambiguous.
+
+    Plain names stay as they are; one with control characters, a quote, a backslash or bytes that are not UTF-8
+    is put into double quotes with C escapes, as git does.
+    """
+    try:
+        text = path.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if text.isprintable() and '"' not in text and "\\" not in text and (text or not path):
+        return text
+    return '"' + quote_c(path, ascii_only=not text) + '"'
+
+
+_C_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+
+
+def quote_c(path: bytes, *, ascii_only: bool = True) -> str:
+    """Return ``path`` with C escapes as in git's quoted names (no quotes around it).
+
+    With ``ascii_only`` every byte above 126 becomes an octal escape; otherwise ``path`` has to be UTF-8, and
+    its printable characters stay.
+    """
+    if ascii_only:
+        return "".join(_C_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in path)
+    return "".join(
+        _C_ESCAPES.get(ord(c)) or (c if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode()))
+        for c in path.decode()
+    )

@@ -1,0 +1,91 @@
+"""The records of the journal: what can be said about a change, as frozen values.
+
+The union :data:`Record` is closed: match on it with ``assert_never`` so that the type checker lists the arm
+that a new record lacks.  The text form lives in :mod:`yolofs.journal`, their effect in :mod:`yolofs.tree`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from yolofs.paths import Generation, RelPath, StoreIno
+
+
+class Fingerprint(msgspec.Struct, frozen=True):
+    """What a base file looked like when it was copied up; a later difference is a conflict at commit."""
+
+    mtime_ns: int
+    size: int
+    """In bytes."""
+    ino: int
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """S: ``path`` is shown by store inode ``ino``.
+
+    Where the view already shows a file at ``path``, it is a new version of the same file (a copy-up); otherwise
+    the file is new.  ``base`` is given when it was copied up from base.  ``origin`` (``from=``) says that the
+    store inode holds metadata only: the data (or, for a directory, the children) still come from that base path.
+    """
+
+    time_ns: int
+    path: RelPath
+    ino: StoreIno
+    base: Fingerprint | None = None
+    origin: RelPath | None = None
+    extra: tuple[tuple[str, bytes], ...] = ()
+    """Unknown ``key=value`` fields, kept as they are (percent-encoding undone)."""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """D: ``path`` is gone.
+
+    ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is needed; otherwise
+    ``base`` tells what base had there.
+    """
+
+    time_ns: int
+    path: RelPath
+    absent: bool = False
+    base: Fingerprint | None = None
+    extra: tuple[tuple[str, bytes], ...] = ()
+
+
+class Rename(msgspec.Struct, frozen=True):
+    """R: what was at ``src`` is at ``dst``; with ``exchange`` the two have swapped places.
+
+    ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed there.
+    """
+
+    time_ns: int
+    src: RelPath
+    dst: RelPath
+    exchange: bool = False
+    absent: bool = False
+    extra: tuple[tuple[str, bytes], ...] = ()
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """P: a marker; the state so far is a generation.  ``name`` may be empty."""
+
+    time_ns: int
+    name: bytes = b""
+    extra: tuple[tuple[str, bytes], ...] = ()
+
+
+class Travel(msgspec.Struct, frozen=True):
+    """T: a marker; the state from here on is that of ``generation``.  ``name`` is what the user typed."""
+
+    time_ns: int
+    generation: Generation
+    name: bytes = b""
+    extra: tuple[tuple[str, bytes], ...] = ()
+
+
+Change: TypeAlias = Stage | Delete | Rename
+"""A record that changes the override tree."""
+Marker: TypeAlias = Snapshot | Travel
+"""A record that starts a generation."""
+Record: TypeAlias = Change | Marker
