@@ -1,0 +1,182 @@
+"""Base, read-only: where its files lie, what must not be entered, what must not be seen.
+
+Nothing here writes.  Two kinds of base paths are set apart:
+
+* *hidden*: the session's own ``.yolofs/`` and the runtime directory with the control sockets.  They do not exist
+  for the view, under any name.
+* *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is no real data
+  (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a ``stat`` of our own mountpoint
+  from the thread that serves it would wait for itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+
+from yolofs.paths import RelPath, is_below, join, parse_relpath
+from yolofs.records import Fingerprint
+
+PSEUDO_TYPES = frozenset(
+    b"autofs binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
+    b"hugetlbfs mqueue nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
+)
+"""Filesystem types (as in ``/proc/self/mountinfo``) that hold no data of the user's."""
+_PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
+_ROOT_NUMBER = 1
+
+
+class Base:
+    """The base directory ``root`` (absolute).
+
+    ``hidden`` are absolute paths that the view never shows; ``runtime`` is an absolute path that shows as an empty
+    directory.  Both may be absent on disk.
+    """
+
+    def __init__(self, root: bytes, *, hidden: Iterable[bytes] = (), runtime: Iterable[bytes] = ()) -> None:
+        self.root = os.path.realpath(root)
+        self._prefix = b"/" if self.root == b"/" else self.root + b"/"
+        root_stat = os.lstat(self.root)
+        self._device = root_stat.st_dev
+        self._root_ino = root_stat.st_ino
+        self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
+        self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
+        self._always_pseudo = frozenset(
+            rel for path in (*_PSEUDO_PATHS, *runtime) if (rel := self.relative(path)) is not None
+        )
+        self.pseudo: frozenset[bytes] = frozenset()
+        self.refresh_mounts()
+
+    # ---- paths
+
+    def path(self, rel: bytes) -> bytes:
+        """Return the absolute path of a base path."""
+        return self._prefix + rel if rel else self.root
+
+    def relative(self, path: bytes) -> RelPath | None:
+        """Return an absolute path relative to base, None if it lies outside."""
+        path = os.path.normpath(os.path.abspath(path))
+        if path == self.root:
+            return parse_relpath(b"")
+        return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
+
+    def refresh_mounts(self) -> None:
+        """Read again which directories below base are mounts of pseudo filesystems."""
+        pseudo = set(self._always_pseudo)
+        with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
+            for line in lines:
+                fields, _, rest = line.partition(b" - ")
+                if rest.split(b" ", 1)[0] in PSEUDO_TYPES:
+                    rel = self.relative(_unescape(fields.split(b" ")[4]))
+                    if rel:
+                        pseudo.add(rel)
+        pseudo.discard(b"")
+        self.pseudo = frozenset(pseudo)
+
+    def is_hidden(self, rel: bytes) -> bool:
+        """Tell whether a base path is one that no view may show (or lies below one)."""
+        if rel in self.hidden:
+            return True
+        return any(is_below(rel, hidden) for hidden in self.hidden)
+
+    def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
+        """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names."""
+        return name in self._hidden_names and join(rel, name) in self.hidden
+
+    def is_pseudo(self, rel: bytes) -> bool:
+        """Tell whether a base path shows as an empty directory that nothing can be put into."""
+        return rel in self.pseudo
+
+    def is_pinned(self, rel: bytes) -> bool:
+        """Tell whether a base directory cannot be renamed or removed: it is, or holds, a hidden or pseudo one."""
+        return any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
+
+    # ---- looking
+
+    def lstat(self, rel: bytes) -> os.stat_result:
+        """Return the attributes of a base path, those of an empty directory where it is pseudo.
+
+        Raises:
+            OSError: as lstat(2); ENOENT where it is hidden.
+        """
+        if rel in self.pseudo:
+            return _empty_directory(rel)
+        if rel in self.hidden:
+            raise FileNotFoundError(2, "hidden", rel)
+        return os.lstat(self._prefix + rel if rel else self.root)
+
+    def names(self, rel: bytes) -> list[bytes]:
+        """Return the names in a base directory that may be shown, in the order of the disk.
+
+        Leaves the directory's access time alone where the system permits.
+
+        Raises:
+            OSError: as opendir(3).
+        """
+        if rel in self.pseudo:
+            return []
+        with _noatime_directory(self.path(rel)) as directory:
+            names = [os.fsencode(name) for name in os.listdir(directory)]
+        if self._hidden_names.isdisjoint(names):
+            return names
+        return [name for name in names if not self.is_hidden_name(rel, name)]
+
+    def open(self, rel: bytes) -> int:
+        """Open a regular base file for reading and return its descriptor; its access time stays, where permitted.
+
+        Raises:
+            OSError: as open(2); ELOOP for a symbolic link.
+        """
+        return open_noatime(self.path(rel), os.O_RDONLY)
+
+    # ---- identity
+
+    def number(self, st: os.stat_result) -> int:
+        """Return the inode number that the view shows for a base file: its own on base's root device.
+
+        Files of other disks below base get one mixed from device and number, so that numbers differ.
+        """
+        ino = st.st_ino
+        if st.st_dev == self._device:
+            if ino == self._root_ino:
+                return _ROOT_NUMBER
+            return ino if ino > 1 else ino | 1 << 62
+        return (ino ^ ((st.st_dev * 0x9E3779B1 & 0x3FFF) << 48)) & ((1 << 62) - 1) | 1 << 62
+
+    def fingerprint(self, st: os.stat_result) -> Fingerprint:
+        """Return the fingerprint of a base file with these attributes."""
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st))
+
+
+def open_noatime(path: bytes, flags: int) -> int:
+    """Open ``path`` (never following a symbolic link) without moving its access time, if that is permitted."""
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
+
+
+@contextlib.contextmanager
+def _noatime_directory(path: bytes) -> Iterator[int]:
+    fd = open_noatime(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _unescape(field: bytes) -> bytes:
+    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
+    if b"\\" not in field:
+        return field
+    parts = field.split(b"\\")
+    return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])
+
+
+def _empty_directory(rel: bytes) -> os.stat_result:
+    """Return the attributes that a pseudo directory shows: root's, read-only, never changed, with a number of its own."""
+    return os.stat_result((stat.S_IFDIR | 0o555, zlib.crc32(rel), 0, 2, 0, 0, 0, 0, 0, 0))

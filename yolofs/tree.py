@@ -1,0 +1,322 @@
+"""The override tree: the names that differ from base, in the present state.
+
+It is a fold over the journal's change records: ``for record in live: tree.apply(record)``.  Applying needs
+neither base nor the store, so the same records always build the same tree, and whoever changes the view goes
+through :meth:`Tree.apply` too: what is in memory is what a replay would give.
+
+An :class:`Entry` is one name.  Where its content comes from:
+
+============  ==========  ================  =====================================================
+kind          ``staged``  ``base``          the view shows
+============  ==========  ================  =====================================================
+staged        set         None              the store inode (``staged.origin``: its data or children
+                                            still come from that base path)
+redirect      None        a base path       that base path; if it is the entry's own path the entry
+                                            only leads to others below it ("passing")
+tombstone     None        None              nothing
+============  ==========  ================  =====================================================
+
+A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, assert_never
+
+from yolofs.errors import JournalError
+from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
+from yolofs.records import Change, Delete, Fingerprint, Rename, Stage
+
+
+class Staged:
+    """What one store inode shows, shared by all the names (hard links) that show it."""
+
+    __slots__ = ("base", "ino", "key", "names", "origin")
+
+    def __init__(self, ino: StoreIno, origin: RelPath | None, key: bytes | int, base: Fingerprint | None) -> None:
+        self.ino = ino
+        self.origin = origin
+        """The base path that data (or children) still come from; None if the store inode has it all."""
+        self.key = key
+        """Which file this is, over all its versions: the base path that it was first copied up from (bytes), or the
+        number of its first store inode (int)."""
+        self.base = base
+        """The fingerprint of the base file at the first copy-up; None for a file born in the view."""
+        self.names: list[Entry] = []
+        """All entries that show this inode; several are hard links of each other."""
+
+    def __repr__(self) -> str:
+        return f"Staged({self.ino}, origin={self.origin!r}, key={self.key!r})"
+
+
+class Entry:
+    """One name of the override tree (see the module's table)."""
+
+    __slots__ = ("base", "children", "name", "parent", "staged", "touched_ns")
+
+    def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
+        self.parent = parent
+        self.name = name
+        self.staged: Staged | None = None
+        self.base = base
+        self.children: dict[bytes, Entry] | None = None
+        self.touched_ns = 0
+        """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether the view shows nothing here."""
+        return self.staged is None and self.base is None
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether this entry is no longer part of its tree."""
+        return self.parent is None and self.base is None and self.staged is None
+
+    @property
+    def source(self) -> RelPath | None:
+        """The base path that data or children come from where nothing overrides them, None if none do."""
+        return self.staged.origin if self.staged is not None else self.base
+
+    def path(self) -> RelPath:
+        """Return this entry's path in the view."""
+        parts = []
+        entry: Entry = self
+        while entry.parent is not None:
+            parts.append(entry.name)
+            entry = entry.parent
+        parts.reverse()
+        return RelPath(b"/".join(parts))
+
+    def __repr__(self) -> str:
+        return f"Entry({self.path()!r}, staged={self.staged!r}, base={self.base!r})"
+
+
+class Shown(NamedTuple):
+    """What the view shows at a path: an entry, or a plain base path (then ``entry`` is None)."""
+
+    entry: Entry | None
+    staged: Staged | None
+    base: RelPath | None
+    """Where data or children come from in base, None if all of it is in the store."""
+
+
+class Tree:
+    """The override tree of one state; empty at first, which is base itself."""
+
+    def __init__(self, records: Iterable[Change] = ()) -> None:
+        self.root = Entry(None, b"", base=ROOT)
+        self.staged: dict[StoreIno, Staged] = {}
+        self._last_dir: tuple[bytes, Entry] | None = None
+        for record in records:
+            self.apply(record)
+
+    # ---- looking
+
+    def find(self, path: bytes) -> Entry | None:
+        """Return the entry at exactly ``path``, a tombstone too, or None."""
+        entry = self.root
+        if path:
+            for name in path.split(b"/"):
+                below = entry.children.get(name) if entry.children else None
+                if below is None:
+                    return None
+                entry = below
+        return entry
+
+    def resolve(self, path: bytes) -> Shown | None:
+        """Return what the view shows at ``path`` as far as the tree knows, None if it shows nothing.
+
+        Base is not looked at: a plain base path may turn out not to exist.
+        """
+        entry = self.root
+        names = path.split(b"/") if path else []
+        for depth, name in enumerate(names):
+            below = entry.children.get(name) if entry.children else None
+            if below is None:
+                source = entry.source
+                if source is None:
+                    return None
+                rest = b"/".join(names[depth:])
+                return Shown(None, None, join(source, rest))
+            entry = below
+        if entry.is_tombstone:
+            return None
+        return Shown(entry, entry.staged, entry.source)
+
+    def walk(self) -> Iterator[tuple[RelPath, Entry]]:
+        """Yield every entry but the root with its path, parents before children."""
+        stack: list[tuple[RelPath, Entry]] = [(ROOT, self.root)]
+        while stack:
+            path, entry = stack.pop()
+            if entry.parent is not None:
+                yield path, entry
+            if entry.children:
+                stack.extend((join(path, name), below) for name, below in entry.children.items())
+
+    # ---- changing
+
+    def apply(self, record: Change) -> Entry | None:
+        """Apply one record and return the entry of its path (``dst`` of a rename), None if there is none after it.
+
+        Raises:
+            JournalError: the record does not fit the state, for example a name below a file that is gone.
+        """
+        match record:
+            case Stage():
+                return self._stage(record)
+            case Delete():
+                self._delete(record)
+                return None
+            case Rename():
+                return self._exchange(record) if record.exchange else self._rename(record)
+            case _:
+                assert_never(record)
+
+    def _directory(self, path: bytes, record: Change) -> Entry:
+        """Return the entry of the directory ``path``, making passing entries on the way."""
+        last = self._last_dir
+        if last is not None and last[0] == path:
+            return last[1]
+        entry = self.root
+        if path:
+            for name in path.split(b"/"):
+                entry = self._child(entry, name, record)
+        self._last_dir = (path, entry)
+        return entry
+
+    def _child(self, parent: Entry, name: bytes, record: Change) -> Entry:
+        """Return the live entry ``name`` of ``parent``, making it if the name so far comes from base."""
+        children = parent.children
+        if children is None:
+            children = parent.children = {}
+        entry = children.get(name)
+        if entry is None:
+            source = parent.source
+            if source is None:
+                raise _misfit(record, "its directory is not there")
+            entry = children[name] = Entry(parent, name, base=join(source, name))
+        elif entry.is_tombstone:
+            raise _misfit(record, "its directory was deleted")
+        return entry
+
+    def _stage(self, record: Stage) -> Entry:
+        if not record.path:
+            return self._stage_root(record)
+        directory, name = split(record.path)
+        parent = self._directory(directory, record)
+        if parent.children is None:
+            parent.children = {}
+        entry = parent.children.get(name)
+        from_base = record.base is not None or record.origin is not None
+        is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
+        if entry is None:
+            base = join(parent.source, name) if from_base and parent.source is not None else None
+            entry = parent.children[name] = Entry(parent, name, base=base)
+        if is_new:
+            parent.touched_ns = record.time_ns
+        self._show(entry, record)
+        return entry
+
+    def _stage_root(self, record: Stage) -> Entry:
+        self._show(self.root, record)
+        return self.root
+
+    def _show(self, entry: Entry, record: Stage) -> None:
+        """Let ``entry`` show the record's store inode."""
+        entry.touched_ns = 0
+        previous = entry.staged
+        staged = self.staged.get(record.ino)
+        if staged is None:
+            if previous is not None:
+                key, fingerprint = previous.key, previous.base
+            elif entry.base is not None:
+                key, fingerprint = entry.base, record.base
+            else:
+                key, fingerprint = record.ino, None
+            staged = self.staged[record.ino] = Staged(record.ino, record.origin, key, fingerprint)
+        staged.origin = record.origin
+        if staged is not previous:
+            if previous is not None:
+                self._forget_name(previous, entry)
+            staged.names.append(entry)
+            entry.staged = staged
+        entry.base = None
+
+    def _delete(self, record: Delete) -> None:
+        directory, name = split(record.path)
+        parent = self._directory(directory, record)
+        parent.touched_ns = record.time_ns
+        self._drop(parent, name)
+        if not record.absent and parent.source is not None:
+            self._put(parent, Entry(parent, name))
+
+    def _rename(self, record: Rename) -> Entry:
+        directory, name = split(record.src)
+        parent = self._directory(directory, record)
+        entry = self._child(parent, name, record)
+        new_directory, new_name = split(record.dst)
+        new_parent = self._directory(new_directory, record)
+        self._last_dir = None
+        assert parent.children is not None
+        del parent.children[name]
+        if not record.absent and parent.source is not None:
+            self._put(parent, Entry(parent, name))
+        self._drop(new_parent, new_name)
+        entry.parent, entry.name = new_parent, new_name
+        self._put(new_parent, entry)
+        parent.touched_ns = new_parent.touched_ns = record.time_ns
+        return entry
+
+    def _exchange(self, record: Rename) -> Entry:
+        directory, name = split(record.src)
+        parent = self._directory(directory, record)
+        entry = self._child(parent, name, record)
+        other_directory, other_name = split(record.dst)
+        other_parent = self._directory(other_directory, record)
+        other = self._child(other_parent, other_name, record)
+        self._last_dir = None
+        entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
+        self._put(other_parent, entry)
+        self._put(parent, other)
+        parent.touched_ns = other_parent.touched_ns = record.time_ns
+        return entry
+
+    @staticmethod
+    def _put(parent: Entry, entry: Entry) -> None:
+        if parent.children is None:
+            parent.children = {}
+        parent.children[entry.name] = entry
+
+    def _drop(self, parent: Entry, name: bytes) -> None:
+        """Remove the entry ``name`` and all below it, if there is one."""
+        dropped = parent.children.pop(name, None) if parent.children else None
+        if dropped is None:
+            return
+        if dropped.children is not None or (self._last_dir is not None and self._last_dir[1] is dropped):
+            self._last_dir = None
+        stack = [dropped]
+        while stack:
+            entry = stack.pop()
+            if entry.staged is not None:
+                self._forget_name(entry.staged, entry)
+                entry.staged = None
+            entry.base = None
+            entry.parent = None
+            if entry.children:
+                stack.extend(entry.children.values())
+                entry.children = None
+
+    def _forget_name(self, staged: Staged, entry: Entry) -> None:
+        staged.names.remove(entry)
+        if not staged.names:
+            del self.staged[staged.ino]
+
+
+def _misfit(record: Change, why: str) -> JournalError:
+    path = record.src if isinstance(record, Rename) else record.path
+    return JournalError(
+        f"the journal's record {type(record).__name__} of {display(path)} does not fit: {why}",
+        hint="yolofs doctor --repair",
+    )
