@@ -1,0 +1,270 @@
+"""Translates between pyfuse3 and :mod:`yolofs.fuse.handlers`; decides nothing.
+
+Every request ends in an answer: an :class:`OSError` becomes its errno, anything unexpected a logged traceback and
+EIO, and the mount lives on.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pyfuse3
+from pyfuse3 import EntryAttributes, FileInfo, FUSEError
+
+from yolofs.fuse.handlers import Answer, Handlers
+from yolofs.fuse.loop import DeviceLoop
+from yolofs.overlay import Owner
+
+log = logging.getLogger("yolofs.fuse")
+
+
+def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Turn a plain handler into a coroutine function that raises nothing but :class:`FUSEError`."""
+
+    async def answered(*args: Any) -> Any:
+        try:
+            return handler(*args)
+        except OSError as error:
+            raise FUSEError(error.errno or errno.EIO) from None
+        except FUSEError:
+            raise
+        except Exception:
+            log.exception("%s failed", handler.__name__)
+            raise FUSEError(errno.EIO) from None
+
+    answered.__name__ = handler.__name__
+    return answered
+
+
+class Adapter(pyfuse3.Operations):
+    """The view as pyfuse3 wants it."""
+
+    supports_dot_lookup = True
+
+    def __init__(
+        self, handlers: Handlers, loop: DeviceLoop, *, writeback_cache: bool = False, xattrs: bool = False
+    ) -> None:
+        super().__init__()
+        self._handlers = handlers
+        self._loop = loop
+        self._xattrs = xattrs
+        self.enable_writeback_cache = writeback_cache
+
+    # ---- names
+
+    @answering
+    def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.lookup(parent, name))
+
+    async def forget(self, items: list[tuple[int, int]]) -> None:
+        try:
+            self._handlers.forget(items)
+        except Exception:
+            log.exception("forget failed")
+
+    @answering
+    def mknod(self, parent: int, name: bytes, mode: int, rdev: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.mknod(parent, name, mode, rdev, Owner(ctx.uid, ctx.gid)))
+
+    @answering
+    def mkdir(self, parent: int, name: bytes, mode: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.mkdir(parent, name, mode, Owner(ctx.uid, ctx.gid)))
+
+    @answering
+    def symlink(self, parent: int, name: bytes, target: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.symlink(parent, name, target, Owner(ctx.uid, ctx.gid)))
+
+    @answering
+    def link(self, number: int, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.link(number, parent, name))
+
+    @answering
+    def unlink(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
+        self._handlers.unlink(parent, name)
+
+    @answering
+    def rmdir(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
+        self._handlers.rmdir(parent, name)
+
+    @answering
+    def rename(
+        self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int, ctx: pyfuse3.RequestContext
+    ) -> None:
+        self._handlers.rename(parent, name, new_parent, new_name, flags)
+
+    # ---- attributes
+
+    @answering
+    def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        return _entry(self._handlers.getattr(number))
+
+    @answering
+    def setattr(
+        self,
+        number: int,
+        attr: EntryAttributes,
+        fields: pyfuse3.SetattrFields,
+        handle: int | None,
+        ctx: pyfuse3.RequestContext,
+    ) -> EntryAttributes:
+        return _entry(
+            self._handlers.setattr(
+                number,
+                attr.st_mode if fields.update_mode else None,
+                attr.st_uid if fields.update_uid else None,
+                attr.st_gid if fields.update_gid else None,
+                attr.st_size if fields.update_size else None,
+                attr.st_atime_ns if fields.update_atime else None,
+                attr.st_mtime_ns if fields.update_mtime else None,
+            )
+        )
+
+    @answering
+    def readlink(self, number: int, ctx: pyfuse3.RequestContext) -> bytes:
+        return self._handlers.readlink(number)
+
+    @answering
+    def statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
+        figures = self._handlers.statvfs()
+        data = pyfuse3.StatvfsData()
+        for field in (
+            "f_bsize",
+            "f_frsize",
+            "f_blocks",
+            "f_bfree",
+            "f_bavail",
+            "f_files",
+            "f_ffree",
+            "f_favail",
+            "f_namemax",
+        ):
+            setattr(data, field, getattr(figures, field))
+        return data
+
+    @answering
+    def getxattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> bytes:
+        self._check_xattrs()
+        return self._handlers.getxattr(number, name)
+
+    @answering
+    def listxattr(self, number: int, ctx: pyfuse3.RequestContext) -> list[bytes]:
+        self._check_xattrs()
+        return self._handlers.listxattr(number)
+
+    @answering
+    def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:
+        self._check_xattrs()
+        self._handlers.setxattr(number, name, value)
+
+    @answering
+    def removexattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
+        self._check_xattrs()
+        self._handlers.removexattr(number, name)
+
+    def _check_xattrs(self) -> None:
+        """Where they are off: the kernel takes ENOSYS for an answer once and for all, and never asks again."""
+        if not self._xattrs:
+            raise FUSEError(errno.ENOSYS)
+
+    # ---- files
+
+    @answering
+    def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
+        opened = self._handlers.open(number, flags)
+        if not opened.keeps_pages:
+            pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
+        return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages)
+
+    @answering
+    def create(
+        self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
+    ) -> tuple[FileInfo, EntryAttributes]:
+        opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
+        return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages), _entry(answer)
+
+    @answering
+    def read(self, handle: int, offset: int, size: int) -> bytes:
+        return self._handlers.read(handle, offset, size)
+
+    @answering
+    def write(self, handle: int, offset: int, data: bytes) -> int:
+        return self._handlers.write(handle, offset, data)
+
+    @answering
+    def flush(self, handle: int) -> None:
+        raise FUSEError(errno.ENOSYS)  # nothing to do at close; the kernel never asks again
+
+    @answering
+    def release(self, handle: int) -> None:
+        self._handlers.release(handle)
+
+    async def fsync(self, handle: int, datasync: bool) -> None:
+        await self._sync(lambda: self._handlers.sync_fd(handle))
+
+    async def fsyncdir(self, handle: int, datasync: bool) -> None:
+        await self._sync(lambda: None)
+
+    async def _sync(self, find_fd: Callable[[], int | None]) -> None:
+        """Make data, then the journal durable, in a worker thread; the loop goes on serving meanwhile."""
+        try:
+            await self._loop.in_thread(*self._handlers.sync_job(find_fd()))
+        except OSError as error:
+            raise FUSEError(error.errno or errno.EIO) from None
+        except Exception:
+            log.exception("fsync failed")
+            raise FUSEError(errno.EIO) from None
+
+    # ---- directories
+
+    @answering
+    def opendir(self, number: int, ctx: pyfuse3.RequestContext) -> int:
+        return self._handlers.opendir(number)
+
+    @answering
+    def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
+        directory = self._handlers.directory(handle, start)
+        reply = pyfuse3.readdir_reply
+        number = directory.inode.number
+        names = directory.names
+        for offset in range(start, len(names)):
+            name = names[offset]
+            if offset < 2:  # "." and "..", which count as no look-up
+                if not reply(token, name, _entry(self._handlers.dot(directory, name)), offset + 1):
+                    return
+                continue
+            answer = self._handlers.lookup(number, name)
+            if answer.attr is None:
+                continue  # gone since reading began
+            if not reply(token, name, _entry(answer), offset + 1):
+                self._handlers.forget([(answer.attr.number, 1)])
+                return
+
+    @answering
+    def releasedir(self, handle: int) -> None:
+        self._handlers.releasedir(handle)
+
+
+def _entry(answer: Answer) -> EntryAttributes:
+    """Return an answer in pyfuse3's form."""
+    attr, name_timeout_s, attr_timeout_s = answer
+    entry = EntryAttributes()
+    entry.entry_timeout = name_timeout_s
+    if attr is None:
+        entry.st_ino = 0
+        return entry
+    entry.attr_timeout = attr_timeout_s
+    entry.st_ino = attr.number
+    entry.st_mode = attr.mode
+    entry.st_nlink = attr.nlink
+    entry.st_uid = attr.uid
+    entry.st_gid = attr.gid
+    entry.st_rdev = attr.rdev
+    entry.st_size = attr.size
+    entry.st_blocks = attr.blocks
+    entry.st_atime_ns = attr.atime_ns
+    entry.st_mtime_ns = attr.mtime_ns
+    entry.st_ctime_ns = attr.ctime_ns
+    return entry

@@ -1,0 +1,162 @@
+"""One mounted view: the overlay, the device loop that owns it, and what the kernel is told.
+
+pyfuse3 keeps its session in globals, so a process has one :class:`Mount` at most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import select
+import threading
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pyfuse3
+
+from yolofs.errors import MountError
+from yolofs.fuse import backend
+from yolofs.fuse.adapter import Adapter
+from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.libc import syncfs
+from yolofs.fuse.loop import DeviceLoop
+from yolofs.overlay import Invalidation, Overlay
+from yolofs.paths import display
+
+log = logging.getLogger("yolofs.fuse")
+T = TypeVar("T")
+
+FILESYSTEM_NAME = "yolofs"
+
+
+class Mount:
+    """The view of ``overlay`` at ``mountpoint``, served by a thread of its own.
+
+    From :meth:`start` on the overlay belongs to that thread: reach it through :meth:`call` only.
+    """
+
+    def __init__(
+        self,
+        overlay: Overlay,
+        mountpoint: bytes,
+        *,
+        allow_other: bool,
+        staged_timeout_s: float,
+        base_timeout_s: float,
+        writeback_cache: bool = False,
+        xattrs: bool = False,
+        spin_us: int = 0,
+    ) -> None:
+        self.overlay = overlay
+        self.mountpoint = mountpoint
+        self.loop = DeviceLoop(spin_us=spin_us)
+        self._allow_other = allow_other
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._mounts_fd = -1
+        handlers = Handlers(overlay, staged_timeout_s=staged_timeout_s, base_timeout_s=base_timeout_s)
+        self._adapter = Adapter(handlers, self.loop, writeback_cache=writeback_cache, xattrs=xattrs)
+
+    # ---- life
+
+    def start(self, on_end: Callable[[], None] = lambda: None) -> None:
+        """Mount and serve.  ``on_end`` is called, on the serving thread, once it has ended for whatever reason.
+
+        Raises:
+            MountError: the kernel or fusermount3 refuses.
+        """
+        options = {f"fsname={FILESYSTEM_NAME}", f"subtype={FILESYSTEM_NAME}", "default_permissions"}
+        if self._allow_other:
+            options.add("allow_other")
+        backend.install(self.loop)
+        try:
+            pyfuse3.init(self._adapter, os.fsdecode(self.mountpoint), options)
+        except RuntimeError as error:
+            backend.uninstall()
+            raise MountError(f"cannot mount at {display(self.mountpoint)}: {error}", hint="yolofs doctor") from error
+        self._watch_mounts()
+        self._thread = threading.Thread(target=self._serve, args=(on_end,), name="yolofs-device")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm."""
+        if self._thread is None:
+            return
+        self.loop.stop()
+        self._thread.join()
+        self._thread = None
+        pyfuse3.close(unmount=True)
+        backend.uninstall()
+        self.overlay.close()
+        if self._mounts_fd >= 0:
+            os.close(self._mounts_fd)
+            self._mounts_fd = -1
+        if self._failure is not None:
+            raise MountError(f"the device loop failed: {self._failure!r}") from self._failure
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether the device loop runs: false after a umount from outside."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def _serve(self, on_end: Callable[[], None]) -> None:
+        try:
+            self.loop.run(pyfuse3.main(min_tasks=1, max_tasks=1_000_000))
+        except BaseException as error:
+            log.exception("the device loop failed")
+            self._failure = error
+        finally:
+            on_end()
+
+    def _watch_mounts(self) -> None:
+        """Keep the list of pseudo filesystems true: the kernel signals POLLPRI when the mount table changes."""
+        with contextlib.suppress(OSError):
+            self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            self.loop.add_reader(self._mounts_fd, select.POLLPRI, self.overlay.base.refresh_mounts)
+
+    # ---- reaching in
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run ``function`` on the device loop, between two requests, and return what it returns.
+
+        Blocks; must not be called from the device loop itself.
+        """
+        return self.loop.call(function)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Serve no request meanwhile; they wait.  Nothing in here may touch the mount."""
+        self.loop.call(self.loop.pause)
+        try:
+            yield
+        finally:
+            self.loop.call(self.loop.resume)
+
+    def invalidate(self, stale: Invalidation) -> None:
+        """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread."""
+        for parent, name in stale.entries:
+            _tell(pyfuse3.invalidate_entry, parent, name)
+        for number in stale.inodes:
+            _tell(pyfuse3.invalidate_inode, number)
+
+    def flush(self) -> None:
+        """Have the kernel hand over what it holds back of mmapped and cached writes.
+
+        Blocks, and needs the loop to serve meanwhile.
+        """
+        fd = os.open(self.mountpoint, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            syncfs(fd)
+        finally:
+            os.close(fd)
+
+
+def _tell(notify: Callable[..., None], *args: object) -> None:
+    """Send a notification; that the kernel does not know the file is no error."""
+    try:
+        notify(*args)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY):
+            log.warning("the kernel refused %s%r: %s", getattr(notify, "__name__", notify), args, error)

@@ -1,0 +1,172 @@
+"""The files of the view that somebody holds, and the numbers by which they are known.
+
+An :class:`Inode` lives as long as the kernel (or a caller of the core) has looked it up more often than it has
+forgotten it, has it open, or knows a file below it.  Its number is stable: copy-up, rename and snapshot keep it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+
+import msgspec
+
+from yolofs.paths import RelPath
+from yolofs.tree import Entry, Staged
+
+ROOT_NUMBER = 1
+_BORN_IN_VIEW = 1 << 63
+_ALTERNATE = 3 << 61
+
+
+class Attr(msgspec.Struct):
+    """What stat(2) tells of a file in the view."""
+
+    number: int
+    mode: int
+    nlink: int
+    uid: int
+    gid: int
+    rdev: int
+    size: int
+    """In bytes."""
+    blocks: int
+    """In units of 512 bytes."""
+    atime_ns: int
+    mtime_ns: int
+    ctime_ns: int
+    is_stable: bool
+    """Whether only an operation of the view can change these attributes (false while they come from base)."""
+
+
+class Inode:
+    """One file, directory or special file of the view."""
+
+    __slots__ = (
+        "base",
+        "entry",
+        "fd",
+        "fd_writes",
+        "is_orphan",
+        "kind",
+        "lookups",
+        "name",
+        "number",
+        "opens",
+        "parent",
+        "pins",
+        "seen",
+        "staged",
+        "subdirs",
+        "writers",
+    )
+
+    def __init__(self, number: int, kind: int, parent: Inode | None, name: bytes) -> None:
+        self.number = number
+        self.kind = kind
+        """The file type, ``stat.S_IFMT`` of its mode."""
+        self.parent = parent
+        self.name = name
+        """With ``parent``: the name under which it was last seen (a hard link may have others)."""
+        self.entry: Entry | None = None
+        """The entry of that name, None while the name comes from base as it is."""
+        self.staged: Staged | None = None
+        self.base: RelPath | None = None
+        """The base path that shows here while ``staged`` is None; rename does not change it."""
+        self.is_orphan = False
+        """Whether no name of the view leads here any more: deleted, replaced, or left behind by a travel."""
+        self.lookups = 0
+        self.opens = 0
+        self.writers = 0
+        self.pins = 0
+        """How many known inodes have this one as their parent."""
+        self.subdirs: int | None = None
+        """How many more subdirectories the view has here than base, None if not counted yet."""
+        self.fd = -1
+        self.fd_writes = False
+        self.seen: tuple[int, int] = (0, 0)
+        """``mtime_ns`` and size of the base file when the kernel was last told."""
+
+    @property
+    def source(self) -> RelPath | None:
+        """The base path that data or children come from where nothing overrides them, None if none do."""
+        return self.staged.origin if self.staged is not None else self.base
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether this is a directory."""
+        return self.kind == stat.S_IFDIR
+
+    @property
+    def key(self) -> bytes | int | None:
+        """Which file this is, over all its versions (see :attr:`yolofs.tree.Staged.key`)."""
+        return self.staged.key if self.staged is not None else self.base
+
+    def __repr__(self) -> str:
+        return f"Inode({self.number}, {self.name!r}, staged={self.staged!r}, base={self.base!r})"
+
+
+class InodeTable:
+    """All known inodes by number, and which number a file gets."""
+
+    def __init__(self, on_drop: Callable[[Inode], None]) -> None:
+        """``on_drop`` is called with each inode that is forgotten, to let go of what it holds."""
+        self._on_drop = on_drop
+        self.by_number: dict[int, Inode] = {}
+        self._alias: dict[int, int] = {}
+        self._alternates = 0
+
+    def number_of(self, natural: int) -> int:
+        """Return the number in use for the file whose own number is ``natural``."""
+        return self._alias.get(natural, natural)
+
+    def number_of_staged(self, staged: Staged) -> int:
+        """Return the number of a staged file: that of the base file it came from, or one for its store inode."""
+        natural = staged.base.ino if staged.base is not None else None
+        if natural is None:
+            natural = _BORN_IN_VIEW | (staged.key if isinstance(staged.key, int) else staged.ino)
+        return self._alias.get(natural, natural)
+
+    def rename_number(self, natural: int, number: int) -> None:
+        """Let the file whose own number is ``natural`` be known as ``number``."""
+        if natural != number:
+            self._alias[natural] = number
+        else:
+            self._alias.pop(natural, None)
+
+    def alternate(self, natural: int) -> int:
+        """Return a fresh number for the file whose own number is ``natural``, as another file still holds that."""
+        self._alternates += 1
+        fresh = self._alias[natural] = _ALTERNATE | self._alternates
+        return fresh
+
+    def add(self, inode: Inode) -> Inode:
+        """Take in a new inode."""
+        self.by_number[inode.number] = inode
+        if inode.parent is not None:
+            inode.parent.pins += 1
+        return inode
+
+    def move(self, inode: Inode, parent: Inode, name: bytes) -> None:
+        """Note that ``inode`` was last seen as ``name`` in ``parent``."""
+        inode.name = name
+        old = inode.parent
+        if old is not parent:
+            inode.parent = parent
+            parent.pins += 1
+            if old is not None:
+                old.pins -= 1
+                self.drop_if_unused(old)
+
+    def drop_if_unused(self, inode: Inode) -> None:
+        """Forget an inode that nobody holds, and its ancestors if they were only kept for it."""
+        current: Inode | None = inode
+        while current is not None and not (current.lookups or current.opens or current.pins):
+            if current.number == ROOT_NUMBER or self.by_number.get(current.number) is not current:
+                return
+            del self.by_number[current.number]
+            self._on_drop(current)
+            parent, current.parent = current.parent, None
+            if parent is not None:
+                parent.pins -= 1
+            current = parent

@@ -1,0 +1,56 @@
+"""Where a session's runtime directory is: the mountpoint and the control socket, outside the project.
+
+It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+
+from yolofs.errors import MountError
+from yolofs.paths import display
+
+MOUNT_NAME = b"mnt"
+SOCKET_NAME = b"control.sock"
+
+
+def runtime_root() -> bytes:
+    """Return the directory that holds the runtime directories of all this user's sessions; it may not exist yet."""
+    configured = os.environb.get(b"XDG_RUNTIME_DIR")
+    uid = os.getuid()
+    if configured and os.path.isabs(configured):
+        return os.path.join(configured, b"yolofs")
+    if os.access(b"/run/user/%d" % uid, os.W_OK):
+        return b"/run/user/%d/yolofs" % uid
+    if os.access(b"/run", os.W_OK):
+        return b"/run/yolofs-%d" % uid
+    return b"/tmp/yolofs-%d" % uid
+
+
+def runtime_directory(session_directory: bytes) -> bytes:
+    """Return the runtime directory of the session in ``session_directory`` (its ``.yolofs``), existing or not."""
+    digest = hashlib.sha256(os.path.realpath(session_directory)).hexdigest()[:12]
+    return os.path.join(runtime_root(), digest.encode())
+
+
+def make_runtime_directory(session_directory: bytes) -> bytes:
+    """Create the runtime directory (mode 0700) with its mountpoint and return it.
+
+    Raises:
+        MountError: somebody else owns the place, or it cannot be made.
+    """
+    directory = runtime_directory(session_directory)
+    for path in (os.path.dirname(directory), directory):
+        try:
+            os.makedirs(path, 0o700, exist_ok=True)
+            st = os.lstat(path)
+        except OSError as error:
+            raise MountError(f"cannot make the runtime directory {display(path)}: {error.strerror}") from error
+        if not stat.S_ISDIR(st.st_mode) or st.st_uid != os.getuid() or st.st_mode & 0o077:
+            raise MountError(
+                f"{display(path)} is not a directory that only you can enter",
+                hint="remove it, or set XDG_RUNTIME_DIR to a directory of yours",
+            )
+    return directory

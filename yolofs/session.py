@@ -1,0 +1,386 @@
+"""A session: one ``.yolofs/`` and all that belongs to it, with and without a mount.
+
+At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any number may look
+(:attr:`Access.READ`): the journal only ever grows, and store inodes of older generations do not change.  A mount's
+daemon holds the lock for as long as it lives; to commit or abort under a mount a command asks it to pause and works
+with :attr:`Access.LENT`, the daemon's lock standing for its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import fcntl
+import gc
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+import msgspec
+
+from yolofs.base import Base
+from yolofs.changes import Change, compare
+from yolofs.config.load import load
+from yolofs.config.settings import Settings
+from yolofs.errors import NoSessionError, SessionBusyError, UsageError, YolofsError
+from yolofs.journal import Journal
+from yolofs.overlay import coarse_clock_ns
+from yolofs.paths import Generation, RelPath, StoreIno, display
+from yolofs.records import Change as ChangeRecord
+from yolofs.records import Snapshot, Stage, Travel
+from yolofs.runtime import runtime_root
+from yolofs.store import Store
+from yolofs.timeline import Timeline
+from yolofs.tree import Tree
+
+DIRECTORY_NAME = b".yolofs"
+Progress = Callable[[int, int], None]
+"""Called with how much is done and how much there is in all."""
+
+
+class Access(enum.Enum):
+    """What a process may do with a session that it opens."""
+
+    READ = "read"
+    WRITE = "write"
+    LENT = "lent"
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """``session.json``: what a session's paths are relative to.  Both paths are percent-encoded bytes."""
+
+    root: str
+    configured: str
+    """What the configuration said then: once it says something else, that counts again."""
+    version: int = 1
+
+
+class State(msgspec.Struct, frozen=True):
+    """The present, ready for an overlay."""
+
+    tree: Tree
+    fresh_from: StoreIno
+    """Store inodes from this number on were created after the last marker."""
+
+
+class Session:
+    """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
+
+    def __init__(
+        self, project: bytes, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
+    ) -> None:
+        """Take over the journal and the lock; use :meth:`open`."""
+        self.project = project
+        self.directory = os.path.join(project, DIRECTORY_NAME)
+        self.access = access
+        self.settings = settings
+        self.base = Base(root, hidden=[self.directory], runtime=[runtime_root()])
+        self.store = Store(os.path.join(self.directory, b"files"))
+        self.journal = journal
+        self.timeline = Timeline(at.marker for at in journal.markers)
+        self._lock_fd = lock_fd
+
+    # ---- opening and closing
+
+    @classmethod
+    def create(cls, project: bytes) -> bool:
+        """Make ``.yolofs/`` in ``project``; return whether it was missing.
+
+        Raises:
+            UsageError: ``project`` is no directory.
+            OSError: it cannot be made.
+        """
+        directory = os.path.join(project, DIRECTORY_NAME)
+        if not os.path.isdir(project):
+            raise UsageError(f"{display(project)} is not a directory")
+        is_new = not os.path.isdir(directory)
+        os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
+        os.chmod(directory, 0o700)
+        journal = os.path.join(directory, b"journal")
+        if not os.path.lexists(journal):
+            Journal.create(journal).close()
+        return is_new
+
+    @staticmethod
+    def find(start: bytes) -> bytes:
+        """Return the project that ``start`` lies in: the nearest directory upwards that holds ``.yolofs/``.
+
+        Raises:
+            NoSessionError: there is none.
+        """
+        directory = os.path.realpath(start)
+        while True:
+            if os.path.isdir(os.path.join(directory, DIRECTORY_NAME)):
+                return directory
+            parent = os.path.dirname(directory)
+            if parent == directory:
+                raise NoSessionError(f"there is no session in {display(start)} or above it", hint="yolofs init")
+            directory = parent
+
+    @classmethod
+    def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
+        """Open the session of ``project``.
+
+        ``root`` overrides the base directory that the session was last used with; while anything is staged it
+        cannot change.
+
+        Raises:
+            NoSessionError: there is no ``.yolofs/``.
+            SessionBusyError: another process holds the lock.
+            ConfigError, JournalError: a file of the session cannot be used.
+        """
+        project = os.path.realpath(project)
+        directory = os.path.join(project, DIRECTORY_NAME)
+        if not os.path.isdir(directory):
+            raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
+        settings = load(os.fsdecode(project))
+        lock_fd = _lock(directory) if access is Access.WRITE else -1
+        try:
+            path = os.path.join(directory, b"journal")
+            if access is Access.WRITE and not os.path.lexists(path):
+                Journal.create(path).close()  # a commit or abort died between putting the old one away and this
+            journal = Journal.open(path, read_only=access is Access.READ)
+            base_root = _settle_root(project, settings, root, journal, may_write=access is Access.WRITE)
+            session = cls(project, access, settings, base_root, journal, lock_fd)
+            if access is Access.WRITE:
+                session.collect()
+            return session
+        except BaseException:
+            if lock_fd >= 0:
+                os.close(lock_fd)
+            raise
+
+    def close(self) -> None:
+        """Close the journal and give the lock back."""
+        self.journal.close()
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def reopen(self) -> None:
+        """Take in what another process did to the session with :attr:`Access.LENT`."""
+        self.journal.close()
+        self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
+        self.timeline = Timeline(at.marker for at in self.journal.markers)
+
+    # ---- states
+
+    def state(self, generation: Generation | None = None) -> Tree:
+        """Return the override tree of a generation, or of the present with what is not snapshotted yet.
+
+        Raises:
+            JournalError: the journal contradicts itself.
+        """
+        timeline = self.timeline
+        segments = timeline.live_segments if generation is None else timeline.segments_of(generation)
+        with _no_garbage_collection():
+            return Tree(record for segment in segments for record in self._segment(segment))
+
+    def present(self) -> State:
+        """Return the present as an overlay needs it."""
+        with _no_garbage_collection():
+            *before, last = self.timeline.live_segments
+            tree = Tree(record for segment in before for record in self._segment(segment))
+            fresh_from = self.store.next_ino
+            for record in self._segment(last):
+                if isinstance(record, Stage) and record.ino not in tree.staged:
+                    fresh_from = min(fresh_from, record.ino)
+                tree.apply(record)
+        return State(tree, StoreIno(fresh_from))
+
+    def has_unsnapshotted(self) -> bool:
+        """Tell whether anything changed since the last marker."""
+        start, end = self.journal.segment_range(self.timeline.present + 1)
+        return start != end
+
+    def compare(
+        self,
+        old: Generation,
+        new: Generation | None = None,
+        *,
+        paths: Sequence[RelPath] = (),
+        progress: Progress | None = None,
+    ) -> list[Change]:
+        """Return the net changes from generation ``old`` to ``new`` (None: now), sorted by path."""
+        return compare(self.state(old), self.state(new), self.base, self.store, paths=paths, progress=progress)
+
+    def _segment(self, segment: int) -> Iterator[ChangeRecord]:
+        for record in self.journal.read_segment(segment):
+            if not isinstance(record, Snapshot | Travel):
+                yield record
+
+    # ---- markers
+
+    def snapshot(self, name: bytes = b"", *, if_changed: bool = False) -> Generation | None:
+        """Write a P marker and return the new generation; None if ``if_changed`` and nothing has.
+
+        Takes the time of one write, however much is staged.  The caller tells its overlay (``Overlay.mark``).
+        """
+        self._check_name(name)
+        if if_changed and not self.has_unsnapshotted():
+            return None
+        marker = Snapshot(coarse_clock_ns(), name)
+        self.journal.append(marker)
+        return self.timeline.add(marker)
+
+    def travel(self, text: str) -> tuple[Generation, Generation]:
+        """Write a T marker to the generation that ``text`` names; return that one and the new one.
+
+        What is not snapshotted is snapshotted first, so nothing is ever lost.  The caller tells its overlay
+        (``Overlay.reload``).
+
+        Raises:
+            GenerationError: there is no such generation.
+        """
+        target = self.timeline.resolve(text)
+        self.snapshot(if_changed=True)
+        marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if not text.isdigit() else b"")
+        self.journal.append(marker)
+        return target, self.timeline.add(marker)
+
+    @staticmethod
+    def _check_name(name: bytes) -> None:
+        text = os.fsdecode(name)
+        if text in ("-", "base", "all") or ".." in text or text.isdigit() or text != text.strip():
+            raise UsageError(
+                f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
+                hint="use a name with a letter in it, without '..' and without space around it",
+            )
+
+    # ---- the end of a journal
+
+    def put_away(self, archive: bytes | None) -> None:
+        """Start an empty journal.  The old one goes to the file ``archive``; None drops it, and what it staged.
+
+        Store inodes that no journal names any more are removed by the next :meth:`collect`.
+        """
+        path = self.journal.path
+        self.journal.close()
+        if archive is None:
+            os.unlink(path)
+        else:
+            os.rename(path, archive)
+        self.journal = Journal.create(path)
+        self.timeline = Timeline()
+
+    def collect(self) -> int:
+        """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.
+
+        Danger: whoever still shows one (an open handle of a mount) loses it; call it only without an overlay.
+        """
+        numbers = set(_store_numbers(self.journal.path))
+        commits = os.path.join(self.directory, b"commits")
+        for name in _listdir(commits):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                numbers |= _store_numbers(os.path.join(commits, name, b"journal"))
+        return self.store.collect(numbers)
+
+
+_STAGE_LINE = re.compile(rb"^S \d+ \S+ (\d+)", re.MULTILINE)
+
+
+def _store_numbers(journal: bytes) -> set[int]:
+    """Return the numbers of all store inodes that a journal names, in dead segments too."""
+    numbers: set[int] = set()
+    rest = b""
+    with open(journal, "rb") as lines:
+        while chunk := lines.read(1 << 24):
+            chunk = rest + chunk
+            whole, _, rest = chunk.rpartition(b"\n")
+            numbers.update(map(int, _STAGE_LINE.findall(whole)))
+    return numbers
+
+
+def _listdir(path: bytes) -> list[bytes]:
+    try:
+        return os.listdir(path)
+    except FileNotFoundError:
+        return []
+
+
+def _lock(directory: bytes) -> int:
+    """Take the session's lock and return its descriptor."""
+    fd = os.open(os.path.join(directory, b"lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
+        os.close(fd)
+        raise SessionBusyError(
+            f"process {holder or 'unknown'} is at work on this session", hint="wait for it, or: yolofs unmount"
+        ) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    return fd
+
+
+def _settle_root(project: bytes, settings: Settings, root: bytes | None, journal: Journal, *, may_write: bool) -> bytes:
+    """Return the base directory of a session, and note it so that every later command uses the same."""
+    path = os.path.join(project, DIRECTORY_NAME, b"session.json")
+    stored = _read_identity(path)
+    configured = _configured(project, settings)
+    old = unquote_to_bytes(stored.root) if stored is not None else None
+    if stored is not None and old is not None:
+        is_as_before = root is None and unquote_to_bytes(stored.configured) == configured
+        if not may_write or is_as_before or root == old:
+            return old
+    wanted = root if root is not None else configured
+    is_empty = not journal.markers and not any(journal.segment_counts())
+    if old is not None and old != wanted and not is_empty:
+        if root is None:
+            return old
+        raise UsageError(
+            f"what is staged is relative to {display(old)}, so the root cannot become {display(wanted)} now",
+            hint="yolofs commit or yolofs abort first",
+        )
+    if not os.path.isdir(wanted):
+        raise UsageError(f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or --root")
+    if may_write:
+        _write_identity(path, Identity(quote_from_bytes(wanted), quote_from_bytes(configured)))
+    return wanted
+
+
+def _configured(project: bytes, settings: Settings) -> bytes:
+    root = os.path.expanduser(os.fsencode(settings.root))
+    return os.path.realpath(os.path.join(project, root))
+
+
+def _read_identity(path: bytes) -> Identity | None:
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=Identity)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise YolofsError(f"{display(path)} cannot be read: {error}", hint="yolofs doctor") from error
+
+
+def _write_identity(path: bytes, identity: Identity) -> None:
+    temporary = path + b".new"
+    with open(temporary, "wb") as file:
+        file.write(msgspec.json.encode(identity))
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(temporary, path)
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Build many small objects that stay: the collector would walk them over and over (half of the time)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
