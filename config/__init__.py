@@ -1,0 +1,1 @@
+"""``.yolofs.toml`` as typed settings: :func:`yolofs.config.load.load` is the way in."""

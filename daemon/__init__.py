@@ -1,0 +1,1 @@
+"""The daemon: hosts the mount and answers on the control socket."""
