@@ -1,0 +1,150 @@
+"""Any record survives the journal; no damage to the file goes unnoticed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from yolofs.errors import JournalError
+from yolofs.journal import Journal
+from yolofs.journal_codec import HEADER, decode, encode, quote, seal, unquote
+from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+
+names = st.binary(min_size=1, max_size=255).filter(lambda n: n not in (b".", b"..") and not set(n) & {0, 0x2F})
+awkward = st.sampled_from(
+    [b" ", b"%", b"#", b"%20", b"base=none", b"exchange", b"\n", b"\xff", "ä日".encode(), b".git"]
+)
+paths = st.lists(names | awkward, max_size=4).map(lambda parts: RelPath(b"/".join(parts)))
+times = st.integers(-(2**63), 2**64)
+counts = st.integers(0, 2**64)
+inos = st.integers(1, 2**63).map(StoreIno)
+keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in ("base", "from"))
+extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
+fingerprints = st.builds(Fingerprint, times, counts, counts)
+no_fingerprint = st.none()
+
+stages = st.builds(Stage, times, paths, inos, no_fingerprint | fingerprints, st.none() | paths, extras)
+deletes = st.builds(Delete, times, paths, st.just(value=False), no_fingerprint | fingerprints, extras) | st.builds(
+    Delete, times, paths, st.just(value=True), no_fingerprint, extras
+)
+renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), extras)
+snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)
+travels = st.builds(Travel, times, counts.map(Generation), st.binary(max_size=40), extras)
+records: st.SearchStrategy[Record] = stages | deletes | renames | snapshots | travels
+
+Flips: TypeAlias = list[tuple[float, int]]
+"""Where, as a fraction of the file, and which bits."""
+
+
+@contextmanager
+def journal_file(content: bytes) -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(os.fsencode(directory), b"journal")
+        with open(path, "wb") as file:
+            file.write(content)
+        yield path
+
+
+@given(records)
+def test_every_record_is_one_line_that_reads_back_the_same(record: Record) -> None:
+    line = encode(record)
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    line.decode()  # text
+    assert decode(line) == record
+
+
+@given(st.binary(max_size=60))
+def test_a_string_has_exactly_one_spelling(raw: bytes) -> None:
+    field = quote(raw)
+    assert unquote(field) == raw
+    try:
+        spelled = unquote(raw)
+    except ValueError:
+        return
+    assert quote(spelled) == raw
+
+
+@given(st.binary(max_size=80))
+@example(b"S 1 % 1")
+@example(b"R 1 a b exchange base=none")
+def test_any_line_under_a_good_checksum_is_a_record_or_a_journal_error(body: bytes) -> None:
+    try:
+        record = decode(seal(body))
+    except JournalError:
+        return
+    assert decode(encode(record)) == record
+
+
+@given(st.lists(records, max_size=8))
+def test_a_journal_gives_back_what_was_appended(written: list[Record]) -> None:
+    with journal_file(HEADER) as path:
+        with Journal.open(path) as journal:
+            journal.append(*written)
+            markers = journal.markers
+        with Journal.open(path) as journal:
+            assert list(journal.read()) == written
+            assert journal.markers == markers
+
+
+@given(
+    st.lists(records, min_size=1, max_size=6),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=6),
+)
+def test_flipped_bytes_are_an_error_or_a_torn_last_line(written: list[Record], flips: Flips) -> None:
+    sound = HEADER + b"".join(map(encode, written))
+    damaged = bytearray(sound)
+    for where, bits in flips:
+        damaged[int(where * len(sound))] ^= bits
+    with journal_file(bytes(damaged)) as path:
+        try:
+            with Journal.open(path) as journal:
+                found, torn = list(journal.read()), journal.torn_bytes
+        except JournalError:
+            return
+    if bytes(damaged) == sound:  # flips that undid each other
+        assert (found, torn) == (written, 0)
+    else:
+        assert (found, torn) == (written[:-1], len(encode(written[-1])))
+
+
+@given(st.lists(records, min_size=1, max_size=6), st.floats(0, 1, exclude_max=True))
+def test_a_cut_file_holds_the_records_before_the_cut(written: list[Record], where: float) -> None:
+    content = HEADER + b"".join(map(encode, written))
+    cut = content[: len(HEADER) + int(where * (len(content) - len(HEADER)))]
+    with journal_file(cut) as path:
+        with Journal.open(path) as journal:
+            found = list(journal.read())
+            assert journal.size + journal.torn_bytes == len(cut)
+        assert found == written[: len(found)]
+        with open(path, "rb") as file:
+            assert file.read() == HEADER + b"".join(map(encode, found))
+        assert len(found) == cut.count(b"\n") - 1
+
+
+@given(st.lists(records, min_size=2, max_size=6), st.data())
+def test_repair_keeps_all_before_the_first_bad_line_and_moves_the_rest(
+    written: list[Record], data: st.DataObject
+) -> None:
+    lines = [encode(record) for record in written]
+    bad = data.draw(st.integers(0, len(lines) - 1))
+    position = data.draw(st.integers(0, len(lines[bad]) - 2))
+    before = HEADER + b"".join(lines[:bad])
+    cut = bytearray(b"".join(lines[bad:]))
+    cut[position] ^= 1
+    with journal_file(before + cut) as path:
+        damage = Journal.repair(path)
+        assert damage is not None
+        assert damage.offset_bytes == len(before)
+        assert damage.line_number == bad + 2
+        with open(path, "rb") as file:
+            assert file.read() == before
+        with open(path + b".torn", "rb") as file:
+            assert file.read() == b"# %d bytes cut from offset %d\n%b\n" % (len(cut), len(before), bytes(cut))

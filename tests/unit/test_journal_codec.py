@@ -1,0 +1,248 @@
+"""The spelling of records, byte for byte: what docs/reference/format.md promises to other programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.errors import JournalError
+from yolofs.journal_codec import decode, encode, quote, seal, unquote
+from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+
+TIME = 1767225600123456789
+BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131)
+
+
+def rel(path: bytes) -> RelPath:
+    return RelPath(path)
+
+
+ONE = StoreIno(1)
+
+SPELLINGS: list[tuple[Record, bytes]] = [
+    (
+        Stage(TIME, rel(b"home/u/p/a.c"), StoreIno(17)),
+        b"S 1767225600123456789 home/u/p/a.c 17 #21bae66a\n",
+    ),
+    (
+        Stage(TIME, rel(b"home/u/p/b.c"), StoreIno(18), base=BASE),
+        b"S 1767225600123456789 home/u/p/b.c 18 base=1767225599000000001:4096:131 #5674a194\n",
+    ),
+    (
+        Stage(TIME, rel(b"home/u/p/big"), StoreIno(19), base=BASE, origin=rel(b"home/u/p/big")),
+        b"S 1767225600123456789 home/u/p/big 19 base=1767225599000000001:4096:131 from=home/u/p/big #f3b3322f\n",
+    ),
+    (
+        Stage(TIME, rel(b""), StoreIno(20), origin=rel(b"")),
+        b"S 1767225600123456789 % 20 from=% #ab44d6cf\n",
+    ),
+    (
+        Stage(TIME, rel(b"a b/%#\x01\x7f/\xff\xc3\xa4/k=v"), ONE),
+        b"S 1767225600123456789 a%20b/%25%23%01%7F/%FF\xc3\xa4/k=v 1 #4b2a7896\n",
+    ),
+    (Delete(TIME, rel(b"home/u/p/old")), b"D 1767225600123456789 home/u/p/old #97e4f196\n"),
+    (Delete(TIME, rel(b"new"), absent=True), b"D 1767225600123456789 new base=none #3f6f51b0\n"),
+    (
+        Delete(TIME, rel(b"old"), base=BASE),
+        b"D 1767225600123456789 old base=1767225599000000001:4096:131 #33f957ce\n",
+    ),
+    (Rename(TIME, rel(b"src"), rel(b"dst")), b"R 1767225600123456789 src dst #d87d3342\n"),
+    (Rename(TIME, rel(b"a"), rel(b"b"), exchange=True), b"R 1767225600123456789 a b exchange #cc6689bb\n"),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), exchange=True, absent=True),
+        b"R 1767225600123456789 a b exchange base=none #bb0625fe\n",
+    ),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), absent=True, extra=(("why", b"x y"),)),
+        b"R 1767225600123456789 a b base=none why=x%20y #56ad2197\n",
+    ),
+    (Snapshot(TIME, b"before the agent"), b"P 1767225600123456789 before%20the%20agent #d8db139b\n"),
+    (Snapshot(TIME), b"P 1767225600123456789 % #cf653682\n"),
+    (Snapshot(-1, b"x", extra=(("by", b""), ("by", b"a=b"))), b"P -1 x by=% by=a=b #1fc6bb96\n"),
+    (Travel(TIME, Generation(3), b"before"), b"T 1767225600123456789 3 before #8ec9fb4e\n"),
+    (Travel(TIME, Generation(0)), b"T 1767225600123456789 0 % #19187396\n"),
+]
+
+
+@pytest.mark.parametrize(("record", "line"), SPELLINGS)
+def test_each_record_has_the_documented_spelling(record: Record, line: bytes) -> None:
+    assert encode(record) == line
+    assert decode(line) == record
+    assert decode(line.rstrip(b"\n")) == record
+
+
+def test_options_are_read_in_any_order_and_written_in_the_documented_one() -> None:
+    line = seal(b"S 5 f 1 from=g new=x base=1:2:3")
+    assert encode(decode(line)) == seal(b"S 5 f 1 base=1:2:3 from=g new=x")
+
+
+def test_the_word_exchange_and_an_equals_sign_are_ordinary_names_in_positional_fields() -> None:
+    assert decode(seal(b"R 1 exchange base=none exchange")) == Rename(
+        1, rel(b"exchange"), rel(b"base=none"), exchange=True
+    )
+    assert decode(seal(b"P 1 base=none")) == Snapshot(1, b"base=none")
+
+
+def test_keys_that_another_kind_of_record_knows_are_kept_as_unknown() -> None:
+    record = decode(seal(b"D 1 f from=x"))
+    assert record == Delete(1, rel(b"f"), extra=(("from", b"x"),))
+    assert encode(record) == seal(b"D 1 f from=x")
+
+
+def test_names_at_the_limit_of_255_bytes_are_good() -> None:
+    record = Stage(1, rel(b"d/" + b"n" * 255), ONE)
+    assert decode(encode(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"S 1 a", "bad S record: it needs time, path and store inode"),
+        (b"S", "bad S record: it needs time, path and store inode"),
+        (b"D 1", "bad D record: it needs time and path"),
+        (b"R 1 a", "bad R record: it needs time and two paths"),
+        (b"P 1", "bad P record: it needs time and name"),
+        (b"T 1 2", "bad T record: it needs time, generation and name"),
+        (b"X 1 a", "unknown kind of record: X"),
+        (b"s 1 a 1", "unknown kind of record: s"),
+        (b"", "unknown kind of record: none"),
+        (b" S 1 a 1", "unknown kind of record: none"),
+        (b"\xff 1 a", 'unknown kind of record: "\\377"'),
+        (b"S x a 1", "bad S record: not a number: x"),
+        (b"S 01 a 1", "bad S record: not a number: 01"),
+        (b"S +1 a 1", "bad S record: not a number: +1"),
+        (b"S -0 a 1", "bad S record: not a number: -0"),
+        (b"S 1_0 a 1", "bad S record: not a number: 1_0"),
+        (b"S " + b"9" * 31 + b" a 1", "bad S record: not a number: " + "9" * 31),
+        (b"S \xd9\xa1 a 1", "bad S record: not a number: \u0661"),
+        (b"S 1 a 0", "bad S record: 0 is below 1"),
+        (b"S 1 a -1", "bad S record: -1 is below 1"),
+        (b"S 1 a 1.5", "bad S record: not a number: 1.5"),
+        (b"T 1 -1 x", "bad T record: -1 is below 0"),
+        (b"S 1  1", "bad S record: a field is empty"),
+        (b"P 1 ", "bad P record: a field is empty"),
+        (b"S 1 a 1 ", "bad S record: not key=value: "),
+        (b"S 1 a%2 1", "bad S record: badly percent-encoded: a%2"),
+        (b"S 1 a%zz 1", "bad S record: badly percent-encoded: a%zz"),
+        (b"S 1 a%2f 1", "bad S record: badly percent-encoded: a%2f"),
+        (b"S 1 a%41 1", "bad S record: badly percent-encoded: a%41"),
+        (b"S 1 %% 1", "bad S record: badly percent-encoded: %%"),
+        (b"S 1 a% 1", "bad S record: badly percent-encoded: a%"),
+        (b"S 1 a#b 1", "bad S record: badly percent-encoded: a#b"),
+        (b"S 1 a\tb 1", 'bad S record: badly percent-encoded: "a\\tb"'),
+        (b"S 1 a\nb 1", 'bad S record: badly percent-encoded: "a\\nb"'),
+        (b"S 1 \xff 1", 'bad S record: badly percent-encoded: "\\377"'),
+        (b"S 1 %C3%A4 1", "bad S record: badly percent-encoded: %C3%A4"),
+        (b"S 1 /a 1", "bad S record: not a path relative to base: /a"),
+        (b"S 1 a/ 1", "bad S record: not a path relative to base: a/"),
+        (b"S 1 a//b 1", "bad S record: not a path relative to base: a//b"),
+        (b"S 1 a/../b 1", "bad S record: not a path relative to base: a/../b"),
+        (b"S 1 . 1", "bad S record: not a path relative to base: ."),
+        (b"S 1 .. 1", "bad S record: not a path relative to base: .."),
+        (b"S 1 a/. 1", "bad S record: not a path relative to base: a/."),
+        (b"S 1 a%00 1", "bad S record: a path cannot hold a NUL byte"),
+        (b"S 1 " + b"n" * 256 + b" 1", "bad S record: a name of 256 bytes is longer than 255"),
+        (b"R 1 a ..", "bad R record: not a path relative to base: .."),
+        (b"S 1 a 1 from=../b", "bad S record: not a path relative to base: ../b"),
+        (b"S 1 a 1 from=", "bad S record: a field is empty"),
+        (b"S 1 a 1 base=none", "bad S record: not mtime:size:ino: base=none"),
+        (b"S 1 a 1 base=1:2", "bad S record: not mtime:size:ino: base=1:2"),
+        (b"S 1 a 1 base=1:2:3:4", "bad S record: not mtime:size:ino: base=1:2:3:4"),
+        (b"S 1 a 1 base=1:-2:3", "bad S record: -2 is below 0"),
+        (b"S 1 a 1 base=1:2:x", "bad S record: not a number: x"),
+        (b"S 1 a 1 base=1:2:3 base=1:2:3", "bad S record: base= is given twice"),
+        (b"S 1 a 1 exchange", "bad S record: not key=value: exchange"),
+        (b"S 1 a 1 =x", "bad S record: not key=value: =x"),
+        (b"S 1 a 1 Key=x", "bad S record: not key=value: Key=x"),
+        (b"S 1 a 1 k\xc3\xa4=x", "bad S record: not key=value: k\u00e4=x"),
+        (b"S 1 a 1 key=%zz", "bad S record: badly percent-encoded: %zz"),
+        (b"S 1 a 1 key=", "bad S record: a field is empty"),
+        (b"D 1 a base=maybe", "bad D record: not mtime:size:ino: base=maybe"),
+        (b"R 1 a b base=1:2:3", "bad R record: not none: base=1:2:3"),
+        (b"R 1 a b exchanged", "bad R record: not key=value: exchanged"),
+        (b"R 1 a b base=none exchange", "bad R record: not key=value: exchange"),
+    ],
+)
+def test_a_malformed_record_is_refused_and_the_message_says_why(body: bytes, message: str) -> None:
+    with pytest.raises(JournalError) as caught:
+        decode(seal(body))
+    assert caught.value.message == message
+
+
+def test_an_unknown_kind_of_record_hints_at_a_newer_version() -> None:
+    with pytest.raises(JournalError) as caught:
+        decode(seal(b"Q 1 x"))
+    assert caught.value.hint == "a newer yolofs may have written it"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"#00000000",
+        b"P 1 x",
+        b"P 1 x #cf65368",
+        b"P 1767225600123456789 % #cf653683",
+        b"P 1767225600123456789 % #CF653682",
+        b"P 1767225600123456789 %  #cf653682",
+        b"P 1767225600123456789 % cf653682",
+        b"P 1767225600123456789 % #cf653682 ",
+        b"P 1767225600123456789 % #cf653682\n\n",
+        b"P 1767225600123456789 % #cf653682\r\n",
+    ],
+)
+def test_a_checksum_that_is_missing_or_wrong_is_refused(line: bytes) -> None:
+    with pytest.raises(JournalError, match="the checksum does not match"):
+        decode(line)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Stage(1, rel(b"../x"), ONE),
+        Stage(1, rel(b"/x"), ONE),
+        Stage(1, rel(b"x/"), ONE),
+        Stage(1, rel(b"x//y"), ONE),
+        Stage(1, rel(b"x\0"), ONE),
+        Stage(1, rel(b"n" * 256), ONE),
+        Stage(1, rel(b"x"), StoreIno(0)),
+        Stage(1, rel(b"x"), ONE, origin=rel(b"./x")),
+        Stage(1, rel(b"x"), ONE, base=Fingerprint(1, -1, 1)),
+        Stage(1, rel(b"x"), ONE, base=Fingerprint(1, 1, -1)),
+        Delete(1, rel(b".")),
+        Delete(1, rel(b"x"), absent=True, base=BASE),
+        Rename(1, rel(b"a"), rel(b"b/..")),
+        Travel(1, Generation(-1)),
+        Snapshot(1, b"x", extra=(("", b"x"),)),
+        Snapshot(1, b"x", extra=(("a b", b"x"),)),
+        Snapshot(1, b"x", extra=(("a=b", b"x"),)),
+        Snapshot(1, b"x", extra=(("\u00e4", b"x"),)),
+        Stage(1, rel(b"x"), ONE, extra=(("base", b"x"),)),
+        Stage(1, rel(b"x"), ONE, extra=(("from", b"x"),)),
+        Rename(1, rel(b"a"), rel(b"b"), extra=(("base", b"x"),)),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(record: Record) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        encode(record)
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        (b"", b"%"),
+        (b"%", b"%25"),
+        (b"plain-Name_1.txt~!\"$&'()*+,:;<=>?@[\\]^`{|}", b"plain-Name_1.txt~!\"$&'()*+,:;<=>?@[\\]^`{|}"),
+        (b" ", b"%20"),
+        (b"\x00\x1f\x7f", b"%00%1F%7F"),
+        ("grüße/日本".encode(), "grüße/日本".encode()),
+        (b"\xe9", b"%E9"),
+        (b"\xc3\xa4\xc3", b"\xc3\xa4%C3"),
+        (b"\xed\xa0\x80", b"%ED%A0%80"),  # a surrogate, which UTF-8 may not hold
+        (b"\xc0\xaf", b"%C0%AF"),  # an overlong slash
+    ],
+)
+def test_a_string_has_one_spelling(raw: bytes, field: bytes) -> None:
+    assert quote(raw) == field
+    assert unquote(field) == raw

@@ -1,0 +1,301 @@
+"""The journal: the append-only file of records that a session is replayed from.
+
+The line format is in :mod:`yolofs.journal_codec` and in ``docs/reference/format.md``.  Opening reads the whole
+file once and checks every checksum, but builds objects for markers only; :meth:`Journal.read` decodes.
+
+One process writes (the session's lock sees to that), any number read.  A writer that dies in the middle of a
+write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next writer moves it to
+``journal.torn``, readers ignore it.  A bad line with others after it is no crash but damage: a
+:class:`~yolofs.errors.JournalError`, until :meth:`Journal.repair` cuts the file there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from typing import NamedTuple, NoReturn, Self
+
+from yolofs import journal_file
+from yolofs.errors import JournalError
+from yolofs.journal_codec import HEADER, decode, encode, is_sealed
+from yolofs.journal_file import Damage
+from yolofs.paths import display
+from yolofs.records import Marker, Record, Snapshot, Travel
+
+__all__ = ["Damage", "Journal", "MarkerAt"]
+
+_CHANGE_TAGS = b"SDR"
+_REPAIR_HINT = "yolofs doctor --repair"
+
+
+class MarkerAt(NamedTuple):
+    """A marker and where its line is: from ``offset_bytes`` up to, not including, ``end_bytes``."""
+
+    offset_bytes: int
+    end_bytes: int
+    marker: Marker
+
+
+class Journal:
+    """An open journal.  Not safe for concurrent use, except :meth:`sync`, which may run in another thread.
+
+    Attributes:
+        path: of the file, as given.
+        read_only: opened for reading only; nothing is ever moved, cut or appended.
+        size: how many bytes are good; everything is addressed by byte offsets below it.
+        markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
+        torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
+    """
+
+    def __init__(self, path: bytes, fd: int, *, read_only: bool) -> None:
+        """Take over ``fd``; use :meth:`create` or :meth:`open` instead."""
+        self.path = path
+        self.read_only = read_only
+        self.size = len(HEADER)
+        self.markers: list[MarkerAt] = []
+        self.torn_bytes = 0
+        self._fd = fd
+        self._record_count = 0
+        self._counts_before: list[int] = []  # for each marker: how many records stand before it
+        self._is_whole = True  # False: after a failed write the file may be longer than size
+
+    # --- opening and closing ---
+
+    @classmethod
+    def create(cls, path: bytes) -> Self:
+        """Make an empty journal (mode 0600) and open it for writing.  It appears complete or not at all.
+
+        Raises:
+            FileExistsError: there is one already.
+            OSError: it cannot be written.
+        """
+        return cls(path, journal_file.create(path), read_only=False)
+
+    @classmethod
+    def open(cls, path: bytes, *, read_only: bool = False) -> Self:
+        """Open and check a journal.  A torn tail is moved to ``journal.torn``, or ignored if ``read_only``.
+
+        Blocks while the whole file is read: about half a second for a million records.
+
+        Raises:
+            JournalError: it is no journal, of another version, or has a bad line that is not the last.
+            OSError: it cannot be opened, read or (to move a torn tail) written.
+        """
+        journal = cls._open(path, read_only=read_only)
+        try:
+            journal._scan()
+            if journal.torn_bytes and not read_only:
+                journal_file.move_tail(journal._fd, path, journal.size)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @classmethod
+    def _open(cls, path: bytes, *, read_only: bool) -> Self:
+        """Open without looking at more than the header."""
+        fd = os.open(path, (os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND) | os.O_CLOEXEC)
+        try:
+            journal_file.check_header(fd, path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return cls(path, fd, read_only=read_only)
+
+    def close(self) -> None:
+        """Close the file.  Closing twice does no harm."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- writing ---
+
+    def append(self, *records: Record) -> None:
+        """Write ``records`` by one write(2): all of them or, after an error, none.
+
+        Nothing is durable before :meth:`sync`.
+
+        Raises:
+            OSError: the disk is full, for example.
+            ValueError: a record could not be read back (see :func:`~yolofs.journal_codec.encode`).
+            io.UnsupportedOperation: the journal is open for reading only.
+        """
+        if self.read_only:
+            raise io.UnsupportedOperation("the journal is open for reading only")
+        lines = [encode(record) for record in records]
+        offset = self.size
+        self._write(b"".join(lines))
+        for record, line in zip(records, lines, strict=True):
+            end = offset + len(line)
+            self._take(record, offset, end)
+            offset = end
+
+    def sync(self) -> None:
+        """Make durable what was appended (fdatasync).  Blocks; may run in another thread."""
+        os.fdatasync(self._fd)
+
+    def _write(self, data: bytes) -> None:
+        if not self._is_whole:
+            self._cut_back()
+        self._is_whole = False
+        try:
+            journal_file.write_whole(self._fd, data)
+            self.size += len(data)
+            self._is_whole = True
+        finally:
+            if not self._is_whole:
+                with contextlib.suppress(OSError):  # then the next append tries again, before it writes
+                    self._cut_back()
+
+    def _cut_back(self) -> None:
+        """Drop what a failed write may have left.  Danger: cutting anywhere else would lose staged work."""
+        os.ftruncate(self._fd, self.size)
+        self._is_whole = True
+
+    def _take(self, record: Record, offset: int, end: int) -> None:
+        if isinstance(record, Snapshot | Travel):
+            self.markers.append(MarkerAt(offset, end, record))
+            self._counts_before.append(self._record_count)
+        self._record_count += 1
+
+    # --- reading ---
+
+    def read(self, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield the records between two byte offsets, each the start of a line or :attr:`size`.
+
+        ``start`` 0 means the first record; ``end`` None means :attr:`size` as it is now.  A million records
+        take about two seconds.
+
+        Raises:
+            JournalError: a line cannot be decoded, or an offset is not the start of a line.
+        """
+        for _, record in self.read_with_offsets(start, end):
+            yield record
+
+    def read_with_offsets(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Record]]:
+        """Yield each record as :meth:`read` does, with the byte offset of its line."""
+        offset = max(start, len(HEADER))
+        stop = self.size if end is None else min(end, self.size)
+        for lines in journal_file.read_lines(self._fd, offset, stop):
+            for line in lines:
+                try:
+                    record = decode(line)
+                except JournalError as error:
+                    self._fail(offset, error)
+                yield offset, record
+                offset += len(line) + 1
+        if offset < stop:
+            self._fail(offset, JournalError("the line is cut"))
+
+    def segment_range(self, segment: int) -> tuple[int, int]:
+        """Return the byte offsets between which segment ``segment`` stands, its marker not included.
+
+        Segments count from 1; the last one, ``len(markers) + 1``, holds the records after the last marker.
+        """
+        if not 1 <= segment <= len(self.markers) + 1:
+            raise IndexError(f"no segment {segment}")
+        start = self.markers[segment - 2].end_bytes if segment > 1 else len(HEADER)
+        end = self.markers[segment - 1].offset_bytes if segment <= len(self.markers) else self.size
+        return start, end
+
+    def read_segment(self, segment: int) -> Iterator[Record]:
+        """Yield the records of one segment, without its marker."""
+        return self.read(*self.segment_range(segment))
+
+    def segment_counts(self) -> list[int]:
+        """Return how many records each segment holds, its marker not counted, from segment 1 to the last."""
+        starts = [0, *(before + 1 for before in self._counts_before)]
+        ends = [*self._counts_before, self._record_count]
+        return [end - start for start, end in zip(starts, ends, strict=True)]
+
+    def refresh(self) -> bool:
+        """Take in what another process has appended since; return whether there was anything new.
+
+        If the writer has cut the file (after a failed write, or by a repair), all of it is read again.
+
+        Raises:
+            JournalError: as :meth:`open`.
+        """
+        before = self.size
+        was_cut = os.fstat(self._fd).st_size < before
+        if was_cut:
+            self.size, self._record_count = len(HEADER), 0
+            self.markers, self._counts_before = [], []
+        self._scan()
+        return was_cut or self.size != before
+
+    # --- scanning ---
+
+    def _scan(self) -> None:
+        """Check all lines from :attr:`size` on and take them in.  Stops before a torn tail."""
+        file_size = os.fstat(self._fd).st_size
+        offset = self.size
+        try:
+            for lines in journal_file.read_lines(self._fd, offset, file_size):
+                for line in lines:
+                    end = offset + len(line) + 1
+                    if not is_sealed(line):
+                        if end < file_size:
+                            self._fail(offset, JournalError("the checksum does not match"))
+                        return
+                    if line[0] in _CHANGE_TAGS:
+                        self._record_count += 1
+                    else:
+                        self._take(self._decode_at(offset, line), offset, end)
+                    offset = end
+        finally:
+            self.size = offset  # also after an error: it has to agree with the markers taken in
+            self.torn_bytes = file_size - offset
+
+    def _decode_at(self, offset: int, line: bytes) -> Record:
+        try:
+            return decode(line)
+        except JournalError as error:
+            self._fail(offset, error)
+
+    def _fail(self, offset: int, cause: JournalError) -> NoReturn:
+        number = journal_file.line_number(self._fd, offset)
+        raise JournalError(
+            f"{display(self.path)}, line {number} (byte {offset}): {cause.message}",
+            hint=cause.hint or _REPAIR_HINT,
+        ) from cause
+
+    # --- repair ---
+
+    @classmethod
+    def find_damage(cls, path: bytes) -> Damage | None:
+        """Decode every line; return where the first bad one is (a torn tail too), None if there is none.
+
+        Raises:
+            JournalError: it is no journal of this version, so that nothing can be said about its lines.
+            OSError: it cannot be read.
+        """
+        with cls._open(path, read_only=True) as journal:
+            return journal_file.find_damage(journal._fd)
+
+    @classmethod
+    def repair(cls, path: bytes) -> Damage | None:
+        """Cut the journal before its first bad line and move the rest, byte for byte, to ``journal.torn``.
+
+        Returns what was cut, None if the journal is sound.
+
+        Danger: the store inodes that only the cut records name look unreferenced from now on; whoever
+        collects the store next deletes the staged data in them.
+
+        Raises:
+            JournalError: it is no journal of this version.
+            OSError: it cannot be read or written.
+        """
+        with cls._open(path, read_only=False) as journal:
+            damage = journal_file.find_damage(journal._fd)
+            if damage is not None:
+                journal_file.move_tail(journal._fd, path, damage.offset_bytes)
+            return damage

@@ -1,0 +1,309 @@
+"""The text form of a record: one line, fields separated by one space, closed by a checksum.
+
+::
+
+    <tag> <time_ns> <field>... #<crc32 of all before the #, 8 hex digits>
+
+    S time path ino [base=mtime:size:ino] [from=path] [key=value...]
+    D time path [base=none | base=mtime:size:ino] [key=value...]
+    R time src dst [exchange] [base=none] [key=value...]
+    P time name [key=value...]
+    T time generation name [key=value...]
+
+``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling: space, ``%``,
+``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing else does, and an empty
+string is a lone ``%``.  :func:`decode` refuses every other spelling, so ``encode(decode(line)) == line`` for a
+line whose options stand in the order above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, assert_never
+from zlib import crc32
+
+from yolofs.errors import JournalError
+from yolofs.paths import NAME_MAX, Generation, RelPath, StoreIno, display, parse_relpath
+from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+
+FORMAT = b"yolofs-journal"
+"""What the first line of every journal starts with."""
+VERSION = 1
+HEADER = b"%b %d\n" % (FORMAT, VERSION)
+
+Extra: TypeAlias = tuple[tuple[str, bytes], ...]
+
+_is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
+"""Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
+_ESCAPED = re.compile("[\x00- #%\x7f\udc80-\udcff]")
+"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are not UTF-8."""
+_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
+_is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
+"""30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
+_is_plain_stage = re.compile(rb"S ([1-9][0-9]{0,29}) ([!-\"$&-~]+) ([1-9][0-9]{0,29}) #[0-9a-f]{8}").fullmatch
+"""Matches nearly every line of nearly every journal; reading these at once halves the time of a replay."""
+_is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
+
+_BASE = b"base"
+_FROM = b"from"
+_EXCHANGE = b"exchange"
+_NONE = b"none"
+
+
+# --- strings -----------------------------------------------------------------------------------------------
+
+
+def quote(raw: bytes) -> bytes:
+    """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline in it."""
+    if _is_plain(raw):
+        return raw
+    if not raw:
+        return b"%"
+    text = raw.decode("utf-8", "surrogateescape")
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
+
+
+def unquote(field: bytes) -> bytes:
+    """Return the bytes that ``field`` spells.
+
+    Raises:
+        ValueError: it is not what :func:`quote` would write.
+    """
+    if _is_plain(field):
+        return field
+    if field == b"%":
+        return b""
+    raw = _ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), field)
+    if not field or quote(raw) != field:
+        raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
+    return raw
+
+
+def _has_simple_names(path: bytes) -> bool:
+    """Tell cheaply that ``path``, which is not empty, surely is a good relative path; most are."""
+    return (
+        len(path) <= NAME_MAX
+        and path[0] not in b"./"
+        and path[-1] != 0x2F  # a slash
+        and b"//" not in path
+        and b"/." not in path
+    )
+
+
+def _write_path(path: bytes) -> bytes:
+    return path if _is_plain(path) and _has_simple_names(path) else quote(parse_relpath(path))
+
+
+def _read_path(field: bytes) -> RelPath:
+    path = unquote(field)
+    return RelPath(path) if path and _has_simple_names(path) and b"\0" not in path else parse_relpath(path)
+
+
+# --- numbers -----------------------------------------------------------------------------------------------
+
+
+def _int(field: bytes, least: int | None = None) -> int:
+    if not _is_number(field):
+        raise ValueError(f"not a number: {display(field)}")
+    number = int(field)
+    if least is not None and number < least:
+        raise ValueError(f"{number} is below {least}")
+    return number
+
+
+def _checked(number: int, least: int) -> int:
+    """Refuse to write a number that could not be read back."""
+    if number < least:
+        raise ValueError(f"{number} is below {least}")
+    return number
+
+
+def _write_fingerprint(base: Fingerprint) -> bytes:
+    return b" base=%d:%d:%d" % (base.mtime_ns, _checked(base.size, 0), _checked(base.ino, 0))
+
+
+def _read_fingerprint(value: bytes) -> Fingerprint:
+    parts = value.split(b":")
+    if len(parts) != 3:
+        raise ValueError(f"not mtime:size:ino: base={display(value)}")
+    return Fingerprint(_int(parts[0]), _int(parts[1], 0), _int(parts[2], 0))
+
+
+# --- encoding ----------------------------------------------------------------------------------------------
+
+
+def seal(body: bytes) -> bytes:
+    """Return the line whose fields are ``body``: with its checksum and a newline."""
+    return b"%b #%08x\n" % (body, crc32(b" ", crc32(body)))
+
+
+def encode(record: Record) -> bytes:
+    """Return ``record`` as one line, newline included.
+
+    Raises:
+        ValueError: it holds what :func:`decode` would refuse (a path that is not relative to base, store inode 0,
+            a bad key).  Better no record than a journal that cannot be read.
+    """
+    match record:
+        case Stage():
+            body = _encode_stage(record)
+        case Delete():
+            body = b"D %d %b%b" % (record.time_ns, _write_path(record.path), _encode_absence(record))
+        case Rename():
+            paths = _write_path(record.src), _write_path(record.dst)
+            options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
+            body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
+        case Snapshot():
+            body = b"P %d %b" % (record.time_ns, quote(record.name))
+        case Travel():
+            body = b"T %d %d %b" % (record.time_ns, _checked(record.generation, 0), quote(record.name))
+        case _:
+            assert_never(record)
+    return seal(body + _encode_extra(record) if record.extra else body)
+
+
+def _encode_stage(record: Stage) -> bytes:
+    body = b"S %d %b %d" % (record.time_ns, _write_path(record.path), _checked(record.ino, 1))
+    if record.base is not None:
+        body += _write_fingerprint(record.base)
+    if record.origin is not None:
+        body += b" from=" + _write_path(record.origin)
+    return body
+
+
+def _encode_absence(record: Delete) -> bytes:
+    if record.absent and record.base is not None:
+        raise ValueError("a name that base lacks has no fingerprint")
+    return b" base=none" if record.absent else _write_fingerprint(record.base) if record.base is not None else b""
+
+
+def _encode_extra(record: Record) -> bytes:
+    known = _KNOWN[type(record)]
+    fields = []
+    for key, value in record.extra:
+        if not _is_key(key) or key.encode() in known:
+            raise ValueError(f"not a key for an extra field here: {key!r}")
+        fields.append(b" %b=%b" % (key.encode(), quote(value)))
+    return b"".join(fields)
+
+
+# --- decoding ----------------------------------------------------------------------------------------------
+
+
+def is_sealed(line: bytes) -> bool:
+    """Tell whether ``line``, without its newline, ends in the right checksum."""
+    return line.endswith(b" #%08x" % crc32(line[:-9]))
+
+
+def decode(line: bytes) -> Record:
+    """Return the record in ``line``; a newline at its end is optional.
+
+    Raises:
+        JournalError: the checksum is wrong, the tag is unknown, or a field is missing, superfluous or not well
+            formed.  The message is one clause without a line number.
+    """
+    if line.endswith(b"\n"):
+        line = line[:-1]
+    if not is_sealed(line):
+        raise JournalError("the checksum does not match")
+    plain = _is_plain_stage(line)
+    if plain is not None:
+        time, path, ino = plain.groups()
+        if _has_simple_names(path):
+            return Stage(int(time), RelPath(path), StoreIno(int(ino)))
+    return _read_fields(line.split(b" ")[:-1])
+
+
+def _read_fields(fields: list[bytes]) -> Record:
+    reader = _READERS.get(fields[0])
+    if reader is None:
+        hint = "a newer yolofs may have written it"
+        raise JournalError(f"unknown kind of record: {display(fields[0]) or 'none'}", hint=hint)
+    try:
+        return reader(fields)
+    except ValueError as error:
+        raise JournalError(f"bad {fields[0].decode()} record: {error}") from error
+
+
+def _read_stage(fields: list[bytes]) -> Stage:
+    _require(fields, "time, path and store inode", 4)
+    known, extra = _split_options(fields[4:], _KNOWN[Stage])
+    return Stage(
+        _int(fields[1]),
+        _read_path(fields[2]),
+        StoreIno(_int(fields[3], 1)),
+        base=_read_fingerprint(known[_BASE]) if _BASE in known else None,
+        origin=_read_path(known[_FROM]) if _FROM in known else None,
+        extra=extra,
+    )
+
+
+def _read_delete(fields: list[bytes]) -> Delete:
+    _require(fields, "time and path", 3)
+    known, extra = _split_options(fields[3:], _KNOWN[Delete])
+    base = known.get(_BASE)
+    absent = base == _NONE
+    fingerprint = None if base is None or absent else _read_fingerprint(base)
+    return Delete(_int(fields[1]), _read_path(fields[2]), absent=absent, base=fingerprint, extra=extra)
+
+
+def _read_rename(fields: list[bytes]) -> Rename:
+    _require(fields, "time and two paths", 4)
+    exchange = fields[4:5] == [_EXCHANGE]
+    known, extra = _split_options(fields[5 if exchange else 4 :], _KNOWN[Rename])
+    if known.get(_BASE, _NONE) != _NONE:
+        raise ValueError(f"not none: base={display(known[_BASE])}")
+    paths = _read_path(fields[2]), _read_path(fields[3])
+    return Rename(_int(fields[1]), *paths, exchange=exchange, absent=_BASE in known, extra=extra)
+
+
+def _read_snapshot(fields: list[bytes]) -> Snapshot:
+    _require(fields, "time and name", 3)
+    _, extra = _split_options(fields[3:], _KNOWN[Snapshot])
+    return Snapshot(_int(fields[1]), unquote(fields[2]), extra=extra)
+
+
+def _read_travel(fields: list[bytes]) -> Travel:
+    _require(fields, "time, generation and name", 4)
+    _, extra = _split_options(fields[4:], _KNOWN[Travel])
+    return Travel(_int(fields[1]), Generation(_int(fields[2], 0)), unquote(fields[3]), extra=extra)
+
+
+def _require(fields: list[bytes], what: str, least: int) -> None:
+    if len(fields) < least:
+        raise ValueError(f"it needs {what}")
+
+
+def _split_options(fields: Iterable[bytes], names: frozenset[bytes]) -> tuple[dict[bytes, bytes], Extra]:
+    """Return the values of the known keys as they are written, and the unknown ones decoded."""
+    known: dict[bytes, bytes] = {}
+    extra: list[tuple[str, bytes]] = []
+    for field in fields:
+        key, equals, value = field.partition(b"=")
+        text = key.decode("latin-1")
+        if not equals or not _is_key(text):
+            raise ValueError(f"not key=value: {display(field)}")
+        if key not in names:
+            extra.append((text, unquote(value)))
+        elif key in known:
+            raise ValueError(f"{text}= is given twice")
+        else:
+            known[key] = value
+    return known, tuple(extra)
+
+
+_KNOWN: dict[type[Record], frozenset[bytes]] = {
+    Stage: frozenset((_BASE, _FROM)),
+    Delete: frozenset((_BASE,)),
+    Rename: frozenset((_BASE,)),
+    Snapshot: frozenset(),
+    Travel: frozenset(),
+}
+_READERS: dict[bytes, Callable[[list[bytes]], Record]] = {
+    b"S": _read_stage,
+    b"D": _read_delete,
+    b"R": _read_rename,
+    b"P": _read_snapshot,
+    b"T": _read_travel,
+}
