@@ -1,0 +1,159 @@
+"""From the dicts that tomllib returns to :class:`yolofs.config.settings.Settings`, or to one good message."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import inspect
+
+from yolofs.config.lines import KeyPath
+from yolofs.config.settings import RuleLine, RuleState, Settings
+from yolofs.errors import ConfigError
+
+Table = TypeVar("Table", bound=msgspec.Struct)
+
+SHOWN_LENGTH = 60
+"""How much of a wrong value is shown, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file that is being checked."""
+
+    name: str
+    lines: Mapping[KeyPath, int]
+
+    def error(self, path: KeyPath, message: str) -> ConfigError:
+        """Return the error for a key, with its line if that is known."""
+        line = self.lines.get(path)
+        where = self.name if line is None else f"{self.name}:{line}"
+        return ConfigError(f"{where}: {dotted(path)}: {message}")
+
+
+def read_settings(source: Source, data: dict[str, Any]) -> Settings:
+    """Return the settings that ``data`` holds, defaults filled in.
+
+    Raises:
+        ConfigError: for the first key that is unknown or whose value does not fit.
+    """
+    return _read_table(source, (), data, Settings)
+
+
+def key_paths(table: type[msgspec.Struct] = Settings, above: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield every key that a file may hold, with the tables around it."""
+    for key, type_ in get_type_hints(table, include_extras=True).items():
+        yield (*above, key)
+        if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+            yield from key_paths(type_, (*above, key))
+
+
+def expected(type_: Any) -> str:
+    """Return what a value of the annotated ``type_`` has to be, to follow "expected"."""
+    info = inspect.type_info(type_)
+    assert isinstance(info, inspect.Metadata), f"{type_} lacks a description"
+    assert info.extra_json_schema is not None, f"{type_} lacks a description"
+    return str(info.extra_json_schema["description"])
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a key as one would write it in TOML, on one line."""
+    return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key) for key in path)
+
+
+def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) -> Table:
+    types = get_type_hints(table, include_extras=True)
+    values: dict[str, Any] = {}
+    for key, value in _items(source, path, data):
+        here = (*path, key)
+        if key not in types:
+            raise source.error(here, f"unknown key; {_known_instead(here, types)}")
+        type_ = types[key]
+        if type_ == tuple[RuleLine, ...]:
+            values[key] = _read_rules(source, here, value)
+        elif isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+            values[key] = _read_table(source, here, value, type_)
+        else:
+            values[key] = _read_value(source, here, value, type_)
+    return table(**values)
+
+
+def _read_rules(source: Source, path: KeyPath, data: Any) -> tuple[RuleLine, ...]:
+    return tuple(
+        RuleLine(key, _read_value(source, (*path, key), value, RuleState), source.lines.get((*path, key)))
+        for key, value in _items(source, path, data)
+    )
+
+
+def _items(source: Source, path: KeyPath, data: Any) -> Iterable[tuple[str, Any]]:
+    if not isinstance(data, dict):
+        raise source.error(path, f"expected a table, got {_shown(data)}")
+    return data.items()
+
+
+def _read_value(source: Source, path: KeyPath, value: Any, type_: Any) -> Any:
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        message = f"expected {expected(type_)}, got {_shown(value)}"
+        if isinstance(value, str) and (nearest := _nearest(value, _words(inspect.type_info(type_)))):
+            message += "; " + nearest
+        raise source.error(path, message) from error
+
+
+def _known_instead(path: KeyPath, here: Iterable[str]) -> str:
+    """Return the second half of the message about an unknown key."""
+    key = path[-1]
+    for known in key_paths():
+        if known[-1] == key:  # a known key below the wrong [table]
+            return f"did you mean {_place(known)}?"
+    return _nearest(key, here) or f"known here: {', '.join(here)}"
+
+
+def _place(path: KeyPath) -> str:
+    *tables, key = path
+    return f"{key} in [{dotted(tuple(tables))}]" if tables else f"{key} above the first [table]"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f'did you mean "{found[0]}"?' if found else ""
+
+
+def _words(info: inspect.Type) -> list[str]:
+    """Return the words that a value may be."""
+    match info:
+        case inspect.Metadata(type=inner):
+            return _words(inner)
+        case inspect.UnionType(types=types):
+            return [word for inner in types for word in _words(inner)]
+        case inspect.LiteralType(values=values):
+            return [str(value) for value in values]
+        case _:
+            return []
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value for a message: on one line and not longer than that."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a table"
+        case list():
+            return "an array"
+        case str():
+            return _quoted(value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "…")
+        case int() if value.bit_length() > 64:
+            return f"a number of {value.bit_length()} bits"
+        case _:
+            return str(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -1,0 +1,76 @@
+"""Reading ``.yolofs.toml``.  Every mistake is one line: file, line, key, what was expected, the nearest word."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+
+from yolofs.config.check import Source, read_settings
+from yolofs.config.lines import key_lines
+from yolofs.config.settings import Settings
+from yolofs.errors import ConfigError
+
+FILE_NAME = ".yolofs.toml"
+
+
+def load(project_dir: str | bytes) -> Settings:
+    """Return the settings of the project in ``project_dir``; the defaults if it has no ``.yolofs.toml``.
+
+    Raises:
+        ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong value.
+    """
+    try:
+        raw = _read(os.path.join(os.fsencode(project_dir), os.fsencode(FILE_NAME)))
+    except FileNotFoundError:
+        return Settings.defaults()
+    except OSError as error:
+        raise ConfigError(f"{FILE_NAME}: cannot be read: {error.strerror}") from error
+    return parse(raw)
+
+
+def parse(raw: bytes, name: str = FILE_NAME) -> Settings:
+    """Return the settings that ``raw`` spells; ``name`` is what errors call the file.
+
+    Raises:
+        ConfigError: as for :func:`load`.
+    """
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{name}:{line}: not UTF-8: byte 0x{raw[error.start]:02x}") from error
+    text = text.replace("\r\n", "\n")
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(_not_toml(str(error), text, name)) from error
+    except ValueError:  # Python's own limit on the digits of an int
+        raise ConfigError(f"{name}: not TOML: a number has thousands of digits") from None
+    except RecursionError:
+        raise ConfigError(f"{name}: not TOML: nested too deeply") from None
+    return read_settings(Source(name, key_lines(text)), data)
+
+
+def _read(path: bytes) -> bytes:
+    """Return the content of a regular file; a fifo of that name must not block the command."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(fd, "rb") as file:
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            raise OSError(0, "it is a fifo")
+        return file.read()
+
+
+_POSITION = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
+
+
+def _not_toml(message: str, text: str, name: str) -> str:
+    """Return tomllib's message with its position in front, as in all the other messages."""
+    found = _POSITION.search(message)
+    if found is None:
+        return f"{name}: not TOML: {message}"
+    reason = " ".join(message[: found.start()].split())
+    if found["line"] is None:
+        return f"{name}:{len(text.splitlines()) or 1}: not TOML: {reason} at the end of the file"
+    return f"{name}:{found['line']}: not TOML: {reason} (column {found['column']})"

@@ -1,0 +1,102 @@
+"""The settings that ``.yolofs.toml`` can hold: their names, types, ranges and defaults.
+
+A field is a key, a Struct is a table.  The description of a field's type completes the sentence "expected …" in
+error messages, and docs/reference/config.md is compared with all of this by a test.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+MAX_SECONDS = 10_000_000.0
+"""The upper end of every timeout: some 115 days, well inside what the kernel's and poll's clocks hold."""
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1, description="a string that is not empty")]
+Flag: TypeAlias = Annotated[bool, Meta(description="true or false")]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS, description="a number of seconds from 0 to 10000000")]
+RuleState: TypeAlias = Annotated[
+    Literal["allow", "read-only", "write-ask", "ask", "deny", "hidden"],
+    Meta(description='"allow", "read-only", "write-ask", "ask", "deny" or "hidden"'),
+]
+"""The spellings of :class:`yolofs.rules.Access`; a test keeps the two equal."""
+
+
+class RuleLine(NamedTuple):
+    """One line of ``[rules]`` as it is written; :func:`yolofs.rules.parse_rules` makes a rule of it."""
+
+    key: str
+    """A path or a pattern, not looked at yet."""
+
+    state: RuleState
+
+    line: int | None
+    """Its line in the file, from 1; None if it could not be told."""
+
+
+class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[mount]``: what the kernel may cache, and how the device is served."""
+
+    allow_other: Annotated[bool | Literal["auto"], Meta(description='true, false or "auto"')] = "auto"
+    """Whether other users may enter the mount; "auto" is on for root and off for everybody else."""
+
+    base_timeout: Seconds = 1.0
+    """How long the kernel may cache names and attributes of base files that nobody watches."""
+
+    staged_timeout: Seconds = 86400.0
+    """How long the kernel may cache names and attributes that only yolofs changes."""
+
+    writeback_cache: Flag = False
+    """Whether the kernel collects small writes; each written file then costs one more request at close."""
+
+    xattrs: Flag = False
+    """Whether extended attributes are served; the kernel then asks for one before every write."""
+
+    spin_us: Annotated[int, Meta(ge=0, le=1000, description="a whole number of microseconds from 0 to 1000")] = 60
+    """How long the device is polled after each request before the loop sleeps, in microseconds."""
+
+    switch_interval_ms: Annotated[
+        float, Meta(ge=0.01, le=1000, description="a number of milliseconds from 0.01 to 1000")
+    ] = 0.5
+    """How long another thread of the daemon may hold the interpreter lock, in milliseconds."""
+
+    max_fds: Annotated[int, Meta(ge=16, le=1_000_000, description="a whole number from 16 to 1000000")] = 512
+    """How many file descriptors are kept open for files that no process has open."""
+
+
+class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[diff]``: how differences are shown."""
+
+    context: Annotated[int, Meta(ge=0, le=1_000_000, description="a whole number of lines from 0 to 1000000")] = 3
+    """Lines of context around each difference."""
+
+    max_text_bytes: Annotated[
+        int, Meta(ge=0, le=2**40, description="a whole number of bytes from 0 to 1099511627776")
+    ] = 8 << 20
+    """Files above this many bytes are shown as binary."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that ``.yolofs.toml`` says, with the defaults for what it leaves out."""
+
+    root: Text = "/"
+    """The base directory: absolute, below ``~``, or relative to the project; looked for when the session opens."""
+
+    ask_timeout: Seconds = 60.0
+    """How long an ask waits for an answer."""
+
+    ask_default: Annotated[Literal["deny", "allow"], Meta(description='"deny" or "allow"')] = "deny"
+    """The answer to an ask that nobody answered."""
+
+    mount: MountSettings = MountSettings()
+    diff: DiffSettings = DiffSettings()
+
+    rules: tuple[RuleLine, ...] = ()
+    """``[rules]``, in the order of the file."""
+
+    @classmethod
+    def defaults(cls) -> Settings:
+        """Return the settings of a project without a ``.yolofs.toml``."""
+        return cls()

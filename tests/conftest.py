@@ -1,0 +1,83 @@
+"""What all tests share: who may skip, how hypothesis runs, and that nothing is left mounted or running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# At the end: tests find their own helpers as `tests.…`, and an installed yolofs still comes before the checkout.
+sys.path.append(str(Path(__file__).parent.parent))
+
+from tests.leftovers import Leftovers, Traces
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=5000, stateful_step_count=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+CAP_SYS_ADMIN = 21
+"""The bit of the capability that mount(2) wants."""
+
+
+def why_no_mount() -> str:
+    """Return why this machine cannot mount, or an empty string if it can."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"/dev/fuse cannot be opened: {error.strerror}"
+    status = Path("/proc/self/status").read_text()
+    capabilities = int(status.partition("CapEff:")[2].split()[0], 16)
+    if not capabilities >> CAP_SYS_ADMIN & 1 and shutil.which("fusermount3") is None:
+        return "neither CAP_SYS_ADMIN nor fusermount3 is there"
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1 wants it run."""
+    if item.get_closest_marker("mount") is None:
+        return
+    reason = why_no_mount()
+    if not reason:
+        return
+    if os.environ.get("YOLOFS_REQUIRE_MOUNT") == "1":
+        pytest.fail(f"YOLOFS_REQUIRE_MOUNT=1, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
+    """Give the run a runtime directory and a mark of its own; fail if anything is left at its end.
+
+    The directory is short, as the path of a Unix socket may have 107 bytes only.
+    """
+    runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
+    mark = uuid.uuid4().hex
+    traces = Traces(mark=mark, directories=(runtime_dir, str(tmp_path_factory.getbasetemp())))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
+        patch.setenv(traces.variable, mark)
+        yield traces
+        left = traces.find_after_grace(Leftovers())
+    traces.clear(left)
+    shutil.rmtree(runtime_dir, ignore_errors=True)
+    assert not left, f"the test run left behind {left}"
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(request: pytest.FixtureRequest, traces: Traces) -> Iterator[None]:
+    """Fail a test marked ``mount`` that leaves a mount or a process behind, and clear it away."""
+    if request.node.get_closest_marker("mount") is None:
+        yield
+        return
+    before = traces.find()  # what wider fixtures hold
+    yield
+    left = traces.find_after_grace(before)
+    traces.clear(left)
+    assert not left, f"the test left behind {left}"

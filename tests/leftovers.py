@@ -1,0 +1,85 @@
+"""Finds the mounts and processes that a test run has left behind, and only those of this run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+GRACE_S = 10.0
+"""How long something may take to go away after a test, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """FUSE mountpoints and processes (pid and command line)."""
+
+    mounts: frozenset[str] = frozenset()
+    processes: frozenset[tuple[int, str]] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.mounts or self.processes)
+
+    def __sub__(self, other: Leftovers) -> Leftovers:
+        return Leftovers(self.mounts - other.mounts, self.processes - other.processes)
+
+    def __str__(self) -> str:
+        mounts = [f"the mount {path}" for path in sorted(self.mounts)]
+        return ", ".join(mounts + [f"process {pid} ({command})" for pid, command in sorted(self.processes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """How the mounts and processes of one test run are recognised."""
+
+    mark: str
+    """What every process of the run has in its environment, as the value of :attr:`variable`."""
+
+    directories: tuple[str, ...]
+    """Where the run mounts."""
+
+    variable: str = "YOLOFS_TEST_RUN"
+
+    def find(self) -> Leftovers:
+        """Return what is there now, this process excepted."""
+        return Leftovers(frozenset(self._mounts()), frozenset(self._processes()))
+
+    def find_after_grace(self, before: Leftovers) -> Leftovers:
+        """Return what is there beyond ``before`` once it had :data:`GRACE_S` to go away; usually at once nothing."""
+        deadline = time.monotonic() + GRACE_S
+        while (left := self.find() - before) and time.monotonic() < deadline:
+            time.sleep(0.02)  # between two looks at a condition with a deadline
+        return left
+
+    def clear(self, left: Leftovers) -> None:
+        """Kill the processes and detach the mounts in ``left``, so that the next test starts clean."""
+        for pid, _ in left.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for mountpoint in left.mounts:
+            command = ["umount", "-l"] if os.getuid() == 0 else ["fusermount3", "-u", "-z"]
+            subprocess.run([*command, mountpoint], check=False)
+
+    def _mounts(self) -> Iterator[str]:
+        for line in Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines():
+            _, mountpoint, kind, *_ = line.split(" ")
+            mountpoint = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mountpoint)
+            if kind.startswith("fuse") and mountpoint.startswith(tuple(f"{path}/" for path in self.directories)):
+                yield mountpoint
+
+    def _processes(self) -> Iterator[tuple[int, str]]:
+        wanted = f"{self.variable}={self.mark}".encode()
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+                process = Path("/proc", name)
+                if wanted in process.joinpath("environ").read_bytes().split(b"\0"):
+                    command = process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").strip()
+                    yield int(name), command.decode(errors="replace")

@@ -1,0 +1,146 @@
+"""What a user reads when ``.yolofs.toml`` is wrong, and what the program gets when it is right."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from yolofs.config.load import load, parse
+from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, Settings
+from yolofs.errors import ConfigError
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert load(str(tmp_path)) == Settings.defaults()
+
+
+def test_the_project_may_be_given_as_bytes(tmp_path: Path) -> None:
+    (tmp_path / ".yolofs.toml").write_text('root = "src"')
+    assert load(bytes(tmp_path)).root == "src"
+
+
+def test_every_key_can_be_set() -> None:
+    settings = parse(
+        b"""
+        root = "~/work"
+        ask_timeout = 5
+        ask_default = "allow"
+        diff.context = 0
+        diff.max_text_bytes = 1_000
+        mount = { allow_other = true, base_timeout = 0, staged_timeout = 2.5, writeback_cache = true, xattrs = true, \
+spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
+        [rules]
+        src = "allow"
+        "**/*.pem" = "hidden"
+        """
+    )
+    assert settings == Settings(
+        root="~/work",
+        ask_timeout=5.0,
+        ask_default="allow",
+        diff=DiffSettings(context=0, max_text_bytes=1000),
+        mount=MountSettings(
+            allow_other=True,
+            base_timeout=0.0,
+            staged_timeout=2.5,
+            writeback_cache=True,
+            xattrs=True,
+            spin_us=0,
+            switch_interval_ms=5.0,
+            max_fds=100,
+        ),
+        rules=(RuleLine("src", "allow", 9), RuleLine("**/*.pem", "hidden", 10)),
+    )
+
+
+def test_a_file_with_windows_line_ends_is_read() -> None:
+    assert parse(b"[mount]\r\nspin_us = 7\r\n").mount.spin_us == 7
+
+
+TOP = "known here: root, ask_timeout, ask_default, mount, diff, rules"
+SECONDS = "expected a number of seconds from 0 to 10000000"
+SPIN = "mount.spin_us: expected a whole number of microseconds from 0 to 1000"
+MAX_FDS = "mount.max_fds: expected a whole number from 16 to 1000000"
+STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # unknown keys
+        (
+            "[mount]\n\nwriteback_cahce = true",
+            ':3: mount.writeback_cahce: unknown key; did you mean "writeback_cache"?',
+        ),
+        ("[mont]", ':1: mont: unknown key; did you mean "mount"?'),
+        ("a = 1\nb = 2", f":1: a: unknown key; {TOP}"),
+        ("# x\n[foo.bar]\nbaz = 1", f":2: foo: unknown key; {TOP}"),
+        ('"a\\nb" = 1', f':1: "a\\nb": unknown key; {TOP}'),
+        ("mount.Spin_Us = 3", ':1: mount.Spin_Us: unknown key; did you mean "spin_us"?'),
+        ("[[diff]]\ncontext = 1", ":1: diff: expected a table, got an array"),
+        # known keys in the wrong table
+        ("context = 1", ":1: context: unknown key; did you mean context in [diff]?"),
+        ("[diff]\nroot = 1", ":2: diff.root: unknown key; did you mean root above the first [table]?"),
+        # wrong types
+        ('ask_timeout = "1m"', f':1: ask_timeout: {SECONDS}, got "1m"'),
+        ("ask_timeout = true", f":1: ask_timeout: {SECONDS}, got true"),
+        ("root = 1979-05-27", ":1: root: expected a string that is not empty, got 1979-05-27"),
+        ("root = {}", ":1: root: expected a string that is not empty, got a table"),
+        ("mount = 1", ":1: mount: expected a table, got 1"),
+        ("mount.xattrs = 0", ":1: mount.xattrs: expected true or false, got 0"),
+        ("mount.spin_us = 1.5", f":1: {SPIN}, got 1.5"),
+        ("mount.spin_us = true", f":1: {SPIN}, got true"),
+        ('rules = "x"', ':1: rules: expected a table, got "x"'),
+        # out of range
+        ("ask_timeout = nan", f":1: ask_timeout: {SECONDS}, got nan"),
+        ("ask_timeout = inf", f":1: ask_timeout: {SECONDS}, got inf"),
+        ("[diff]\ncontext = -1", ":2: diff.context: expected a whole number of lines from 0 to 1000000, got -1"),
+        ('root = ""', ':1: root: expected a string that is not empty, got ""'),
+        (f"mount.max_fds = 0x{'f' * 5000}", f":1: {MAX_FDS}, got a number of 20000 bits"),
+        # wrong words
+        ('ask_default = "alow"', ':1: ask_default: expected "deny" or "allow", got "alow"; did you mean "allow"?'),
+        (
+            'mount.allow_other = "Auto"',
+            ':1: mount.allow_other: expected true, false or "auto", got "Auto"; did you mean "auto"?',
+        ),
+        ('[rules]\n"../x" = "readonly"', f':2: rules."../x": {STATES}, got "readonly"; did you mean "read-only"?'),
+        ("[rules]\nsrc = 7", f":2: rules.src: {STATES}, got 7"),
+        # values over several lines, and long ones
+        ('[mount]\nspin_us = """\nfoo\nbar"""\n', f':2: {SPIN}, got "foo\\nbar"'),
+        (f'ask_default = "{"x" * 70}"', f':1: ask_default: expected "deny" or "allow", got "{"x" * 60}…"'),
+        # not TOML
+        ("root = /", ":1: not TOML: Invalid value (column 8)"),
+        ("root = 'a'\nroot = 'b'\n\n[diff]", ":2: not TOML: Cannot overwrite a value (column 11)"),
+        ("root = '/'\nx = [1,", ":2: not TOML: Invalid value at the end of the file"),
+        (f"x = {'9' * 5000}", ": not TOML: a number has thousands of digits"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(text.encode())
+    assert caught.value.message == f".yolofs.toml{message}"
+
+
+def test_deep_nesting_is_an_error_and_no_crash() -> None:
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: not TOML: nested too deeply\Z"):
+        parse(b"x = " + b"[" * 100_000)
+
+
+def test_bytes_that_are_not_utf8_are_told_with_their_line(tmp_path: Path) -> None:
+    (tmp_path / ".yolofs.toml").write_bytes(b'root = "/"\n# caf\xe9\n')
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml:2: not UTF-8: byte 0xe9\Z"):
+        load(str(tmp_path))
+
+
+def test_a_directory_in_the_files_place_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".yolofs.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: Is a directory\Z"):
+        load(str(tmp_path))
+
+
+def test_a_fifo_in_the_files_place_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".yolofs.toml")
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is a fifo\Z"):
+        load(str(tmp_path))
