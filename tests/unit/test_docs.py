@@ -1,0 +1,64 @@
+"""The reference pages say what the code does, and the documents' links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from yolofs.errors import YolofsError
+
+ROOT = Path(__file__).parents[2]
+CHECK = ROOT / "scripts/check_docs.py"
+
+
+def test_every_exit_code_is_documented_with_its_error_and_meaning() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| `(\w+)` \| (.+) \|$", (ROOT / "docs/reference/exit-codes.md").read_text(), re.MULTILINE
+    )
+    assert rows == sorted(
+        ((str(kind.exit_code), kind.__name__, _first_sentence(kind)) for kind in _kinds(YolofsError)),
+        key=lambda row: int(row[0]),
+    )
+
+
+def test_each_error_class_has_its_own_exit_code() -> None:
+    codes = [kind.exit_code for kind in _kinds(YolofsError)]
+    assert len(set(codes)) == len(codes)
+
+
+def test_all_links_of_the_documents_resolve() -> None:
+    done = subprocess.run([sys.executable, CHECK, ROOT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"docs: [1-9]\d* links in [1-9]\d* files resolve\n", done.stdout)
+
+
+def test_broken_links_are_told_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(
+        "# Top\n[good](docs/a.md#the-second-part) [web](https://example.org/x)\n[bad](docs/b.md)\n[self](#top)\n"
+    )
+    (tmp_path / "docs/a.md").write_text(
+        "## The `second` part\n[up](../README.md#topp)\n```\n[in code](nowhere)\n```\n`[x](y)` [out](../../etc)\n"
+    )
+    done = subprocess.run([sys.executable, CHECK, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "README.md:3: docs/b.md: no such file",
+        "docs/a.md:2: ../README.md#topp: no such heading",
+        "docs/a.md:6: ../../etc: leaves the project",
+    ]
+
+
+def _kinds(kind: type[YolofsError]) -> Iterator[type[YolofsError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
+
+
+def _first_sentence(kind: type[YolofsError]) -> str:
+    assert kind.__doc__
+    return kind.__doc__.splitlines()[0].replace("``", "`")
