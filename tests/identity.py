@@ -1,0 +1,46 @@
+"""Being root or an ordinary user in a test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+NOBODY = 65534
+ROOT = "root"
+ORDINARY = "ordinary user"
+
+
+@contextmanager
+def acting_as(uid: int, gid: int) -> Iterator[None]:
+    """Let the system judge this process (all its threads) as another user; takes effect only for root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@contextmanager
+def room_of(who: str) -> Iterator[bytes]:
+    """Give a directory that belongs to ``who`` (pytest's own is closed to others) and act as them."""
+    room = os.fsencode(tempfile.mkdtemp(prefix="yolofs-room."))
+    try:
+        if who == ORDINARY and os.geteuid() == 0:
+            os.chown(room, NOBODY, NOBODY)
+            with acting_as(NOBODY, NOBODY):
+                yield room
+        else:
+            yield room
+    finally:
+        shutil.rmtree(room)
