@@ -15,6 +15,7 @@ import contextlib
 import os
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from yolofs.paths import RelPath, is_below, join, parse_relpath
@@ -43,6 +44,7 @@ class Base:
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
         self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
+        self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if os.path.isdir(self.path(rel)))
         self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
         self._always_pseudo = frozenset(
             rel for path in (*_PSEUDO_PATHS, *runtime) if (rel := self.relative(path)) is not None
@@ -85,6 +87,10 @@ class Base:
     def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
         """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names."""
         return name in self._hidden_names and join(rel, name) in self.hidden
+
+    def hidden_in(self, rel: bytes) -> int:
+        """Return how many hidden directories a base directory holds, to be left out of its link count."""
+        return self._hidden_in.get(rel, 0)
 
     def is_pseudo(self, rel: bytes) -> bool:
         """Tell whether a base path shows as an empty directory that nothing can be put into."""

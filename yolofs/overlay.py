@@ -28,11 +28,12 @@ from yolofs.tree import Entry, Staged, Tree
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
+_CLOCK_REALTIME_COARSE = 5  # linux/time.h; the time module has no name for it
 
 
 def coarse_clock_ns() -> int:
     """Return the time by the clock that the kernel's own filesystems stamp files with."""
-    return time.clock_gettime_ns(time.CLOCK_REALTIME_COARSE)
+    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
 
 
 class Found(NamedTuple):
@@ -329,13 +330,15 @@ class Overlay:
             return
         if target is not None and _is_same_file(source, target):
             return
+        old_path, new_path = join(self.path(parent), name), join(self.path(new_parent), new_name)
+        exchange = bool(flags & RENAME_EXCHANGE)
+        if new_path.startswith(old_path + b"/"):
+            raise _error(errno.EINVAL)
+        if old_path.startswith(new_path + b"/"):
+            raise _error(errno.EINVAL if exchange else errno.ENOTEMPTY)
         if target is None:
             self._check_place(new_parent, new_name)
-        exchange = bool(flags & RENAME_EXCHANGE)
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
-        old_path, new_path = join(self.path(parent), name), join(self.path(new_parent), new_name)
-        if not exchange and new_path.startswith(old_path + b"/"):
-            raise _error(errno.EINVAL)
         absent = not exchange and not self._base_has(parent, name)
         record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent)
         entry = self._record(new_parent, record)
@@ -628,14 +631,15 @@ class Overlay:
         return 1 if nlink == 1 else nlink + directory.subdirs
 
     def _source_nlink(self, directory: Inode, st: os.stat_result) -> int:
-        if directory.staged is None:
-            return st.st_nlink
-        if directory.staged.origin is None:
+        source = directory.source
+        if source is None:
             return 2
-        try:
-            return self.base.lstat(directory.staged.origin).st_nlink
-        except OSError:
-            return 2
+        if directory.staged is not None:
+            try:
+                st = self.base.lstat(source)
+            except OSError:
+                return 2
+        return st.st_nlink - self.base.hidden_in(source)
 
     def _subdir_delta(self, entry: Entry) -> int:
         """Return how many more subdirectories this name is in the view than in base: -1, 0 or 1."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pyfuse3
@@ -59,7 +59,7 @@ class Adapter(pyfuse3.Operations):
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.lookup(parent, name))
 
-    async def forget(self, items: list[tuple[int, int]]) -> None:
+    async def forget(self, items: Sequence[tuple[int, int]]) -> None:
         try:
             self._handlers.forget(items)
         except Exception:
@@ -210,7 +210,7 @@ class Adapter(pyfuse3.Operations):
     async def _sync(self, find_fd: Callable[[], int | None]) -> None:
         """Make data, then the journal durable, in a worker thread; the loop goes on serving meanwhile."""
         try:
-            await self._loop.in_thread(*self._handlers.sync_job(find_fd()))
+            await self._loop.in_thread(self._handlers.sync_job(find_fd()))
         except OSError as error:
             raise FUSEError(error.errno or errno.EIO) from None
         except Exception:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from yolofs.inodes import Attr, Inode
@@ -76,7 +77,7 @@ class Handlers:
         found = self.overlay.lookup(directory, name)
         return self._answer(directory, name, found[1] if found is not None else None)
 
-    def forget(self, items: list[tuple[int, int]]) -> None:
+    def forget(self, items: Sequence[tuple[int, int]]) -> None:
         """Take back look-ups: pairs of inode number and count."""
         for number, count in items:
             self.overlay.forget(number, count)
@@ -210,12 +211,12 @@ class Handlers:
         """Return the descriptor to fsync for an open file, None if there is nothing to make durable."""
         return self.overlay.sync_fd(self._files[handle])
 
-    def sync_job(self, fd: int | None) -> tuple[Callable[[int | None, Journal], None], int | None, Journal]:
+    def sync_job(self, fd: int | None) -> Callable[[], None]:
         """Return a call that makes a file and then the journal durable; it may run in another thread.
 
-        The descriptor is a copy of ``fd``: the original may be closed meanwhile.
+        The descriptor that it holds is a copy of ``fd``: the original may be closed meanwhile.
         """
-        return _sync, os.dup(fd) if fd is not None else None, self.overlay.journal
+        return partial(_sync, os.dup(fd) if fd is not None else None, self.overlay.journal)
 
     # ---- directories
 

@@ -128,6 +128,7 @@ class DeviceLoop:
 
     def _want_stop(self) -> None:
         self._is_stop_wanted = True
+        self._is_held = True  # a task that is given the device in this very round must not poll again by itself
 
     def _open(self, main: Coroutine[Any, Any, object]) -> None:
         try:
@@ -310,7 +311,7 @@ class DeviceLoop:
         if not self._pause_count:
             raise RuntimeError("resume() without pause()")
         self._pause_count -= 1
-        self._is_held = bool(self._pause_count) or self._is_closing
+        self._is_held = bool(self._pause_count) or self._is_stop_wanted or self._is_closing
 
     @property
     def has_reader(self) -> bool:

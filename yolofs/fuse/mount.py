@@ -10,7 +10,6 @@ import errno
 import logging
 import os
 import select
-import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -21,7 +20,7 @@ from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libc import syncfs
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop import DeviceLoop, LoopThread
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import display
 
@@ -53,8 +52,7 @@ class Mount:
         self.mountpoint = mountpoint
         self.loop = DeviceLoop(spin_us=spin_us)
         self._allow_other = allow_other
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._thread: LoopThread | None = None
         self._mounts_fd = -1
         handlers = Handlers(overlay, staged_timeout_s=staged_timeout_s, base_timeout_s=base_timeout_s)
         self._adapter = Adapter(handlers, self.loop, writeback_cache=writeback_cache, xattrs=xattrs)
@@ -77,36 +75,38 @@ class Mount:
             backend.uninstall()
             raise MountError(f"cannot mount at {display(self.mountpoint)}: {error}", hint="yolofs doctor") from error
         self._watch_mounts()
-        self._thread = threading.Thread(target=self._serve, args=(on_end,), name="yolofs-device")
-        self._thread.start()
+        self._thread = self.loop.start(self._serve(on_end))
 
     def stop(self) -> None:
-        """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm."""
-        if self._thread is None:
+        """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm.
+
+        Raises:
+            MountError: the device loop had failed; all is cleaned up none the less.
+        """
+        thread, self._thread = self._thread, None
+        if thread is None:
             return
         self.loop.stop()
-        self._thread.join()
-        self._thread = None
-        pyfuse3.close(unmount=True)
-        backend.uninstall()
-        self.overlay.close()
-        if self._mounts_fd >= 0:
-            os.close(self._mounts_fd)
-            self._mounts_fd = -1
-        if self._failure is not None:
-            raise MountError(f"the device loop failed: {self._failure!r}") from self._failure
+        try:
+            thread.wait()
+        except Exception as error:
+            raise MountError(f"the device loop failed: {error!r}") from error
+        finally:
+            pyfuse3.close(unmount=True)
+            backend.uninstall()
+            self.overlay.close()
+            if self._mounts_fd >= 0:
+                os.close(self._mounts_fd)
+                self._mounts_fd = -1
 
     @property
     def is_serving(self) -> bool:
         """Whether the device loop runs: false after a umount from outside."""
         return self._thread is not None and self._thread.is_alive()
 
-    def _serve(self, on_end: Callable[[], None]) -> None:
+    async def _serve(self, on_end: Callable[[], None]) -> None:
         try:
-            self.loop.run(pyfuse3.main(min_tasks=1, max_tasks=1_000_000))
-        except BaseException as error:
-            log.exception("the device loop failed")
-            self._failure = error
+            await backend.serve_session()
         finally:
             on_end()
 
@@ -114,7 +114,7 @@ class Mount:
         """Keep the list of pseudo filesystems true: the kernel signals POLLPRI when the mount table changes."""
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
-            self.loop.add_reader(self._mounts_fd, select.POLLPRI, self.overlay.base.refresh_mounts)
+            self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self.overlay.base.refresh_mounts())
 
     # ---- reaching in
 

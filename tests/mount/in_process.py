@@ -1,0 +1,107 @@
+"""A view mounted by this very process: its device loop in a thread, system calls from the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from tests.property.view_machine import PlainDirectory
+from yolofs.fuse.mount import Mount
+from yolofs.inodes import Inode
+from yolofs.overlay import Overlay
+from yolofs.session import Access, Session
+
+
+class MountedView(PlainDirectory):
+    """A mounted view of ``root``, whose session lies in it; system calls go to :attr:`mountpoint`."""
+
+    def __init__(self, base: bytes, **options: Any) -> None:
+        self.mountpoint = os.fsencode(tempfile.mkdtemp(prefix="yolofs-mnt-"))
+        super().__init__(self.mountpoint)
+        self.base = base
+        self.options = {"staged_timeout_s": 3600.0, "base_timeout_s": 1.0, "allow_other": False} | options
+        Session.create(base)
+        self._open()
+
+    def _open(self) -> None:
+        self.session = Session.open(self.base, Access.WRITE, root=self.base)
+        state = self.session.present()
+        self.overlay = Overlay(
+            self.session.base, self.session.store, self.session.journal, state.tree, fresh_from=state.fresh_from
+        )
+        self.mount = Mount(self.overlay, self.mountpoint, **self.options)
+        self.mount.start()
+
+    def unmount(self) -> None:
+        self.mount.stop()
+        self.session.close()
+
+    def close(self) -> None:
+        self.unmount()
+        shutil.rmtree(self.mountpoint)
+
+    def remount(self) -> None:
+        self.unmount()
+        self._open()
+
+    # ---- time
+
+    def snapshot(self, name: bytes = b"") -> int:
+        self.mount.flush()
+
+        def job() -> int:
+            generation = self.session.snapshot(name)
+            assert generation is not None
+            self.overlay.mark(self.session.store.next_ino)
+            return generation
+
+        return self.mount.call(job)
+
+    def travel(self, generation: int | str) -> int:
+        self.mount.flush()
+
+        def job() -> int:
+            _, present = self.session.travel(str(generation))
+            self._reload(committed=False)
+            return present
+
+        return self._and_invalidate(job)
+
+    def commit(self) -> None:
+        from yolofs.session_commit import commit
+
+        self.mount.flush()
+
+        def job() -> int:
+            commit(self.session)
+            self._reload(committed=True)
+            return 0
+
+        self._and_invalidate(job)
+
+    def abort(self) -> None:
+        self.mount.flush()
+
+        def job() -> int:
+            self.session.put_away(None)
+            self._reload(committed=False)
+            return 0
+
+        self._and_invalidate(job)
+
+    def _reload(self, *, committed: bool) -> None:
+        state = self.session.present()
+        self._stale = self.overlay.reload(
+            self.session.journal, state.tree, fresh_from=state.fresh_from, committed=committed
+        )
+
+    def _and_invalidate(self, job: Any) -> int:
+        result = self.mount.call(job)
+        self.mount.invalidate(self._stale)
+        return int(result)
+
+    def inodes(self) -> list[Inode]:
+        """Return what the overlay knows now."""
+        return self.mount.call(lambda: list(self.overlay.inodes.by_number.values()))

@@ -1,0 +1,205 @@
+"""Drives the overlay of a session by paths, without a mount, as the kernel would: look up, act, forget."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from tests.property.view_machine import describe
+from yolofs.inodes import Attr, Inode
+from yolofs.overlay import Overlay, Owner
+from yolofs.session import Access, Session
+
+T = TypeVar("T")
+OWNER = Owner(os.getuid(), os.getgid())
+
+
+class CoreDriver:
+    """A view of ``root``, whose session lies in it."""
+
+    def __init__(self, root: bytes) -> None:
+        self.root = root
+        Session.create(root)
+        self._open()
+
+    def _open(self) -> None:
+        self.session = Session.open(self.root, Access.WRITE, root=self.root)
+        state = self.session.present()
+        self.overlay = Overlay(
+            self.session.base,
+            self.session.store,
+            self.session.journal,
+            state.tree,
+            fresh_from=state.fresh_from,
+            max_fds=3,
+        )
+
+    def close(self) -> None:
+        self.overlay.close()
+        self.session.close()
+
+    # ---- walking as the kernel does
+
+    @contextlib.contextmanager
+    def _held(self, path: bytes) -> Iterator[tuple[Inode, Attr]]:
+        """Look every component up, yield the last one, forget them all."""
+        inode, attr = self.overlay.root, self.overlay.getattr(self.overlay.root)
+        held = []
+        try:
+            for name in path.split(b"/") if path else ():
+                if not inode.is_directory:
+                    raise OSError(errno.ENOTDIR if inode.kind != stat.S_IFLNK else errno.ENOENT, "not a directory")
+                found = self.overlay.lookup(inode, name)
+                if found is None:
+                    raise OSError(errno.ENOENT, "not found")
+                inode, attr = found
+                held.append(inode.number)
+            yield inode, attr
+        finally:
+            for number in held:
+                self.overlay.forget(number, 1)
+
+    @contextlib.contextmanager
+    def _parent(self, path: bytes) -> Iterator[tuple[Inode, bytes]]:
+        directory, _, name = path.rpartition(b"/")
+        with self._held(directory) as (inode, _):
+            if not inode.is_directory:
+                raise OSError(errno.ENOTDIR if inode.kind != stat.S_IFLNK else errno.ENOENT, "not a directory")
+            yield inode, name
+
+    def _file(self, path: bytes, flags: int, action: Callable[[Inode, Attr], T]) -> T:
+        with self._held(path) as (inode, attr):
+            if inode.kind == stat.S_IFLNK:
+                raise OSError(errno.ELOOP, "a link")
+            if inode.is_directory:
+                raise OSError(errno.EISDIR, "a directory")
+            self.overlay.open(inode, flags)
+            try:
+                return action(inode, attr)
+            finally:
+                self.overlay.release(inode, writer=flags & os.O_ACCMODE != os.O_RDONLY)
+
+    # ---- operations
+
+    def create(self, path: bytes, data: bytes, mode: int) -> None:
+        with self._parent(path) as (parent, name):
+            inode, _ = self.overlay.create(parent, name, mode, OWNER)
+            self.overlay.write(inode, 0, data)
+            self.overlay.release(inode, writer=True)
+            self.overlay.forget(inode.number, 1)
+
+    def overwrite(self, path: bytes, data: bytes) -> None:
+        self._file(path, os.O_WRONLY | os.O_TRUNC, lambda inode, _: self.overlay.write(inode, 0, data))
+
+    def append(self, path: bytes, data: bytes) -> None:
+        self._file(path, os.O_WRONLY, lambda inode, attr: self.overlay.write(inode, attr.size, data))
+
+    def write_at(self, path: bytes, offset: int, data: bytes) -> None:
+        self._file(path, os.O_WRONLY, lambda inode, _: data and self.overlay.write(inode, offset, data))
+
+    def truncate(self, path: bytes, size: int) -> None:
+        self._file(path, os.O_WRONLY, lambda inode, _: self.overlay.setattr(inode, size=size))
+
+    def read(self, path: bytes) -> bytes:
+        with self._held(path) as (inode, _):
+            if inode.kind == stat.S_IFLNK:
+                raise OSError(errno.ELOOP, "a link")
+            if inode.is_directory:
+                raise OSError(errno.EISDIR, "a directory")
+        return self._file(path, os.O_RDONLY, lambda inode, _: self.overlay.read(inode, 0, 1 << 20))
+
+    def mkdir(self, path: bytes, mode: int) -> None:
+        with self._parent(path) as (parent, name):
+            self.overlay.forget(self.overlay.mkdir(parent, name, mode, OWNER)[0].number, 1)
+
+    def rmdir(self, path: bytes) -> None:
+        with self._parent(path) as (parent, name):
+            self.overlay.rmdir(parent, name)
+
+    def unlink(self, path: bytes) -> None:
+        with self._parent(path) as (parent, name):
+            self.overlay.unlink(parent, name)
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        with self._parent(old) as (parent, name), self._parent(new) as (new_parent, new_name):
+            self.overlay.rename(parent, name, new_parent, new_name)
+
+    def link(self, old: bytes, new: bytes) -> None:
+        with self._held(old) as (inode, _), self._parent(new) as (parent, name):
+            self.overlay.forget(self.overlay.link(inode, parent, name)[0].number, 1)
+
+    def symlink(self, target: bytes, path: bytes) -> None:
+        with self._parent(path) as (parent, name):
+            self.overlay.forget(self.overlay.symlink(parent, name, target, OWNER)[0].number, 1)
+
+    def chmod(self, path: bytes, mode: int) -> None:
+        with self._held(path) as (inode, _):
+            if inode.kind == stat.S_IFLNK:
+                raise OSError(errno.ELOOP, "a link")
+            self.overlay.setattr(inode, mode=mode)
+
+    def utimes(self, path: bytes, time_ns: int) -> None:
+        with self._held(path) as (inode, _):
+            self.overlay.setattr(inode, atime_ns=time_ns, mtime_ns=time_ns)
+
+    # ---- looking
+
+    def tree(self) -> dict[bytes, tuple[Any, ...]]:
+        found: dict[bytes, tuple[Any, ...]] = {}
+        stack = [b""]
+        while stack:
+            directory = stack.pop()
+            with self._held(directory) as (inode, _):
+                names = self.overlay.names(inode)
+            assert len(names) == len(set(names))
+            for name in names:
+                path = os.path.join(directory, name)
+                with self._held(path) as (inode, attr):
+                    found[path] = self._describe(inode, attr)
+                    if inode.is_directory:
+                        stack.append(path)
+        return found
+
+    def _describe(self, inode: Inode, attr: Attr) -> tuple[Any, ...]:
+        st = os.stat_result(
+            (attr.mode, attr.number, 0, attr.nlink, attr.uid, attr.gid, attr.size, 0, 0, 0),
+            {"st_mtime_ns": attr.mtime_ns},
+        )
+        return describe(
+            st, lambda: self.overlay.read(inode, 0, attr.size), lambda: self.overlay.readlink(inode)
+        )
+
+    # ---- time
+
+    def snapshot(self) -> int:
+        generation = self.session.snapshot()
+        assert generation is not None
+        self.overlay.mark(self.session.store.next_ino)
+        return generation
+
+    def travel(self, generation: int) -> int:
+        _, present = self.session.travel(str(generation))
+        self._reload(committed=False)
+        return present
+
+    def _reload(self, *, committed: bool) -> None:
+        state = self.session.present()
+        self.overlay.reload(self.session.journal, state.tree, fresh_from=state.fresh_from, committed=committed)
+
+    def remount(self) -> None:
+        self.close()
+        self._open()
+
+    def commit(self) -> None:
+        from yolofs.session_commit import commit
+
+        commit(self.session)
+        self._reload(committed=True)
+
+    def abort(self) -> None:
+        self.session.put_away(None)
+        self._reload(committed=False)

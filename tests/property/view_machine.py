@@ -1,0 +1,353 @@
+"""The model test: a hypothesis state machine that performs every operation on a view and on a plain directory.
+
+The same machine drives the core (:mod:`tests.property.test_core_model`) and a mount
+(:mod:`tests.mount.test_mount_model`) through a :class:`Driver`, and compares results, errnos and whole trees.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+NAMES = (b"a", b"b", b"c", b"d e", b"n\nl%#", b"\xff\xfe")
+EXPLICIT_NS = 1_000_000_000_123_456_789
+"""A time that only utimes sets (2001): compared exactly, any other only to be no such time."""
+
+names = st.sampled_from(NAMES)
+paths = st.lists(names, min_size=1, max_size=3).map(b"/".join)
+contents = st.sampled_from((b"", b"x", b"hello\n", b"y" * 5000, b"\0" * 100))
+modes = st.sampled_from((0o644, 0o600, 0o755, 0o444, 0o700))
+
+
+class Driver(Protocol):
+    """How the machine works on a view: by paths relative to its root, raising OSError as the system would."""
+
+    root: bytes
+    """The base directory."""
+
+    def create(self, path: bytes, data: bytes, mode: int) -> None: ...
+    def overwrite(self, path: bytes, data: bytes) -> None: ...
+    def append(self, path: bytes, data: bytes) -> None: ...
+    def write_at(self, path: bytes, offset: int, data: bytes) -> None: ...
+    def truncate(self, path: bytes, size: int) -> None: ...
+    def read(self, path: bytes) -> bytes: ...
+    def mkdir(self, path: bytes, mode: int) -> None: ...
+    def rmdir(self, path: bytes) -> None: ...
+    def unlink(self, path: bytes) -> None: ...
+    def rename(self, old: bytes, new: bytes) -> None: ...
+    def link(self, old: bytes, new: bytes) -> None: ...
+    def symlink(self, target: bytes, path: bytes) -> None: ...
+    def chmod(self, path: bytes, mode: int) -> None: ...
+    def utimes(self, path: bytes, time_ns: int) -> None: ...
+    def tree(self) -> dict[bytes, tuple[Any, ...]]: ...
+    def snapshot(self) -> int: ...
+    def travel(self, generation: int) -> int: ...
+    def remount(self) -> None: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class PlainDirectory:
+    """The same operations on a plain directory, by system calls."""
+
+    def __init__(self, root: bytes) -> None:
+        self.root = root
+
+    def _at(self, path: bytes) -> bytes:
+        return os.path.join(self.root, path)
+
+    def create(self, path: bytes, data: bytes, mode: int) -> None:
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
+
+    def overwrite(self, path: bytes, data: bytes) -> None:
+        self._write(path, os.O_TRUNC, data)
+
+    def append(self, path: bytes, data: bytes) -> None:
+        self._write(path, os.O_APPEND, data)
+
+    def _write(self, path: bytes, flags: int, data: bytes) -> None:
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | flags)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
+
+    def write_at(self, path: bytes, offset: int, data: bytes) -> None:
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            os.pwrite(fd, data, offset)
+        finally:
+            os.close(fd)
+
+    def truncate(self, path: bytes, size: int) -> None:
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            os.ftruncate(fd, size)
+        finally:
+            os.close(fd)
+
+    def read(self, path: bytes) -> bytes:
+        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            return os.read(fd, 1 << 20)
+        finally:
+            os.close(fd)
+
+    def mkdir(self, path: bytes, mode: int) -> None:
+        os.mkdir(self._at(path), mode)
+
+    def rmdir(self, path: bytes) -> None:
+        os.rmdir(self._at(path))
+
+    def unlink(self, path: bytes) -> None:
+        os.unlink(self._at(path))
+
+    def rename(self, old: bytes, new: bytes) -> None:
+        os.rename(self._at(old), self._at(new))
+
+    def link(self, old: bytes, new: bytes) -> None:
+        os.link(self._at(old), self._at(new), follow_symlinks=False)
+
+    def symlink(self, target: bytes, path: bytes) -> None:
+        os.symlink(target, self._at(path))
+
+    def chmod(self, path: bytes, mode: int) -> None:
+        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            os.chmod(self._at(path), mode)
+        finally:
+            os.close(fd)
+
+    def utimes(self, path: bytes, time_ns: int) -> None:
+        os.utime(self._at(path), ns=(time_ns, time_ns), follow_symlinks=False)
+
+    def tree(self) -> dict[bytes, tuple[Any, ...]]:
+        return dict(walk_tree(self.root))
+
+
+def describe(st: os.stat_result, read: Callable[[], bytes], readlink: Callable[[], bytes]) -> tuple[Any, ...]:
+    """Return what must be equal on both sides."""
+    mtime_ns = st.st_mtime_ns if st.st_mtime_ns < 2 * EXPLICIT_NS * 0.8 and st.st_mtime_ns > 10**17 else 0
+    if stat.S_ISREG(st.st_mode):
+        return ("file", stat.S_IMODE(st.st_mode), mtime_ns, st.st_size, read())
+    if stat.S_ISLNK(st.st_mode):
+        return ("link", mtime_ns, readlink())
+    if stat.S_ISDIR(st.st_mode):
+        return ("dir", stat.S_IMODE(st.st_mode), mtime_ns)
+    return ("other", st.st_mode)
+
+
+def walk_tree(root: bytes) -> Iterator[tuple[bytes, tuple[Any, ...]]]:
+    """Yield every path below ``root`` with its description."""
+    stack = [b""]
+    while stack:
+        directory = stack.pop()
+        for name in os.listdir(os.path.join(root, directory)):
+            path = os.path.join(directory, name)
+            if name == b".yolofs":
+                continue
+            full = os.path.join(root, path)
+            st = os.lstat(full)
+            yield path, describe(st, lambda full=full: _read(full), lambda full=full: os.readlink(full))
+            if stat.S_ISDIR(st.st_mode):
+                stack.append(path)
+
+
+def _read(path: bytes) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def populate(root: bytes) -> None:
+    """Make the tree that every example starts from."""
+    os.makedirs(os.path.join(root, b"a/b/c"))
+    os.makedirs(os.path.join(root, b"b"))
+    for path, data in ((b"a/a", b"base a\n"), (b"a/b/a", b"z" * 9000), (b"a/b/c/b", b""), (b"b/b", b"1\n2\n3\n")):
+        with open(os.path.join(root, path), "wb") as file:
+            file.write(data)
+    os.symlink(b"nowhere/a", os.path.join(root, b"d e"))
+    os.chmod(os.path.join(root, b"b/b"), 0o640)
+
+
+class ViewMachine(RuleBasedStateMachine):
+    """Performs operations on both sides and compares."""
+
+    make_driver: Callable[[bytes], Driver]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = os.fsencode(tempfile.mkdtemp(prefix="yolofs-model-"))
+        base = self.base = os.path.join(self.directory, b"base")
+        model = os.path.join(self.directory, b"model")
+        os.mkdir(base)
+        populate(base)
+        shutil.copytree(base, model, symlinks=True)
+        self.old_umask = os.umask(0)
+        self.view = type(self).make_driver(base)
+        self.model = PlainDirectory(model)
+        self.generations: dict[int, bytes] = {}
+        self._keep(0)
+
+    def teardown(self) -> None:
+        try:
+            self.view.close()
+        finally:
+            os.umask(self.old_umask)
+            shutil.rmtree(self.directory)
+
+    # ---- comparing
+
+    def both(self, operation: str, *args: Any) -> None:
+        """Perform one operation on both sides and compare what they return or raise."""
+        expected = _outcome(getattr(self.model, operation), args)
+        actual = _outcome(getattr(self.view, operation), args)
+        assert actual == expected, f"{operation}{args}: view {actual!r}, plain directory {expected!r}"
+
+    @invariant()
+    def trees_are_equal(self) -> None:
+        assert self.view.tree() == self.model.tree()
+
+    # ---- operations
+
+    @rule(path=paths, data=contents, mode=modes)
+    def create(self, path: bytes, data: bytes, mode: int) -> None:
+        self.both("create", path, data, mode)
+
+    @rule(path=paths, data=contents)
+    def overwrite(self, path: bytes, data: bytes) -> None:
+        self.both("overwrite", path, data)
+
+    @rule(path=paths, data=contents)
+    def append(self, path: bytes, data: bytes) -> None:
+        self.both("append", path, data)
+
+    @rule(path=paths, offset=st.sampled_from((0, 3, 4096, 20000)), data=contents)
+    def write_at(self, path: bytes, offset: int, data: bytes) -> None:
+        self.both("write_at", path, offset, data)
+
+    @rule(path=paths, size=st.sampled_from((0, 1, 4000, 12000)))
+    def truncate(self, path: bytes, size: int) -> None:
+        self.both("truncate", path, size)
+
+    @rule(path=paths)
+    def read(self, path: bytes) -> None:
+        self.both("read", path)
+
+    @rule(path=paths, mode=modes)
+    def mkdir(self, path: bytes, mode: int) -> None:
+        self.both("mkdir", path, mode)
+
+    @rule(path=paths)
+    def rmdir(self, path: bytes) -> None:
+        self.both("rmdir", path)
+
+    @rule(path=paths)
+    def unlink(self, path: bytes) -> None:
+        self.both("unlink", path)
+
+    @rule(old=paths, new=paths)
+    def rename(self, old: bytes, new: bytes) -> None:
+        self.both("rename", old, new)
+
+    @rule(old=paths, new=paths)
+    def link(self, old: bytes, new: bytes) -> None:
+        self.both("link", old, new)
+
+    @rule(to=st.sampled_from((b"nowhere", b"../x/y", b"/nonexistent/z")), path=paths)
+    def symlink(self, to: bytes, path: bytes) -> None:
+        self.both("symlink", to, path)
+
+    @rule(path=paths, mode=modes)
+    def chmod(self, path: bytes, mode: int) -> None:
+        self.both("chmod", path, mode)
+
+    @rule(path=paths, shift=st.integers(0, 3))
+    def utimes(self, path: bytes, shift: int) -> None:
+        self.both("utimes", path, EXPLICIT_NS + shift)
+
+    # ---- time
+
+    @rule()
+    def snapshot(self) -> None:
+        self._keep(self.view.snapshot())
+
+    @precondition(lambda self: len(self.generations) > 1)
+    @rule(data=st.data())
+    def travel(self, data: st.DataObject) -> None:
+        target = data.draw(st.sampled_from(sorted(self.generations)))
+        present = self.view.travel(target)
+        if present - 1 not in self.generations:  # travel has snapshotted what was not
+            self._keep(present - 1)
+        self._restore(self.generations[target])
+        self._keep(present)
+
+    @rule()
+    def remount(self) -> None:
+        self.view.remount()
+
+    @rule()
+    def commit(self) -> None:
+        self.view.commit()
+        base = dict(walk_tree(self.base))
+        assert base == self.model.tree()
+        self._new_base()
+
+    @rule()
+    def abort(self) -> None:
+        self.view.abort()
+        self._restore(self.generations[0])
+        self._new_base()
+
+    def _new_base(self) -> None:
+        self.generations.clear()
+        self._keep(0)
+
+    def _keep(self, generation: int) -> None:
+        """Keep a copy of the plain directory as it is now."""
+        copy = os.path.join(self.directory, b"kept-%d-%d" % (generation, len(os.listdir(self.directory))))
+        _copy(self.model.root, copy)
+        self.generations[generation] = copy
+
+    def _restore(self, copy: bytes) -> None:
+        shutil.rmtree(self.model.root)
+        _copy(copy, self.model.root)
+
+
+def _copy(source: bytes, target: bytes) -> None:
+    """Copy a tree with times, and hard links as hard links."""
+    os.makedirs(target)
+    links: dict[int, bytes] = {}
+    directories = [(source, target)]
+    for old, new in directories:
+        for name in os.listdir(old):
+            one, other = os.path.join(old, name), os.path.join(new, name)
+            st = os.lstat(one)
+            if stat.S_ISDIR(st.st_mode):
+                os.mkdir(other)
+                directories.append((one, other))
+            elif st.st_ino in links:
+                os.link(links[st.st_ino], other, follow_symlinks=False)
+            else:
+                shutil.copy2(one, other, follow_symlinks=False)
+                links[st.st_ino] = other
+    for old, new in reversed(directories):
+        shutil.copystat(old, new)
+
+
+def _outcome(operation: Callable[..., object], args: tuple[object, ...]) -> object:
+    try:
+        return operation(*args)
+    except OSError as error:
+        return ("errno", error.errno)
