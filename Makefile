@@ -1,7 +1,7 @@
 # The project's commands; all of them work in a fresh clone.  `make` alone lists them.
 SHELL := bash
-BIN := $(CURDIR)/.venv/bin
-export PATH := $(BIN):$(PATH)
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help

@@ -1,0 +1,87 @@
+"""The wheel holds the whole program and nothing else, and works where the checkout is not at hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import yolofs
+
+ROOT = Path(__file__).parents[2]
+IMPORT_ALL = """
+import importlib, pkgutil, yolofs
+for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
+    if not module.name.endswith(".__main__"):  # importing that would start the program
+        importlib.import_module(module.name)
+    print(module.name)
+print(yolofs.__file__)
+"""
+
+pytestmark = pytest.mark.install
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that has to succeed, without the caller's PYTHON… settings; return its output."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy, so that the checkout stays free of build/."""
+    source = tmp_path_factory.mktemp("source") / "yolofs"
+    ignored = shutil.ignore_patterns(".*_cache", ".venv", ".git", ".hypothesis", "build", "dist", "*.egg-info")
+    shutil.copytree(ROOT, source, symlinks=True, ignore=ignored)
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
+    run(*command, cwd=source)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into a venv of its own, which borrows the dependencies of this one; return its bin."""
+    place = tmp_path_factory.mktemp("venv")
+    venv.create(place, symlinks=True)
+    python = place / "bin/python"
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    run(*command, cwd=place)
+    (packages,) = place.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))  # its own .pth files are not read
+    return place / "bin"
+
+
+def modules() -> set[str]:
+    """Return the path of every module in the checkout, as it has to be in the wheel."""
+    files = {f"yolofs/{path.relative_to(ROOT / 'yolofs')}" for path in (ROOT / "yolofs").glob("*.py")}
+    for name in ("cli", "config", "daemon", "yolofs/fuse"):
+        files |= {f"yolofs/{Path(name).name}/{path.name}" for path in (ROOT / name).glob("*.py")}
+    return files
+
+
+def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == modules() | {"yolofs/py.typed"}
+
+
+def test_every_module_imports_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    *names, origin = run(installed / "python", "-P", "-W", "error", "-c", IMPORT_ALL, cwd=tmp_path).splitlines()
+    assert Path(origin).is_relative_to(installed.parent)
+    wanted = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in modules()}
+    assert {*names, "yolofs"} == wanted
+
+
+def test_the_installed_command_knows_its_version(installed: Path, tmp_path: Path) -> None:
+    assert yolofs.__version__ in run(installed / "yolofs", "--version", cwd=tmp_path)
