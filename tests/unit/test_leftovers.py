@@ -1,0 +1,69 @@
+"""The watch over tests: it finds what a test left running or mounted, and nothing that is not its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tests.leftovers
+from tests.leftovers import Leftovers, Traces
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Traces:
+    return Traces(mark=f"mark-of-{os.getpid()}", directories=(str(tmp_path),), variable="YOLOFS_LEFTOVERS_TEST")
+
+
+def start_sleeper(mark: str) -> subprocess.Popen[bytes]:
+    """Start a process with ``mark`` in its environment and wait until it runs."""
+    environment = {**os.environ, "YOLOFS_LEFTOVERS_TEST": mark}
+    program = "import sys; print(flush=True); sys.stdin.read()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_a_process_with_the_mark_is_found_and_killed(own: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tests.leftovers, "GRACE_S", 0.0)
+    with start_sleeper(own.mark) as process:
+        left = own.find_after_grace(Leftovers())
+        assert {pid for pid, _ in left.processes} == {process.pid}
+        assert f"process {process.pid} (" in str(left)
+        own.clear(left)
+        assert process.wait() == -9
+    assert not own.find()
+
+
+def test_a_process_with_another_mark_is_not_ours(own: Traces) -> None:
+    with start_sleeper("somebody-elses") as process:
+        assert not own.find()
+        process.kill()
+
+
+def test_what_was_there_before_is_not_left_behind(own: Traces) -> None:
+    with start_sleeper(own.mark) as process:
+        assert not own.find_after_grace(own.find())
+        process.kill()
+
+
+def test_only_fuse_mounts_below_the_own_directories_count(
+    own: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = "".join(
+        f"yolofs {place} {kind} rw 0 0\n"
+        for place, kind in [
+            (f"{tmp_path}/a\\040b", "fuse.yolofs"),
+            (f"{tmp_path}/tmpfs", "tmpfs"),
+            (f"{tmp_path}-of-another/c", "fuse.yolofs"),
+            ("/proc", "proc"),
+        ]
+    )
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: table)
+    assert own.find().mounts == {f"{tmp_path}/a b"}

@@ -1,0 +1,49 @@
+"""Without /dev/fuse tests that mount are skipped, unless YOLOFS_REQUIRE_MOUNT=1 makes that a failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+SAMPLE = "import pytest\n\n\n@pytest.mark.mount\ndef test_it() -> None:\n    pass\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose tests mount and whose machine has no FUSE."""
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['mount']\n")
+    (tmp_path / "tests").mkdir()
+    for name in ("conftest.py", "leftovers.py"):
+        shutil.copy(TESTS / name, tmp_path / "tests" / name)
+    conftest = tmp_path / "tests/conftest.py"
+    text = conftest.read_text()
+    assert text.count('"/dev/fuse"') == 1
+    conftest.write_text(text.replace('"/dev/fuse"', '"/dev/no-fuse-here"'))
+    (tmp_path / "tests/test_sample.py").write_text(SAMPLE)
+    return tmp_path
+
+
+def run(project: Path, require: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    environment = {**os.environ, "YOLOFS_REQUIRE_MOUNT": require}
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_without_fuse_a_test_that_mounts_is_skipped_with_the_reason(project: Path) -> None:
+    done = run(project, "")
+    assert done.returncode == 0
+    assert "1 skipped" in done.stdout
+    assert "/dev/fuse cannot be opened: No such file or directory" in done.stdout
+
+
+def test_a_required_mount_turns_the_skip_into_a_failure(project: Path) -> None:
+    done = run(project, "1")
+    assert done.returncode == 1
+    assert "YOLOFS_REQUIRE_MOUNT=1, but /dev/fuse cannot be opened" in done.stdout
+    assert "skipped" not in done.stdout
