@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types layers docs coverage clean
+.PHONY: help setup demo test check format lint types layers docs shell coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -19,7 +19,7 @@ demo: setup ## work through a view of the Python standard library, then commit
 test: setup ## run all tests; those that mount are skipped without /dev/fuse
 	$(BIN)/python -m pytest
 
-check: format lint types layers docs ## everything that is checked without running the program
+check: format lint types layers docs shell ## everything that is checked without running the program
 
 format: setup
 	$(BIN)/ruff format --check .
@@ -36,6 +36,9 @@ layers: setup
 
 docs: setup
 	$(BIN)/python scripts/check_docs.py
+
+shell: setup
+	$(BIN)/shellcheck scripts/*.sh .ci/run
 
 coverage: setup ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest

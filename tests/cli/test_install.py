@@ -64,10 +64,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def modules() -> set[str]:
     """Return the path of every module in the checkout, as it has to be in the wheel."""
-    files = {f"yolofs/{path.relative_to(ROOT / 'yolofs')}" for path in (ROOT / "yolofs").glob("*.py")}
-    for name in ("cli", "config", "daemon", "yolofs/fuse"):
-        files |= {f"yolofs/{Path(name).name}/{path.name}" for path in (ROOT / name).glob("*.py")}
-    return files
+    tops = {"yolofs": "yolofs", "cli": "yolofs/cli", "config": "yolofs/config", "daemon": "yolofs/daemon"}
+    found = set()
+    for top, place in tops.items():
+        for directory, _, names in os.walk(ROOT / top):  # does not follow the links
+            below = Path(place) / Path(directory).relative_to(ROOT / top)
+            found |= {str(below / name) for name in names if name.endswith(".py")}
+    return found
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
