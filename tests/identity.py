@@ -43,4 +43,14 @@ def room_of(who: str) -> Iterator[bytes]:
         else:
             yield room
     finally:
-        shutil.rmtree(room)
+        _remove(room)
+
+
+def _remove(room: bytes) -> None:
+    """Remove a room, directories included that are closed to their owner."""
+    for directory, names, _ in os.walk(room):
+        for name in names:
+            path = os.path.join(directory, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(room)

@@ -1,0 +1,424 @@
+"""The store: numbers, shards, exact modes, copy-up, files that are closed to us, and collecting."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import stat
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from tests.identity import NOBODY, ORDINARY, ROOT, acting_as, room_of
+from yolofs.store import Store
+
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may")
+
+
+@pytest.fixture(params=[ROOT, ORDINARY])
+def room(request: pytest.FixtureRequest) -> Iterator[bytes]:
+    """A directory of the user that the test then runs as."""
+    if request.param == ROOT and not IS_ROOT:
+        pytest.skip("not root")
+    with room_of(request.param) as path:
+        yield path
+
+
+@pytest.fixture
+def store(room: bytes) -> Store:
+    return Store(room + b"/files")
+
+
+@pytest.fixture(autouse=True)
+def plain_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def make(path: bytes, data: bytes = b"", mode: int = 0o644) -> bytes:
+    with open(path, "wb") as file:
+        file.write(data)
+    os.chmod(path, mode)
+    return path
+
+
+def mode_of(path: bytes) -> int:
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+def read_fd(fd: int) -> bytes:
+    with open(fd, "rb") as file:
+        return file.read()
+
+
+def set_xattr(path: bytes, name: str, value: bytes) -> None:
+    try:
+        os.setxattr(path, name, value)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            pytest.skip(f"{name} is not supported here")
+        raise
+
+
+def add_file(store: Store, data: bytes = b"", mode: int = 0o644) -> int:
+    ino, fd = store.create_file(mode)
+    os.write(fd, data)
+    os.close(fd)
+    return ino
+
+
+# --- numbers and paths ---
+
+
+@pytest.mark.parametrize(
+    ("ino", "path"),
+    [
+        (1, b"F/00/1"),
+        (255, b"F/00/255"),
+        (256, b"F/01/256"),
+        (65535, b"F/ff/65535"),
+        (65536, b"F/100/65536"),
+        (1 << 40, b"F/100000000/1099511627776"),
+    ],
+)
+def test_a_path_is_the_shard_in_hex_and_the_number_in_decimal(store: Store, ino: int, path: bytes) -> None:
+    expected = path.replace(b"F", store.directory)
+    assert store.path(ino) == expected
+    assert store.path(ino) == expected  # from the cache
+    assert list(store) == []
+
+
+def test_numbers_count_up_from_one_and_shards_appear_when_needed(room: bytes) -> None:
+    store = Store(room + b"/files", next_ino=254)
+    assert [store.reserve() for _ in range(4)] == [254, 255, 256, 257]
+    assert store.next_ino == 258
+    assert sorted(os.listdir(room + b"/files")) == [b"00", b"01"]
+    assert list(store) == []
+
+
+def test_the_directories_are_private_and_pass_nothing_on(room: bytes) -> None:
+    os.chmod(room, 0o2777)
+    acl = struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", tag, 7, ident)
+        for tag, ident in ((1, 0xFFFFFFFF), (2, 4242), (4, 0xFFFFFFFF), (16, 0xFFFFFFFF), (32, 0xFFFFFFFF))
+    )
+    set_xattr(room, "system.posix_acl_default", acl)
+    for directory in (b"/new", b"/existing"):
+        if directory == b"/existing":
+            os.mkdir(room + directory)
+        store = Store(room + directory)
+        path = store.path(add_file(store, mode=0o640))
+        assert mode_of(store.directory) == mode_of(os.path.dirname(path)) == 0o700
+        assert os.listxattr(path) == []
+        assert mode_of(path) == 0o640
+
+
+def test_a_store_whose_directory_cannot_be_made_is_an_error(room: bytes) -> None:
+    with pytest.raises(FileNotFoundError):
+        Store(room + b"/missing/files")
+
+
+@pytest.mark.parametrize(("given", "expected"), [(1, 301), (301, 301), (302, 302), (1000, 1000)])
+def test_after_opening_numbers_go_on_above_all_that_are_present_or_named(
+    room: bytes, given: int, expected: int
+) -> None:
+    before = Store(room + b"/files", next_ino=300)
+    add_file(before)
+    before.remove(add_file(Store(room + b"/files", next_ino=5000)))  # leaves an empty shard
+    assert Store(room + b"/files", next_ino=given).next_ino == expected
+
+
+def test_files_that_are_not_ours_are_neither_counted_nor_collected(room: bytes) -> None:
+    store = Store(room + b"/files")
+    ino = add_file(store)
+    shard = room + b"/files/00/"
+    for name in (b"007", b"999", b"0", b"-1", b"x", b"1\n", b"\xd9\xa1", b"9" * 30):
+        make(shard + name)
+    for name in (b"0", b"-1", b"0x1", b"000", b"zz", b"FF", b"100000000000000000000"):
+        os.mkdir(room + b"/files/" + name)
+    make(room + b"/files/ff")
+    reopened = Store(room + b"/files")
+    assert list(reopened) == [ino]
+    assert reopened.next_ino == 2
+    assert reopened.collect(set()) == 1
+    assert len(os.listdir(shard)) == 8
+    assert len(os.listdir(room + b"/files")) == 9
+
+
+# --- making ---
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077, 0o177])
+@pytest.mark.parametrize("mode", [0, 0o200, 0o644, 0o666, 0o777, 0o4755, 0o2755, 0o1777, 0o7777])
+def test_modes_are_exact_whatever_the_umask(store: Store, umask: int, mode: int) -> None:
+    os.umask(umask)
+    ino, fd = store.create_file(mode)
+    os.close(fd)
+    assert mode_of(store.path(ino)) == mode
+    assert mode_of(store.path(store.create_dir(mode))) == mode
+    assert mode_of(store.path(store.create_special(stat.S_IFIFO | mode))) == mode
+
+
+def test_a_new_file_is_open_for_reading_and_writing(store: Store) -> None:
+    ino, fd = store.create_file(0)
+    assert ino == 1
+    assert not os.get_inheritable(fd)
+    os.write(fd, b"data")
+    assert os.pread(fd, 10, 0) == b"data"
+    os.close(fd)
+    assert os.lstat(store.path(ino)).st_size == 4
+
+
+def test_every_type_can_be_made_and_removed(store: Store) -> None:
+    numbers = [
+        add_file(store),
+        store.create_dir(0o755),
+        store.create_symlink(b"nowhere/\xff"),
+        store.create_special(stat.S_IFIFO | 0o600),
+        store.create_special(stat.S_IFSOCK | 0o600),
+        store.create_dir(0),
+    ]
+    assert [stat.S_IFMT(os.lstat(store.path(ino)).st_mode) for ino in numbers] == [
+        stat.S_IFREG,
+        stat.S_IFDIR,
+        stat.S_IFLNK,
+        stat.S_IFIFO,
+        stat.S_IFSOCK,
+        stat.S_IFDIR,
+    ]
+    assert os.readlink(store.path(3)) == b"nowhere/\xff"
+    assert list(store) == [1, 2, 3, 4, 5, 6] == numbers
+    for ino in numbers:
+        store.remove(ino)
+    assert list(store) == []
+
+
+@needs_root
+def test_root_makes_devices() -> None:
+    with room_of(ROOT) as room:
+        store = Store(room + b"/files")
+        st = os.lstat(store.path(store.create_special(stat.S_IFCHR | 0o660, os.makedev(1, 3))))
+    assert (st.st_mode, st.st_rdev) == (stat.S_IFCHR | 0o660, os.makedev(1, 3))
+
+
+def test_an_ordinary_user_may_not_make_devices() -> None:
+    with room_of(ORDINARY) as room:
+        store = Store(room + b"/files")
+        with pytest.raises(PermissionError):
+            store.create_special(stat.S_IFCHR | 0o660, os.makedev(1, 3))
+        assert list(store) == []
+
+
+@pytest.mark.parametrize("create", ["create_file", "create_dir", "create_special"])
+def test_a_creation_that_fails_half_way_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, create: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "no luck")
+
+    descriptors = os.listdir("/proc/self/fd")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "chmod", refuse)
+        patch.setattr(os, "fchmod", refuse)
+        store._shards.add(0)
+        os.mkdir(store.directory + b"/00", 0o700)
+        with pytest.raises(OSError, match="no luck"):
+            getattr(store, create)(stat.S_IFIFO | 0o666 if create == "create_special" else 0o666)
+    assert list(store) == []
+    assert os.listdir("/proc/self/fd") == descriptors
+
+
+def test_a_number_that_is_taken_after_all_is_an_error_and_the_file_stays(store: Store) -> None:
+    store.reserve()
+    make(store.directory + b"/00/2", b"precious")
+    with pytest.raises(FileExistsError):
+        store.create_file(0o644)
+    with open(store.path(2), "rb") as file:
+        assert file.read() == b"precious"
+
+
+def test_removing_what_is_not_there_is_an_error(store: Store) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.remove(1)
+
+
+# --- copying up ---
+
+
+def test_copy_up_takes_any_type(store: Store, room: bytes) -> None:
+    make(room + b"/file", b"data", 0o751)
+    os.mkdir(room + b"/dir", 0o750)
+    make(room + b"/dir/child")
+    os.symlink(b"file", room + b"/link")
+    os.mkfifo(room + b"/fifo", 0o600)
+    for number, name in enumerate((b"/file", b"/dir", b"/link", b"/fifo"), 1):
+        before = os.lstat(room + name)
+        assert store.copy_up(room + name) == number
+        after = os.lstat(store.path(number))
+        assert after.st_mode == before.st_mode
+        assert after.st_mtime_ns == before.st_mtime_ns
+    assert read_fd(store.open(1, os.O_RDONLY)) == b"data"
+    assert os.listdir(store.path(2)) == []
+    assert os.readlink(store.path(3)) == b"file"
+
+
+def test_copy_up_without_data_shows_the_size(store: Store, room: bytes) -> None:
+    make(room + b"/file", b"x" * 100_000)
+    st = os.lstat(store.path(store.copy_up(room + b"/file", data=False)))
+    assert (st.st_size, st.st_blocks) == (100_000, 0)
+
+
+def test_a_copy_up_that_fails_leaves_nothing(store: Store, room: bytes) -> None:
+    make(room + b"/file", b"x" * 9000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
+    try:
+        for data in (True, False):
+            with pytest.raises(OSError, match=r".") as caught:
+                store.copy_up(room + b"/file", data=data)
+            assert caught.value.errno == errno.EFBIG
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with pytest.raises(FileNotFoundError):
+        store.copy_up(room + b"/missing")
+    assert list(store) == []
+
+
+@needs_root
+def test_copy_into_tells_what_was_left_out() -> None:
+    with room_of(ROOT) as room:
+        os.chmod(room, 0o777)
+        make(room + b"/theirs", b"x")
+        with acting_as(NOBODY, NOBODY):
+            store = Store(room + b"/files")
+            assert store.copy_into(store.reserve(), room + b"/theirs") == ("group", "owner")
+            assert list(store) == [1]
+
+
+# --- files that are closed to us ---
+
+
+@pytest.mark.parametrize("mode", [0, 0o200, 0o400, 0o444, 0o077])
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
+def test_a_store_inode_opens_whatever_its_mode_and_keeps_it(store: Store, mode: int, flags: int) -> None:
+    ino = add_file(store, b"data", mode)
+    fd = store.open(ino, flags)
+    assert mode_of(store.path(ino)) == mode
+    assert not os.get_inheritable(fd)
+    if flags != os.O_RDONLY:
+        os.pwrite(fd, b"D", 0)
+    if flags != os.O_WRONLY:
+        assert os.pread(fd, 9, 0) == (b"Data" if flags == os.O_RDWR else b"data")
+    os.close(fd)
+
+
+def test_opening_what_cannot_be_opened_is_an_error(store: Store) -> None:
+    link = store.create_symlink(b"nowhere")
+    directory = store.create_dir(0o755)
+    with pytest.raises(OSError, match=r".") as caught:
+        store.open(link, os.O_RDONLY)
+    assert caught.value.errno == errno.ELOOP
+    with pytest.raises(IsADirectoryError):
+        store.open(directory, os.O_WRONLY)
+    with pytest.raises(FileNotFoundError):
+        store.open(99, os.O_RDONLY)
+
+
+def test_the_mode_comes_back_even_if_the_widened_open_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ino = add_file(store, b"data", 0)
+    modes = []
+
+    def refuse(path: bytes, flags: int) -> int:
+        modes.append(mode_of(path))
+        raise PermissionError(errno.EACCES, "no luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        with pytest.raises(PermissionError, match="no luck"):
+            store.open(ino, os.O_RDONLY)
+    assert modes == [0, 0o600]
+    assert mode_of(store.path(ino)) == 0
+
+
+@pytest.mark.parametrize("mode", [0, 0o200, 0o4211])
+def test_copying_up_a_closed_store_inode_keeps_data_mode_and_xattrs(store: Store, mode: int) -> None:
+    first = add_file(store, b"data", 0o600)
+    set_xattr(store.path(first), "user.note", b"1")
+    os.utime(store.path(first), ns=(1, 2))
+    os.chmod(store.path(first), mode)
+    second = store.copy_up(store.path(first))
+    st = os.lstat(store.path(second))
+    assert (stat.S_IMODE(st.st_mode), st.st_mtime_ns) == (mode, 2)
+    assert mode_of(store.path(first)) == mode
+    os.chmod(store.path(second), 0o600)
+    assert os.getxattr(store.path(second), "user.note") == b"1"
+    assert read_fd(store.open(second, os.O_RDONLY)) == b"data"
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_copying_up_a_store_inode_leaves_the_first_as_it_was(store: Store, data: bool) -> None:
+    first = add_file(store, b"data", 0o640)
+    second = store.copy_up(store.path(first), data=data)
+    assert read_fd(store.open(second, os.O_RDONLY)) == (b"data" if data else bytes(4))
+    assert read_fd(store.open(first, os.O_RDONLY)) == b"data"
+    assert mode_of(store.path(first)) == mode_of(store.path(second)) == 0o640
+
+
+def test_copying_up_a_closed_directory_keeps_its_mode(store: Store) -> None:
+    first = store.create_dir(0)
+    second = store.copy_up(store.path(first))
+    assert mode_of(store.path(second)) == mode_of(store.path(first)) == 0
+
+
+def test_the_modes_of_base_are_never_touched() -> None:
+    with room_of(ORDINARY) as room:
+        closed = make(room + b"/closed", b"x", 0o200)
+        before = os.lstat(closed)
+        store = Store(room + b"/files")
+        with pytest.raises(PermissionError):
+            store.copy_up(closed)
+        assert os.lstat(closed) == before
+        assert list(store) == []
+
+
+@needs_root
+def test_another_users_closed_store_inode_stays_closed() -> None:
+    with room_of(ROOT) as room:
+        store = Store(room + b"/files")
+        ino = add_file(store, b"x", 0o600)
+        for directory in (room, store.directory, os.path.dirname(store.path(ino))):
+            os.chmod(directory, 0o755)
+        with acting_as(NOBODY, NOBODY), pytest.raises(PermissionError) as caught:
+            store.open(ino, os.O_RDONLY)
+        assert caught.value.errno == errno.EACCES
+
+
+# --- collecting ---
+
+
+def test_collect_removes_what_is_not_referenced_and_empty_shards(room: bytes) -> None:
+    store = Store(room + b"/files", next_ino=250)
+    for _ in range(4):
+        add_file(store)
+    store.create_dir(0)
+    store.create_symlink(b"x")
+    store.create_special(stat.S_IFIFO)
+    last = add_file(store)
+    assert last == 257
+    assert store.collect({250, 253, 255, 7}) == 5
+    assert list(store) == [250, 253, 255]
+    assert os.listdir(store.directory) == [b"00"]
+    assert store.next_ino == 258
+    assert add_file(store) == 258  # in a shard that is made again
+    assert store.collect(set()) == 4
+    assert os.listdir(store.directory) == []
+
+
+def test_collect_keeps_everything_that_is_referenced(store: Store) -> None:
+    numbers = [add_file(store) for _ in range(3)]
+    assert store.collect(set(numbers)) == 0
+    assert list(store) == numbers

@@ -1,0 +1,274 @@
+"""The store: a flat, sharded directory of store inodes, each a real file of any type, named by its number.
+
+::
+
+    files/00/1 ... files/00/255, files/01/256 ... files/ff/65535, files/100/65536 ...
+
+The shard is the number divided by 256, in hex, at least two digits.  A store inode has the type, mode, owner,
+times and xattrs that the view shows; a directory here is always empty, since names live in the override tree.
+
+A number is never given out twice while a journal names it.  So that this holds after store inodes were removed,
+whoever opens the store passes a ``next_ino`` above all that the journal names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from threading import Lock
+
+from yolofs import copying
+from yolofs.paths import StoreIno
+
+_SHARD_BITS = 8  # 256 store inodes in each directory
+_ACL_DEFAULT = "system.posix_acl_default"
+_is_shard = re.compile(rb"0[0-9a-f]|[1-9a-f][0-9a-f]{1,13}").fullmatch
+_is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
+_MINE = stat.S_IRUSR | stat.S_IWUSR
+
+
+class Store:
+    """The store inodes below one directory (``.yolofs/files``).
+
+    One thread calls, except for :meth:`copy_into` and :meth:`open`, which any may.
+
+    Attributes:
+        directory: the path that the shards are in.
+    """
+
+    def __init__(self, directory: bytes, *, next_ino: int = 1) -> None:
+        """Open a store, making the directory if it is missing.
+
+        The next number is ``next_ino``, or above the highest one present if that is more.
+
+        Raises:
+            OSError: the directory cannot be made or listed.
+        """
+        self.directory = directory
+        self._prefixes: dict[int, bytes] = {}
+        self._modes = Lock()  # held while a mode is widened: see _widened
+        _make_private_directory(directory)
+        self._shards = set(_list_shards(directory))
+        self._next = max(next_ino, self._highest() + 1)
+
+    @property
+    def next_ino(self) -> StoreIno:
+        """The number that :meth:`reserve` gives out next."""
+        return StoreIno(self._next)
+
+    def path(self, ino: int) -> bytes:
+        """Return the path of a store inode; does not look whether it exists."""
+        shard = ino >> _SHARD_BITS
+        prefix = self._prefixes.get(shard)
+        if prefix is None:
+            prefix = self._prefixes[shard] = b"%b/%02x/" % (self.directory, shard)
+        return b"%b%d" % (prefix, ino)
+
+    def __iter__(self) -> Iterator[StoreIno]:
+        """Yield the numbers of all store inodes present, in order."""
+        for shard in sorted(self._shards):
+            yield from sorted(self._in_shard(shard))
+
+    # --- making store inodes ---
+
+    def reserve(self) -> StoreIno:
+        """Return a number that is free, in a shard that exists.  It counts as taken whether used or not."""
+        ino = self._next
+        shard = ino >> _SHARD_BITS
+        if shard not in self._shards:
+            _make_private_directory(b"%b/%02x" % (self.directory, shard))
+            self._shards.add(shard)
+        self._next = ino + 1
+        return StoreIno(ino)
+
+    def create_file(self, mode: int) -> tuple[StoreIno, int]:
+        """Make an empty regular file with exactly these permission bits, whatever the umask.
+
+        Returns its number and a descriptor for reading and writing, which the caller owns.
+        """
+        ino = self.reserve()
+        path = self.path(ino)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        try:
+            if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+                os.fchmod(fd, mode)
+        except BaseException:
+            os.close(fd)
+            os.unlink(path)
+            raise
+        return ino, fd
+
+    def create_dir(self, mode: int) -> StoreIno:
+        """Make a directory with exactly these permission bits."""
+        ino = self.reserve()
+        path = self.path(ino)
+        os.mkdir(path, 0o700)
+        return self._with_mode(ino, mode)
+
+    def create_symlink(self, target: bytes) -> StoreIno:
+        """Make a symlink."""
+        ino = self.reserve()
+        os.symlink(target, self.path(ino))
+        return ino
+
+    def create_special(self, mode: int, rdev: int = 0) -> StoreIno:
+        """Make a fifo, socket or device; ``mode`` holds the type and exactly the permission bits.
+
+        Raises:
+            PermissionError: it is a device and this process may not make one.
+        """
+        ino = self.reserve()
+        os.mknod(self.path(ino), stat.S_IFMT(mode) | 0o600, rdev)
+        return self._with_mode(ino, stat.S_IMODE(mode))
+
+    def _with_mode(self, ino: StoreIno, mode: int) -> StoreIno:
+        try:
+            os.chmod(self.path(ino), mode)
+        except BaseException:
+            self.remove(ino)
+            raise
+        return ino
+
+    # --- copying ---
+
+    def copy_up(self, src: bytes, *, data: bool = True) -> StoreIno:
+        """Make a store inode that is a copy of ``src``, a path of any type in base or in this store.
+
+        Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried over for lack
+        of permission (an owner, an xattr) is left out.  Blocks while bytes are copied; for large files let
+        another thread run :meth:`copy_into`.
+
+        Raises:
+            OSError: ``src`` cannot be read or the copy not written; no store inode is left behind.
+        """
+        ino = self.reserve()
+        self.copy_into(ino, src, data=data)
+        return ino
+
+    def copy_into(self, ino: StoreIno, src: bytes, *, data: bool = True) -> tuple[str, ...]:
+        """Do the copying of :meth:`copy_up` for a number from :meth:`reserve`; return what was left out."""
+        source = self._open_source(src, data=data)
+        try:
+            return copying.write_copy(source, self.path(ino))
+        finally:
+            source.close()
+
+    def _open_source(self, src: bytes, *, data: bool) -> copying.Source:
+        if not src.startswith(self.directory + b"/"):
+            return copying.open_source(src, data=data)  # base is only ever read: its modes are not ours to widen
+        with self._modes:
+            st = os.lstat(src)
+            if not _is_closed_to_us(st):
+                return copying.open_source(src, data=data)
+            with _widened(src, st):
+                source = copying.open_source(src, data=data)
+            return replace(source, metadata=replace(source.metadata, st=st))
+
+    # --- using store inodes ---
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode whatever its mode, as whoever holds it open may go on after a chmod.
+
+        The mode of a file that this (ordinary) user owns but may not open is widened for that moment.
+
+        Raises:
+            OSError: as open(2); ELOOP for a symlink.
+        """
+        path = self.path(ino)
+        flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(path, flags)
+        except PermissionError as error:
+            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid():
+                raise
+        with self._modes, _widened(path, os.lstat(path)):
+            return os.open(path, flags)
+
+    def remove(self, ino: int) -> None:
+        """Remove a store inode of any type.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        path = self.path(ino)
+        try:
+            os.unlink(path)
+        except IsADirectoryError:
+            os.rmdir(path)
+
+    def collect(self, referenced: Container[int]) -> int:
+        """Remove every store inode that is not ``referenced``, and empty shards; return how many inodes went.
+
+        Danger: what is not in ``referenced`` is lost for good.  It has to hold all that any record of the journal
+        names, dead segments included, and no number may be reserved and not yet recorded: call it at open.
+
+        Raises:
+            OSError: one cannot be removed; those before it are gone.
+        """
+        removed = 0
+        for shard in sorted(self._shards):
+            for ino in self._in_shard(shard):
+                if ino not in referenced:
+                    self.remove(ino)
+                    removed += 1
+            self._drop_if_empty(shard)
+        return removed
+
+    def _drop_if_empty(self, shard: int) -> None:
+        with contextlib.suppress(OSError):  # ENOTEMPTY, as a rule
+            os.rmdir(b"%b/%02x" % (self.directory, shard))
+            self._shards.discard(shard)
+
+    def _in_shard(self, shard: int) -> list[StoreIno]:
+        """Return the numbers in one shard; a file that is not ours is passed over."""
+        names = os.listdir(b"%b/%02x" % (self.directory, shard))
+        numbers = [int(name) for name in names if _is_ino(name)]
+        return [StoreIno(ino) for ino in numbers if ino >> _SHARD_BITS == shard]
+
+    def _highest(self) -> int:
+        for shard in sorted(self._shards, reverse=True):
+            present = self._in_shard(shard)
+            if present:
+                return max(present)
+        return 0
+
+
+def _list_shards(directory: bytes) -> Iterator[int]:
+    with os.scandir(directory) as found:
+        for item in found:
+            if _is_shard(item.name) and item.is_dir(follow_symlinks=False):
+                yield int(item.name, 16)
+
+
+def _make_private_directory(path: bytes) -> None:
+    """Make a directory, if it is missing, and let it not pass on a group or an ACL to new files in it."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    with contextlib.suppress(OSError):  # ENODATA, as a rule
+        os.removexattr(path, _ACL_DEFAULT)
+    if stat.S_IMODE(os.stat(path).st_mode) != 0o700:  # setgid, if the parent has it
+        os.chmod(path, 0o700)
+
+
+def _is_closed_to_us(st: os.stat_result) -> bool:
+    """Tell whether a store inode is ours and its mode does not let us read it (as root we may all the same)."""
+    return st.st_uid == os.geteuid() and not st.st_mode & stat.S_IRUSR and not stat.S_ISLNK(st.st_mode)
+
+
+@contextlib.contextmanager
+def _widened(path: bytes, st: os.stat_result) -> Iterator[None]:
+    """Let the owner read and write a store inode inside the block.
+
+    The caller holds the lock: another thread that took the widened mode for the real one would keep it.  A crash
+    inside the block leaves the file readable and writable to its owner, nobody else.
+    """
+    os.chmod(path, stat.S_IMODE(st.st_mode) | _MINE)
+    try:
+        yield
+    finally:
+        os.chmod(path, stat.S_IMODE(st.st_mode))
