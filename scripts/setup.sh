@@ -4,13 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The caller's environment is left alone and not used: neither an active venv nor its settings.
-if [ -n "${VIRTUAL_ENV:-}" ]; then
-    PATH=:$PATH:
-    PATH=${PATH//":$VIRTUAL_ENV/bin:"/:}
-    PATH=${PATH#:} PATH=${PATH%:}
-fi
-unset VIRTUAL_ENV PYTHONPATH PYTHONHOME
+unset VIRTUAL_ENV PYTHONPATH PYTHONHOME # the caller's
 
 say() { printf 'setup: %s\n' "$1"; }
 stop() {
@@ -20,11 +14,11 @@ stop() {
 
 is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-find_python() { # prints the first Python that is recent enough
+find_python() { # prints the first Python that is recent enough; of a venv, the one that it was made from
     local name
     for name in python3 python3.14 python3.13 python3.12 python3.11; do
         if is_recent "$name"; then
-            "$name" -c 'import sys; print(sys.executable)'
+            "$name" -c 'import sys; print(sys._base_executable)'
             return
         fi
     done
@@ -85,11 +79,11 @@ need_python "$(find_python)"
 python=$(find_python)
 [ -n "$python" ] || stop "Python 3.11 or newer is needed, and neither python3 nor python3.11 to python3.14 is that"
 
-# The venv is made anew when the Python or the project's place changed, and filled when pyproject.toml changed.
+# The venv is made anew when it does not work (as after a new Python) or the project was moved, and filled when
+# pyproject.toml has changed.
 stamp=.venv/.setup
-place="$PWD $("$python" -c 'import sys; print(sys.base_prefix, sys.version)')"
 content=$(sha256sum <pyproject.toml)
-if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$place" ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$PWD" ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     say "making .venv with $("$python" -V) ($python)"
     rm -rf .venv
     "$python" -m venv .venv || stop "$python -m venv failed"
@@ -99,7 +93,7 @@ if [ "$(sed -n 2p "$stamp" 2>/dev/null)" != "$content" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' ||
         stop "pip failed; its message is above" \
             "it needs a package index: is the network up? for a mirror set PIP_INDEX_URL, for a proxy HTTPS_PROXY"
-    printf '%s\n%s\n' "$place" "$content" >"$stamp"
+    printf '%s\n%s\n' "$PWD" "$content" >"$stamp"
 fi
 
 if [ ! -e /dev/fuse ]; then
