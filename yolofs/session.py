@@ -22,11 +22,11 @@ import msgspec
 
 from yolofs.base import Base
 from yolofs.changes import Change, compare
+from yolofs.clock import coarse_clock_ns
 from yolofs.config.load import load
 from yolofs.config.settings import Settings
 from yolofs.errors import NoSessionError, SessionBusyError, UsageError, YolofsError
 from yolofs.journal import Journal
-from yolofs.overlay import coarse_clock_ns
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
@@ -158,6 +158,11 @@ class Session:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
+
+    @property
+    def lock_fd(self) -> int:
+        """The descriptor that holds the lock, -1 without one: a process that is given a copy of it holds the lock too."""
+        return self._lock_fd
 
     def __enter__(self) -> Self:
         return self

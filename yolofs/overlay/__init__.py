@@ -1,0 +1,21 @@
+"""The view: base, overridden by the tree, its data in the store.  Every filesystem operation, synchronous.
+
+The overlay works on :class:`~yolofs.inodes.Inode` objects and plain values and raises :class:`OSError`; it knows
+nothing of FUSE.  It is not thread-safe: one thread (the device loop, when mounted) owns it.
+
+:class:`Overlay` is built up in storeys, each a module that uses only those below it::
+
+    view        showing another state                      Overlay
+    naming      making, removing and renaming names        Naming
+    data        reading, writing, setting attributes       Data
+    finding     looking names up                           Finding
+    copy_up     making store inodes that may be written    CopyUp
+    attributes  what stat tells                            Attributes
+    layers      base, store, journal, tree, descriptors    Layers
+"""
+
+from yolofs.overlay.data import may_write
+from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
+from yolofs.overlay.view import Invalidation, Overlay
+
+__all__ = ["RENAME_EXCHANGE", "RENAME_NOREPLACE", "Invalidation", "Overlay", "Owner", "may_write"]

@@ -1,0 +1,132 @@
+"""What stat(2) tells of a file in the view."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs.inodes import Attr, Inode
+from yolofs.overlay.layers import Layers
+from yolofs.paths import RelPath, join
+from yolofs.tree import Entry
+
+
+class Attributes(Layers):
+    """Attributes of inodes, from the store inode or base file behind each."""
+
+    def getattr(self, inode: Inode) -> Attr:
+        """Return the attributes of an inode.
+
+        Raises:
+            OSError: the base file behind it is gone.
+        """
+        return self._attr(inode, self._stat(inode))
+
+    def readlink(self, inode: Inode) -> bytes:
+        """Return the target of a symbolic link."""
+        return os.readlink(self._physical(inode))
+
+    def statvfs(self) -> os.statvfs_result:
+        """Return the figures of the disk that the store is on: what is written goes there."""
+        return os.statvfs(self.store.directory)
+
+    def getxattr(self, inode: Inode, name: bytes) -> bytes:
+        """Return an extended attribute."""
+        return os.getxattr(self._physical(inode), name, follow_symlinks=False)
+
+    def listxattr(self, inode: Inode) -> list[bytes]:
+        """Return the names of all extended attributes."""
+        return [os.fsencode(name) for name in os.listxattr(self._physical(inode), follow_symlinks=False)]
+
+    def _stat(self, inode: Inode) -> os.stat_result:
+        staged = inode.staged
+        if staged is not None:
+            return os.lstat(self.store.path(staged.ino))
+        if inode.fd >= 0:
+            return os.fstat(inode.fd)
+        assert inode.base is not None
+        return self.base.lstat(inode.base)
+
+    def _attr(self, inode: Inode, st: os.stat_result) -> Attr:
+        """Return an inode's attributes, given those of its store inode or base file."""
+        staged = inode.staged
+        size, blocks, mtime_ns, ctime_ns = st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns
+        nlink = st.st_nlink
+        if inode.kind == stat.S_IFDIR:
+            nlink = self._nlink(inode, st)
+            touched_ns = inode.entry.touched_ns if inode.entry is not None else 0
+            if touched_ns:
+                mtime_ns = ctime_ns = touched_ns
+        elif staged is not None:
+            nlink = len(staged.names)
+            if staged.origin is not None and inode.kind == stat.S_IFREG:
+                data = self.base.lstat(staged.origin)
+                size, blocks = data.st_size, data.st_blocks
+        elif inode.is_orphan:
+            nlink = 0
+        else:
+            inode.seen = (mtime_ns, size)
+        return Attr(
+            inode.number,
+            st.st_mode,
+            nlink,
+            st.st_uid,
+            st.st_gid,
+            st.st_rdev,
+            size,
+            blocks,
+            st.st_atime_ns,
+            mtime_ns,
+            ctime_ns,
+            staged is not None and staged.origin is None,
+        )
+
+    # ---- link counts of directories
+
+    def _nlink(self, directory: Inode, st: os.stat_result) -> int:
+        """Return a directory's link count: two, and one for each subdirectory."""
+        if directory.is_orphan:
+            return 0
+        entry = directory.entry
+        if entry is None or not entry.children:
+            return self._source_nlink(directory, st)
+        if directory.subdirs is None:
+            directory.subdirs = sum(map(self._subdir_delta, entry.children.values()))
+        nlink = self._source_nlink(directory, st)
+        return 1 if nlink == 1 else nlink + directory.subdirs
+
+    def _source_nlink(self, directory: Inode, st: os.stat_result) -> int:
+        source = directory.source
+        if source is None:
+            return 2
+        if directory.staged is not None:
+            try:
+                st = self.base.lstat(source)
+            except OSError:
+                return 2
+        return st.st_nlink - self.base.hidden_in(source)
+
+    def _subdir_delta(self, entry: Entry) -> int:
+        """Return how many more subdirectories this name is in the view than in base: -1, 0 or 1."""
+        assert entry.parent is not None
+        source = entry.parent.source
+        natural = join(source, entry.name) if source is not None else None
+        if entry.base is not None and entry.base == natural:
+            return 0
+        now = False
+        if entry.staged is not None:
+            now = stat.S_ISDIR(os.lstat(self.store.path(entry.staged.ino)).st_mode)
+        elif entry.base is not None:
+            now = self._is_base_directory(entry.base)
+        return int(now) - int(natural is not None and self._is_base_directory(natural))
+
+    def _is_base_directory(self, rel: RelPath) -> bool:
+        try:
+            return stat.S_ISDIR(self.base.lstat(rel).st_mode)
+        except OSError:
+            return False
+
+    @staticmethod
+    def _count_subdir(directory: Inode, change: int) -> None:
+        if directory.subdirs is not None:
+            directory.subdirs += change

@@ -1,0 +1,142 @@
+"""Reading and writing files, and changing their attributes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from yolofs.inodes import Attr, Inode
+from yolofs.overlay.finding import Finding
+from yolofs.overlay.layers import os_error
+from yolofs.paths import RelPath
+
+
+class Data(Finding):
+    """The contents and attributes of open and named files."""
+
+    def open(self, inode: Inode, flags: int) -> bool:
+        """Open a regular file with the flags of open(2) and tell whether the pages that are cached of it still hold.
+
+        The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.
+
+        Raises:
+            OSError: ESTALE when the host put another file in the place of this base file.
+        """
+        holds = True
+        source = inode.source
+        if source is not None and not inode.is_orphan:
+            holds = self._check_base(inode, source)
+        if flags & os.O_TRUNC:
+            self._truncate(inode, 0)
+        elif inode.fd < 0 and inode.kind == stat.S_IFREG:
+            self._fd(inode, write=False)
+        inode.opens += 1
+        if may_write(flags):
+            inode.writers += 1
+        return holds
+
+    def release(self, inode: Inode, *, writer: bool) -> None:
+        """Take back one :meth:`open`."""
+        inode.opens -= 1
+        if writer:
+            inode.writers -= 1
+        if not inode.opens:
+            self.inodes.drop_if_unused(inode)
+
+    def read(self, inode: Inode, offset: int, size: int) -> bytes:
+        """Return up to ``size`` bytes from ``offset``; fewer only at the end of the file."""
+        fd = inode.fd
+        return os.pread(fd if fd >= 0 else self._fd(inode, write=False), size, offset)
+
+    def write(self, inode: Inode, offset: int, data: bytes) -> int:
+        """Write ``data`` at ``offset`` and return how many bytes were written.
+
+        A file that so far came from base, or from before the last marker, is copied up first.
+        """
+        staged = inode.staged
+        if staged is None or staged.ino < self.fresh_from or staged.origin is not None:
+            self._own_data(inode)
+        return os.pwrite(inode.fd if inode.fd_writes else self._fd(inode, write=True), data, offset)
+
+    def sync_fd(self, inode: Inode) -> int | None:
+        """Return a descriptor whose fsync makes the file durable, None where there is nothing to make durable.
+
+        The caller syncs the journal afterwards.
+        """
+        staged = inode.staged
+        if staged is None or inode.kind != stat.S_IFREG:
+            return None
+        return self._fd(inode, write=False)
+
+    def writers(self) -> list[Inode]:
+        """Return the inodes that are open for writing."""
+        return [inode for inode in self.inodes.by_number.values() if inode.writers]
+
+    def setattr(
+        self,
+        inode: Inode,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        size: int | None = None,
+        atime_ns: int | None = None,
+        mtime_ns: int | None = None,
+    ) -> Attr:
+        """Change what is given (permission bits, owners, bytes, nanoseconds) and return the attributes after it."""
+        if size is not None:
+            self._truncate(inode, size)
+        if mode is not None or uid is not None or gid is not None or atime_ns is not None or mtime_ns is not None:
+            path = self._own_metadata(inode)
+            if uid is not None or gid is not None:
+                os.chown(path, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=False)
+            if mode is not None:
+                os.chmod(path, stat.S_IMODE(mode))
+            if atime_ns is not None or mtime_ns is not None:
+                st = os.lstat(path)
+                times = (
+                    st.st_atime_ns if atime_ns is None else atime_ns,
+                    st.st_mtime_ns if mtime_ns is None else mtime_ns,
+                )
+                os.utime(path, ns=times, follow_symlinks=False)
+        return self.getattr(inode)
+
+    def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
+        """Set an extended attribute."""
+        os.setxattr(self._own_metadata(inode), name, value, follow_symlinks=False)
+
+    def removexattr(self, inode: Inode, name: bytes) -> None:
+        """Remove an extended attribute."""
+        os.getxattr(self._physical(inode), name, follow_symlinks=False)
+        os.removexattr(self._own_metadata(inode), name, follow_symlinks=False)
+
+    # ---- inside
+
+    def _truncate(self, inode: Inode, size: int) -> None:
+        """Set a file's size, copying no more than stays."""
+        if inode.kind == stat.S_IFDIR:
+            raise os_error(errno.EISDIR)
+        if inode.kind != stat.S_IFREG:
+            raise os_error(errno.EINVAL)
+        self._own_data(inode, keep=size)
+        os.ftruncate(self._fd(inode, write=True), size)
+
+    def _check_base(self, inode: Inode, source: RelPath) -> bool:
+        """Tell whether the base file behind an inode is as the kernel was told; ESTALE if it is another file."""
+        try:
+            st = self.base.lstat(source)
+        except FileNotFoundError:
+            raise os_error(errno.ESTALE) from None
+        if inode.staged is None and self.inodes.number_of(self.base.number(st)) != inode.number:
+            raise os_error(errno.ESTALE)
+        now = (st.st_mtime_ns, st.st_size)
+        if now == inode.seen:
+            return True
+        inode.seen = now
+        return False
+
+
+def may_write(flags: int) -> bool:
+    """Tell whether flags of open(2) ask for writing."""
+    return flags & os.O_ACCMODE != os.O_RDONLY

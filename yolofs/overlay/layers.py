@@ -1,0 +1,166 @@
+"""What all parts of the overlay stand on: base, store, journal and tree, the inodes and their descriptors.
+
+Every change goes the same way: the store inode first, then the record into the journal, then the record into the
+tree.  So what is in memory is always what a replay would give, and a crash in between leaves at most a store
+inode that nothing refers to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+from yolofs.base import Base
+from yolofs.clock import coarse_clock_ns
+from yolofs.inodes import ROOT_NUMBER, Inode, InodeTable
+from yolofs.journal import Journal
+from yolofs.paths import RelPath, StoreIno
+from yolofs.records import Change
+from yolofs.store import Store
+from yolofs.tree import Entry, Staged, Tree
+
+
+class Layers:
+    """The layers of a view.
+
+    ``fresh_from``: store inodes from this number on were created after the last marker and may be written in place.
+    ``max_fds`` bounds the descriptors kept open between operations.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        store: Store,
+        journal: Journal,
+        tree: Tree,
+        *,
+        fresh_from: StoreIno,
+        clock_ns: Callable[[], int] = coarse_clock_ns,
+        max_fds: int = 512,
+    ) -> None:
+        self.base = base
+        self.store = store
+        self.journal = journal
+        self.tree = tree
+        self.fresh_from = fresh_from
+        self.clock_ns = clock_ns
+        self._max_fds = max_fds
+        self._with_fd: dict[Inode, None] = {}
+        self.inodes = InodeTable(self._on_drop)
+        self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
+        self.root.lookups = 1
+        self._place_root()
+        self.inodes.add(self.root)
+
+    def close(self) -> None:
+        """Close every descriptor; the overlay must not be used afterwards."""
+        for inode in list(self._with_fd):
+            self._close_fd(inode)
+
+    def path(self, inode: Inode) -> RelPath:
+        """Return the path of an inode in the view (one of them, if it has several).
+
+        Raises:
+            FileNotFoundError: no name leads to it any more.
+        """
+        parts = []
+        current = inode
+        while current is not self.root:
+            if current.is_orphan or current.parent is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            parts.append(current.name)
+            current = current.parent
+        parts.reverse()
+        return RelPath(b"/".join(parts))
+
+    def _place_root(self) -> None:
+        self.root.entry = self.tree.root
+        self.root.staged = self.tree.root.staged
+        self.root.base = self.tree.root.base
+
+    # ---- recording
+
+    def _record(self, *changes: Change) -> Entry | None:
+        """Write records to the journal, apply them, and return the entry of the last one's path, if it has one.
+
+        Raises:
+            OSError: the journal could not be written; nothing has changed then.
+        """
+        self.journal.append(*changes)
+        entry = None
+        for change in changes:
+            entry = self.tree.apply(change)
+        return entry
+
+    def _adopt(self, directory: Inode, entry: Entry | None) -> None:
+        """Tell a directory's inode, and those above it, of the entries that a record made for them.
+
+        ``entry`` is the directory's own.  To be called after each record that gives a name its first entry.
+        """
+        inode: Inode | None = directory
+        while inode is not None and entry is not None and inode.entry is not entry:
+            inode.entry = entry
+            inode, entry = inode.parent, entry.parent
+
+    # ---- descriptors and store inodes held
+
+    def _physical(self, inode: Inode) -> bytes:
+        if inode.staged is not None:
+            return self.store.path(inode.staged.ino)
+        assert inode.base is not None
+        return self.base.path(inode.base)
+
+    def _fd(self, inode: Inode, *, write: bool) -> int:
+        """Return a descriptor of a regular file's data; one that writes only if its store inode may be written."""
+        if inode.fd >= 0 and (inode.fd_writes or not write):
+            return inode.fd
+        self._close_fd(inode)
+        staged = inode.staged
+        if staged is None or staged.origin is not None:
+            source = inode.source
+            assert source is not None
+            self._keep_fd(inode, self.base.open(source), writes=False)
+        else:
+            writes = write or staged.ino >= self.fresh_from
+            fd = self.store.open(staged.ino, os.O_RDWR if writes else os.O_RDONLY)
+            self._keep_fd(inode, fd, writes=writes)
+        return inode.fd
+
+    def _keep_fd(self, inode: Inode, fd: int, *, writes: bool) -> None:
+        while len(self._with_fd) >= self._max_fds:
+            self._close_fd(next(iter(self._with_fd)))
+        inode.fd, inode.fd_writes = fd, writes
+        self._with_fd[inode] = None
+
+    def _close_fd(self, inode: Inode) -> None:
+        if inode.fd >= 0:
+            os.close(inode.fd)
+            inode.fd, inode.fd_writes = -1, False
+            del self._with_fd[inode]
+
+    @contextlib.contextmanager
+    def _removed_on_error(self, ino: StoreIno) -> Iterator[None]:
+        """Take a new store inode back if what is in here fails."""
+        try:
+            yield
+        except BaseException:
+            self.store.remove(ino)
+            raise
+
+    def _on_drop(self, inode: Inode) -> None:
+        self._close_fd(inode)
+        if inode.is_orphan and inode.staged is not None:
+            self._free(inode.staged)
+
+    def _free(self, staged: Staged) -> None:
+        """Remove a store inode that no name, no generation and no handle can show any more."""
+        if not staged.names and staged.ino >= self.fresh_from:
+            self.store.remove(staged.ino)
+
+
+def os_error(number: int) -> OSError:
+    """Return the exception for an errno."""
+    return OSError(number, os.strerror(number))

@@ -1,0 +1,293 @@
+"""Making, removing and renaming names."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import NamedTuple
+
+from yolofs.inodes import Attr, Inode
+from yolofs.overlay.data import Data
+from yolofs.overlay.finding import Found
+from yolofs.overlay.layers import os_error
+from yolofs.paths import StoreIno, join
+from yolofs.records import Delete, Rename, Stage
+from yolofs.tree import Entry
+
+RENAME_NOREPLACE = 1
+RENAME_EXCHANGE = 2
+
+
+class Owner(NamedTuple):
+    """Whom a new file belongs to."""
+
+    uid: int
+    gid: int
+
+
+class Naming(Data):
+    """Everything that changes which names a directory shows."""
+
+    def create(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
+        """Create and open (for writing) a regular file.  The caller owes a forget and a release.
+
+        Raises:
+            FileExistsError: the view shows something at this name.
+        """
+        self._check_new(parent, name)
+        ino, fd = self.store.create_file(stat.S_IMODE(mode))
+        try:
+            inode, attr = self._new(parent, name, ino, owner, mode)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._keep_fd(inode, fd, writes=True)
+        inode.opens += 1
+        inode.writers += 1
+        return inode, attr
+
+    def mknod(self, parent: Inode, name: bytes, mode: int, rdev: int, owner: Owner) -> tuple[Inode, Attr]:
+        """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a forget."""
+        self._check_new(parent, name)
+        if stat.S_ISREG(mode):
+            ino, fd = self.store.create_file(stat.S_IMODE(mode))
+            os.close(fd)
+        else:
+            ino = self.store.create_special(mode, rdev)
+        return self._new(parent, name, ino, owner, mode)
+
+    def mkdir(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
+        """Create a directory.  The caller owes a forget."""
+        self._check_new(parent, name)
+        inode, attr = self._new(parent, name, self.store.create_dir(stat.S_IMODE(mode)), owner, mode | stat.S_IFDIR)
+        self._count_subdir(parent, 1)
+        return inode, attr
+
+    def symlink(self, parent: Inode, name: bytes, target: bytes, owner: Owner) -> tuple[Inode, Attr]:
+        """Create a symbolic link.  The caller owes a forget."""
+        self._check_new(parent, name)
+        return self._new(parent, name, self.store.create_symlink(target), owner, stat.S_IFLNK | 0o777)
+
+    def link(self, inode: Inode, parent: Inode, name: bytes) -> tuple[Inode, Attr]:
+        """Give a file one more name.  The caller owes a forget."""
+        self._check_new(parent, name)
+        if inode.is_directory:
+            raise os_error(errno.EPERM)
+        if inode.is_orphan:
+            raise os_error(errno.ENOENT)
+        if inode.staged is None:
+            self._copy_up_metadata(inode)
+        staged = inode.staged
+        assert staged is not None
+        path = join(self.path(parent), name)
+        entry = self._record(Stage(self.clock_ns(), path, staged.ino, origin=staged.origin))
+        assert entry is not None
+        self._adopt(parent, entry.parent)
+        inode.lookups += 1
+        self.inodes.move(inode, parent, name)
+        return inode, self.getattr(inode)
+
+    def unlink(self, parent: Inode, name: bytes) -> None:
+        """Remove a name that is no directory."""
+        found = self._find(parent, name)
+        if found is None:
+            raise os_error(errno.ENOENT)
+        if found.is_directory:
+            raise os_error(errno.EISDIR)
+        self._remove(parent, name, found)
+
+    def rmdir(self, parent: Inode, name: bytes) -> None:
+        """Remove an empty directory."""
+        found = self._find(parent, name)
+        if found is None:
+            raise os_error(errno.ENOENT)
+        if not found.is_directory:
+            raise os_error(errno.ENOTDIR)
+        self._check_replaceable(parent, name, found)
+        self._remove(parent, name, found)
+        self._count_subdir(parent, -1)
+
+    def rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int = 0) -> None:
+        """Rename, as renameat2(2) does; ``flags`` are RENAME_NOREPLACE and RENAME_EXCHANGE.
+
+        One record, whatever lies below a directory that is renamed.
+        """
+        source = self._find(parent, name)
+        target = self._find(new_parent, new_name)
+        if source is None or (target is None and flags & RENAME_EXCHANGE):
+            raise os_error(errno.ENOENT)
+        if target is not None and flags & RENAME_NOREPLACE:
+            raise os_error(errno.EEXIST)
+        if parent is new_parent and name == new_name:
+            return
+        if target is not None and _is_same_file(source, target):
+            return
+        old_path, new_path = join(self.path(parent), name), join(self.path(new_parent), new_name)
+        exchange = bool(flags & RENAME_EXCHANGE)
+        if new_path.startswith(old_path + b"/"):
+            raise os_error(errno.EINVAL)
+        if old_path.startswith(new_path + b"/"):
+            raise os_error(errno.EINVAL if exchange else errno.ENOTEMPTY)
+        if target is None:
+            self._check_place(new_parent, new_name)
+        self._check_rename(source, target, new_parent, new_name, exchange=exchange)
+        absent = not exchange and not self._base_has(parent, name)
+        record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent)
+        entry = self._record(record)
+        self._adopt(parent, self.tree.find(self.path(parent)))
+        self._adopt(new_parent, self.tree.find(self.path(new_parent)))
+        self._after_rename(parent, name, new_parent, new_name, source, target, entry, exchange=exchange)
+
+    # ---- new files
+
+    def _new(self, parent: Inode, name: bytes, ino: StoreIno, owner: Owner, mode: int) -> tuple[Inode, Attr]:
+        """Give a store inode that was just made its owner and its name."""
+        path = self.store.path(ino)
+        with self._removed_on_error(ino):
+            self._set_owner(parent, path, owner, mode)
+            entry = self._record(Stage(self.clock_ns(), join(self.path(parent), name), ino))
+        st = os.lstat(path)
+        assert entry is not None
+        self._adopt(parent, entry.parent)
+        inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
+        inode.lookups += 1
+        return inode, self._attr(inode, st)
+
+    def _set_owner(self, parent: Inode, path: bytes, owner: Owner, mode: int) -> None:
+        """Set a new file's owner, group (the directory's, if that is setgid) and permission bits."""
+        uid, gid = owner
+        bits = stat.S_IMODE(mode)
+        parent_st = self._stat(parent)
+        if parent_st.st_mode & stat.S_ISGID:
+            gid = parent_st.st_gid
+            if stat.S_ISDIR(mode):
+                bits |= stat.S_ISGID
+        st = os.lstat(path)
+        if (st.st_uid, st.st_gid) != (uid, gid):
+            os.chown(path, uid, gid, follow_symlinks=False)
+        if not stat.S_ISLNK(mode) and (stat.S_IMODE(st.st_mode) != bits or bits & (stat.S_ISUID | stat.S_ISGID)):
+            os.chmod(path, bits)
+
+    # ---- names that go
+
+    def _remove(self, parent: Inode, name: bytes, found: Found) -> None:
+        """Record that a name is gone, and orphan its inode if that was its last."""
+        source = parent.source
+        absent = not self._base_has(parent, name)
+        base = None
+        if not absent and found.base is not None and source is not None and found.base == join(source, name):
+            base = self.base.fingerprint(found.st)
+        path = join(self.path(parent), name)
+        self._record(Delete(self.clock_ns(), path, absent=absent, base=base))
+        self._adopt(parent, self.tree.find(self.path(parent)))
+        self._lost_name(found)
+
+    def _lost_name(self, found: Found) -> None:
+        """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see."""
+        if found.staged is not None:
+            inode = self.inodes.by_number.get(self.inodes.number_of_staged(found.staged))
+            if inode is not None and inode.staged is not found.staged:
+                inode = None
+            if found.staged.names:
+                if inode is not None:
+                    entry = found.staged.names[0]
+                    inode.name, inode.entry = entry.name, entry
+                return
+        else:
+            inode = self.inodes.by_number.get(self.inodes.number_of(self.base.number(found.st)))
+            if inode is not None and (inode.staged is not None or inode.base != found.base):
+                inode = None
+        if inode is not None:
+            inode.is_orphan = True
+            inode.entry = None
+            self.inodes.drop_if_unused(inode)
+        elif found.staged is not None:
+            self._free(found.staged)
+
+    def _after_rename(
+        self,
+        parent: Inode,
+        name: bytes,
+        new_parent: Inode,
+        new_name: bytes,
+        source: Found,
+        target: Found | None,
+        entry: Entry | None,
+        *,
+        exchange: bool,
+    ) -> None:
+        """Bring the inodes in line with a rename that has been recorded."""
+        if target is not None and not exchange:
+            self._lost_name(target)
+        moved = self._known(source)
+        swapped = self._known(target) if exchange and target is not None else None
+        if moved is not None:
+            moved.entry = entry
+            self.inodes.move(moved, new_parent, new_name)
+        if swapped is not None:
+            swapped.entry = self.tree.find(join(self.path(parent), name))
+            self.inodes.move(swapped, parent, name)
+        if source.is_directory:
+            self._count_subdir(parent, -1)
+            self._count_subdir(new_parent, 1)
+        if target is not None and target.is_directory:
+            self._count_subdir(new_parent, -1)
+            if exchange:
+                self._count_subdir(parent, 1)
+
+    # ---- checks
+
+    def _check_place(self, parent: Inode, name: bytes) -> None:
+        """Raise unless a name may be made in ``parent``."""
+        if parent.kind != stat.S_IFDIR:
+            raise os_error(errno.ENOTDIR)
+        if parent.is_orphan:
+            raise os_error(errno.ENOENT)
+        source = parent.source
+        if source is not None:
+            if source in self.base.pseudo:
+                raise os_error(errno.EROFS)
+            if self.base.is_hidden_name(source, name):
+                raise os_error(errno.EACCES)
+
+    def _check_new(self, parent: Inode, name: bytes) -> None:
+        """Raise unless ``name`` can be created in ``parent``."""
+        self._check_place(parent, name)
+        if self._find(parent, name) is not None:
+            raise os_error(errno.EEXIST)
+
+    def _check_replaceable(self, parent: Inode, name: bytes, found: Found) -> None:
+        """Raise unless a directory that was found may be removed: it is empty and nothing is mounted there."""
+        source = found.staged.origin if found.staged is not None else found.base
+        if source is not None and self.base.is_pinned(source):
+            raise os_error(errno.EBUSY)
+        directory = self._inode(parent, name, found)
+        is_empty = not self.names(directory)
+        self.inodes.drop_if_unused(directory)
+        if not is_empty:
+            raise os_error(errno.ENOTEMPTY)
+
+    def _check_rename(
+        self, source: Found, target: Found | None, new_parent: Inode, new_name: bytes, *, exchange: bool
+    ) -> None:
+        for found in (source, target) if exchange else (source,):
+            if found is not None and found.is_directory:
+                base = found.staged.origin if found.staged is not None else found.base
+                if base is not None and self.base.is_pinned(base):
+                    raise os_error(errno.EBUSY)
+        if target is None or exchange:
+            return
+        if source.is_directory and not target.is_directory:
+            raise os_error(errno.ENOTDIR)
+        if target.is_directory:
+            if not source.is_directory:
+                raise os_error(errno.EISDIR)
+            self._check_replaceable(new_parent, new_name, target)
+
+
+def _is_same_file(one: Found, other: Found) -> bool:
+    """Tell whether two names are hard links of the same file."""
+    if one.staged is not None or other.staged is not None:
+        return one.staged is other.staged
+    return one.st.st_ino == other.st.st_ino and one.st.st_dev == other.st.st_dev

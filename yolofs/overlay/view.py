@@ -1,0 +1,147 @@
+"""Showing another state: after a travel, a commit or an abort."""
+
+from __future__ import annotations
+
+import stat
+from typing import NamedTuple
+
+from yolofs.inodes import Inode
+from yolofs.journal import Journal
+from yolofs.overlay.naming import Naming
+from yolofs.paths import RelPath, StoreIno, join
+from yolofs.tree import Entry, Staged, Tree
+
+
+class Invalidation(NamedTuple):
+    """What the kernel must forget after the state was exchanged."""
+
+    inodes: list[int]
+    """Numbers of inodes whose attributes and pages changed."""
+    entries: list[tuple[int, bytes]]
+    """Names (directory number, name) that lead elsewhere now."""
+
+
+class Overlay(Naming):
+    """The view of a tree over base; see the package's docstring."""
+
+    def mark(self, fresh_from: StoreIno) -> None:
+        """A marker was written: what is in the store by now must not be written in place any more."""
+        self.fresh_from = fresh_from
+
+    def reload(self, journal: Journal, tree: Tree, *, fresh_from: StoreIno, committed: bool = False) -> Invalidation:
+        """Show another state, and tell what the kernel must forget.
+
+        Files that are still the same keep their inodes.  One that is open and has other content now is left behind
+        as an orphan: its handles keep what they were opened with, and the path gets another inode.  With
+        ``committed`` base has become what the view was: every path keeps its inode, also where it is open.
+        """
+        self.journal = journal
+        self.tree = tree
+        self.fresh_from = fresh_from
+        stale = Invalidation([], [])
+        before = {inode: _keys(inode) for inode in self.inodes.by_number.values() if inode.is_directory}
+        sources = {inode: inode.source for inode in before}
+        self._place_root()
+        kept: set[tuple[Inode, bytes]] = set()
+        for inode in self._by_depth():
+            self._revisit(inode, stale, committed=committed)
+            if not inode.is_orphan and inode.parent is not None:
+                kept.add((inode.parent, inode.name))
+        for inode, old in before.items():
+            inode.subdirs = None
+            if not inode.is_orphan:
+                changed = _changed_names(old, sources[inode], _keys(inode), inode.source)
+                if changed:
+                    stale.inodes.append(inode.number)
+                    stale.entries.extend((inode.number, name) for name in changed if (inode, name) not in kept)
+        return stale
+
+    def _by_depth(self) -> list[Inode]:
+        """Return all inodes but the root, parents before children."""
+        depths: dict[Inode, int] = {self.root: 0}
+        for start in self.inodes.by_number.values():
+            chain = []
+            current: Inode | None = start
+            while current is not None and current not in depths:
+                chain.append(current)
+                current = current.parent
+            depth = depths[current] if current is not None else 0
+            for inode in reversed(chain):
+                depth += 1
+                depths[inode] = depth
+        del depths[self.root]
+        return sorted(depths, key=depths.__getitem__)
+
+    def _revisit(self, inode: Inode, stale: Invalidation, *, committed: bool) -> None:
+        """Let one inode show what its path shows in the new state, or leave it behind as an orphan."""
+        parent = inode.parent
+        if inode.is_orphan or parent is None:
+            return
+        entry, staged, base = _shown(parent, inode.name)
+        is_same = False
+        if not parent.is_orphan and (staged is not None or base is not None):
+            key = staged.key if staged is not None else base
+            is_same = inode.key == key
+            if not is_same and committed and base is not None:
+                is_same = self._take_over(inode, base)
+        is_moved = inode.source != (staged.origin if staged is not None else base) or (
+            (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
+        )
+        if is_same and is_moved and inode.opens and not committed:
+            is_same = False
+        if not is_same:
+            inode.is_orphan = True
+            inode.entry = None
+            stale.entries.append((parent.number, inode.name))
+            if not inode.opens:
+                stale.inodes.append(inode.number)
+            return
+        inode.entry, inode.staged, inode.base = entry, staged, base
+        if is_moved:
+            self._close_fd(inode)
+            stale.inodes.append(inode.number)
+
+    def _take_over(self, inode: Inode, base: RelPath) -> bool:
+        """After a commit: let the base file at ``base`` be known by the inode that was staged there."""
+        try:
+            st = self.base.lstat(base)
+        except OSError:
+            return False
+        if stat.S_IFMT(st.st_mode) != inode.kind:
+            return False
+        self.inodes.rename_number(self.base.number(st), inode.number)
+        inode.seen = (st.st_mtime_ns, st.st_size)
+        return True
+
+
+def _shown(parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
+    """Return what the tree shows under a name of a directory, without looking at base."""
+    entry = parent.entry.children.get(name) if parent.entry is not None and parent.entry.children else None
+    if entry is not None:
+        return entry, entry.staged, entry.base
+    source = parent.source
+    return None, None, join(source, name) if source is not None else None
+
+
+def _keys(directory: Inode) -> dict[bytes, bytes | int | None]:
+    """Return which file each entry of a directory shows, None for a tombstone."""
+    entry = directory.entry
+    if entry is None or not entry.children:
+        return {}
+    return {
+        name: below.staged.key if below.staged is not None else below.base for name, below in entry.children.items()
+    }
+
+
+def _changed_names(
+    old: dict[bytes, bytes | int | None],
+    old_source: RelPath | None,
+    new: dict[bytes, bytes | int | None],
+    new_source: RelPath | None,
+) -> list[bytes]:
+    """Return the names that show another file now (a name in neither comes from the source, as before)."""
+
+    def key(keys: dict[bytes, bytes | int | None], source: RelPath | None, name: bytes) -> bytes | int | None:
+        return keys[name] if name in keys else join(source, name) if source is not None else None
+
+    return [name for name in old.keys() | new.keys() if key(old, old_source, name) != key(new, new_source, name)]
