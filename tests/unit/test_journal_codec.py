@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal_codec import decode, encode, quote, seal, unquote
+from yolofs.journal_codec import HEADER, decode, encode, quote, seal, unquote
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
 
@@ -69,6 +71,14 @@ def test_each_record_has_the_documented_spelling(record: Record, line: bytes) ->
     assert encode(record) == line
     assert decode(line) == record
     assert decode(line.rstrip(b"\n")) == record
+
+
+def test_the_journal_in_the_documentation_is_a_real_one() -> None:
+    text = (Path(__file__).parents[2] / "docs/reference/format.md").read_bytes()
+    header, *lines = text.partition(b"```journal\n")[2].partition(b"```")[0].splitlines(keepends=True)
+    assert header == HEADER
+    assert [encode(decode(line)) for line in lines] == lines
+    assert {line[:1] for line in lines} == {b"S", b"D", b"R", b"P", b"T"}
 
 
 def test_options_are_read_in_any_order_and_written_in_the_documented_one() -> None:
