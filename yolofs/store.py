@@ -8,7 +8,7 @@ The shard is the number divided by 256, in hex, at least two digits.  A store in
 times and xattrs that the view shows; a directory here is always empty, since names live in the override tree.
 
 A number is never given out twice while a journal names it.  So that this holds after store inodes were removed,
-whoever opens the store passes a ``next_ino`` above all that the journal names.
+whoever opens the store tells it what the journal names, by ``next_ino`` or :meth:`Store.skip_past`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Store:
     def next_ino(self) -> StoreIno:
         """The number that :meth:`reserve` gives out next."""
         return StoreIno(self._next)
+
+    def skip_past(self, ino: int) -> None:
+        """Give out no number up to and including ``ino``, because a journal names it."""
+        self._next = max(self._next, ino + 1)
 
     def path(self, ino: int) -> bytes:
         """Return the path of a store inode; does not look whether it exists."""

@@ -132,6 +132,13 @@ def test_after_opening_numbers_go_on_above_all_that_are_present_or_named(
     assert Store(room + b"/files", next_ino=given).next_ino == expected
 
 
+def test_numbers_that_a_journal_names_are_skipped(store: Store) -> None:
+    store.skip_past(41)
+    assert store.reserve() == 42
+    store.skip_past(7)
+    assert store.reserve() == 43
+
+
 def test_files_that_are_not_ours_are_neither_counted_nor_collected(room: bytes) -> None:
     store = Store(room + b"/files")
     ino = add_file(store)
