@@ -53,6 +53,12 @@ def test_broken_links_are_told_with_file_and_line(tmp_path: Path) -> None:
     ]
 
 
+def test_the_index_leads_to_every_page() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\((\w[^)#]*\.md)\)", (docs / "index.md").read_text()))
+    assert linked == {str(path.relative_to(docs)) for path in docs.glob("*/*.md")}
+
+
 def _kinds(kind: type[YolofsError]) -> Iterator[type[YolofsError]]:
     yield kind
     for below in kind.__subclasses__():
