@@ -1,0 +1,320 @@
+"""The net difference between two states, one :class:`Change` for each line of it.
+
+Net means that how it came about does not matter: what was made and removed again is nothing, a chain of renames
+is one R from the first place to the last, and a file that is back in its place is nothing.  A renamed directory
+is one R, however much is below it; what differs below has lines of its own, with its path in either state.
+
+Two states are symmetrical: the older one may be either of them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+import msgspec
+
+from yolofs import copying
+from yolofs.base import Base, open_noatime
+from yolofs.matching import Match, Node, StateReader, match
+from yolofs.paths import RelPath, StoreIno, is_below
+from yolofs.store import Store
+from yolofs.tree import Tree
+
+_CHUNK_BYTES = 1 << 18
+_PROGRESS_STEP = 256
+
+
+class Kind(Enum):
+    """What happened to a file or directory; the value is the letter that users see."""
+
+    ADDED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+    RENAMED = "R"
+    TYPE = "T"
+    """It is of another type, for example a symlink instead of a file."""
+    METADATA = "X"
+    """Its content is the same, something of its metadata is not."""
+
+
+class Aspect(Enum):
+    """A part of the metadata that differs."""
+
+    MODE = "mode"
+    OWNER = "owner"
+    """User or group."""
+    TIME = "time"
+    """The mtime of a regular file whose content is the same."""
+    XATTRS = "xattrs"
+    """Extended attributes, ACLs among them; not the labels that the system gives by itself."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One of the two states of a changed file: its attributes, and where to read it."""
+
+    type: int
+    """As ``stat.S_IFMT`` gives it."""
+    mode: int
+    """The permission bits, setuid, setgid and sticky among them."""
+    uid: int
+    gid: int
+    mtime_ns: int
+    size: int
+    """In bytes; of a regular file or symlink, else 0."""
+    rdev: int
+    """The device number of a device, else 0."""
+    meta: bytes
+    """The absolute path of what has the metadata."""
+    data: bytes | None
+    """The absolute path of a regular file's data or of a symlink; of a directory the base directory that its
+    children come from where nothing overrides them.  None if there is nothing to read."""
+    ino: StoreIno | None
+    """The store inode that ``data`` is; None if it is in base."""
+
+    def open(self, store: Store | None = None) -> int:
+        """Open a regular file's data for reading and return the descriptor, which the caller owns.
+
+        With ``store`` a store inode can be read even where its own mode forbids it.
+
+        Raises:
+            OSError: as open(2).
+        """
+        assert self.data is not None
+        if store is not None and self.ino is not None:
+            return store.open(self.ino, os.O_RDONLY)
+        return open_noatime(self.data, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there
+
+    def target(self) -> bytes:
+        """Return a symlink's target.
+
+        Raises:
+            OSError: as readlink(2).
+        """
+        assert self.data is not None
+        return os.readlink(self.data)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One line of difference between two states."""
+
+    kind: Kind
+    path: RelPath
+    """In the new state; of D in the old one."""
+    old_path: RelPath | None = None
+    """In the old state, if that is another one than ``path``: of R, and of M, T or X below a renamed directory."""
+    old: Side | None = None
+    new: Side | None = None
+    content: bool = False
+    """Whether the content differs (of M always; of R perhaps)."""
+    metadata: tuple[Aspect, ...] = ()
+    """What of the metadata differs, where both sides are of the same type."""
+    is_subtree: bool = False
+    """Of an R of a directory: all below it that has no line of its own has come along.  False where the
+    comparison was told to list each of them."""
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called now and then with how much is done and how much there is to do."""
+
+
+def compare(
+    old: Tree,
+    new: Tree,
+    base: Base,
+    store: Store,
+    *,
+    paths: Sequence[RelPath] = (),
+    progress: Progress | None = None,
+    expand_renames: bool = False,
+) -> list[Change]:
+    """Return the net changes that lead from ``old`` to ``new``, sorted by path.
+
+    With ``paths`` only those with their path (or old path) at or below one of these.  With ``expand_renames``
+    a renamed directory is followed by an R for each thing below it, as a patch needs it.
+
+    Blocks while it reads files of which both states have their own copy of the same size.  A file that cannot be
+    read counts as different.  What the host removes meanwhile counts as gone.
+
+    Raises:
+        YolofsError: a tree names a store inode that is not there.
+    """
+    matches = match(StateReader(old, base, store), StateReader(new, base, store), expand_renames=expand_renames)
+    if paths:
+        matches = [found for found in matches if _is_wanted(found, paths)]
+    judge = _Judge(base, store, expand_renames)
+    changes = []
+    for done, found in enumerate(matches):
+        if progress is not None and done % _PROGRESS_STEP == 0:
+            progress(done, len(matches))
+        change = judge.change(found)
+        if change is not None:
+            changes.append(change)
+    if progress is not None:
+        progress(len(matches), len(matches))
+    changes.sort(key=_order)
+    return changes
+
+
+def _order(change: Change) -> tuple[bytes, bool]:
+    """Sort by path; where something was deleted and another thing is in its place, the deletion goes first."""
+    return change.path, change.kind is not Kind.DELETED
+
+
+def _is_wanted(found: Match, paths: Sequence[RelPath]) -> bool:
+    return any(node is not None and is_below(node.path, path) for node in (found.old, found.new) for path in paths)
+
+
+class _Judge:
+    """Says what, if anything, differs between two nodes that belong together."""
+
+    def __init__(self, base: Base, store: Store, expand_renames: bool) -> None:
+        self._base = base
+        self._store = store
+        self._expand = expand_renames
+
+    def change(self, found: Match) -> Change | None:
+        """Return the line for a match, None if nothing differs."""
+        old, new, _ = found
+        if old is None:
+            return Change(Kind.ADDED, new.path, new=self._side(new)) if new is not None else None
+        if new is None:
+            return Change(Kind.DELETED, old.path, old=self._side(old))
+        return self._change_of_both(old, new, found.is_move)
+
+    def _change_of_both(self, old: Node, new: Node, is_move: bool) -> Change | None:
+        if not is_move and old.meta == new.meta and old.source == new.source:
+            return None
+        left, right = self._side(old), self._side(new)
+        is_same_type = left.type == right.type
+        content = not is_same_type or self._has_other_content(left, right)
+        metadata = _differing_metadata(old, new, content) if is_same_type else ()
+        kind = _kind(left, right, is_move, content, metadata)
+        if kind is None:
+            return None
+        return Change(
+            kind,
+            new.path,
+            old.path if old.path != new.path else None,
+            left,
+            right,
+            content,
+            metadata,
+            is_subtree=is_move and new.is_directory and not self._expand,
+        )
+
+    def _side(self, node: Node) -> Side:
+        st = node.st
+        data, ino, size = None, None, 0
+        if node.is_directory:
+            data = self._base.path(node.source) if node.source is not None else None
+        elif node.kind in (stat.S_IFREG, stat.S_IFLNK):
+            data, size = node.meta, st.st_size
+            if node.staged is not None and node.source is not None:
+                data, size = self._data_in_base(node.source)
+            elif node.staged is not None:
+                ino = node.staged.ino
+        rdev = st.st_rdev if node.kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
+        mode = stat.S_IMODE(st.st_mode)
+        return Side(node.kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
+
+    def _data_in_base(self, source: RelPath) -> tuple[bytes, int]:
+        """Return where in base a file's data is and how much; no byte if the host has removed it."""
+        try:
+            return self._base.path(source), self._base.lstat(source).st_size
+        except OSError:
+            return self._base.path(source), 0
+
+    def _has_other_content(self, left: Side, right: Side) -> bool:
+        if left.data == right.data or left.type == stat.S_IFDIR:
+            return left.rdev != right.rdev
+        if left.size != right.size:
+            return True
+        try:
+            if left.type == stat.S_IFLNK:
+                return left.target() != right.target()
+            return not is_same_data(left, right, self._store)
+        except OSError:
+            return True  # cannot be read, so it cannot be shown to be the same
+
+
+def _kind(left: Side, right: Side, is_move: bool, content: bool, metadata: tuple[Aspect, ...]) -> Kind | None:
+    if left.type != right.type:
+        return Kind.TYPE
+    if is_move:
+        return Kind.RENAMED
+    if content:
+        return Kind.MODIFIED
+    return Kind.METADATA if metadata else None
+
+
+def _differing_metadata(old: Node, new: Node, content: bool) -> tuple[Aspect, ...]:
+    if old.meta == new.meta:
+        return ()
+    left, right = old.st, new.st
+    aspects = []
+    if left.st_mode != right.st_mode and old.kind != stat.S_IFLNK:
+        aspects.append(Aspect.MODE)
+    if (left.st_uid, left.st_gid) != (right.st_uid, right.st_gid):
+        aspects.append(Aspect.OWNER)
+    if left.st_mtime_ns != right.st_mtime_ns and old.kind == stat.S_IFREG and not content:
+        aspects.append(Aspect.TIME)
+    if _has_other_xattrs(old, new):
+        aspects.append(Aspect.XATTRS)
+    return tuple(aspects)
+
+
+def _has_other_xattrs(old: Node, new: Node) -> bool:
+    left, right = _read_xattrs(old), _read_xattrs(new)
+    if left == right or left is None or right is None:
+        return False
+    unread = {name.removeprefix("xattr ") for name in (*left.unread, *right.unread)}
+    pairs = set(left.xattrs) ^ set(right.xattrs)
+    return any(name not in unread and _is_the_users(name) for name, _ in pairs)
+
+
+def _read_xattrs(node: Node) -> copying.Metadata | None:
+    try:
+        metadata = copying.read_metadata(node.meta, st=_ANY_STAT)
+    except OSError:
+        return None
+    return metadata
+
+
+def _is_the_users(name: str) -> bool:
+    """Tell whether copy-up carries an xattr along, whoever the user is; labels of the system it does not."""
+    return name.startswith(("user.", "system.posix_acl_"))
+
+
+_ANY_STAT = os.stat_result((0,) * 10)  # so that read_metadata does not look up what is not asked for here
+
+
+def is_same_data(left: Side, right: Side, store: Store) -> bool:
+    """Tell whether two regular files of the same size hold the same bytes.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    if not left.size:
+        return True
+    left_fd = left.open(store)
+    try:
+        right_fd = right.open(store)
+        try:
+            return _is_same_stream(left_fd, right_fd)
+        finally:
+            os.close(right_fd)
+    finally:
+        os.close(left_fd)
+
+
+def _is_same_stream(left_fd: int, right_fd: int) -> bool:
+    while True:
+        left, right = os.read(left_fd, _CHUNK_BYTES), os.read(right_fd, _CHUNK_BYTES)
+        if left != right:
+            return False
+        if not left:
+            return True

@@ -1,0 +1,318 @@
+"""Which file of one state is which file of another: the part of a comparison that looks at names only.
+
+Two trees over the same base are walked side by side, from the root down, in *slots*: the same name in two
+directories that are already known to belong together.
+
+- A slot whose two sides have the same identity (:attr:`Node.identity`) is the same file in its old place.
+- A directory whose identity the other state has elsewhere has moved; its two places are walked side by side, too.
+- Two directories in a slot of which neither has moved belong together all the same: one replaced the other.
+- What is left is settled at the end, when every file that stayed in its place is known: files that went are
+  paired with files of the same identity that came (a move; hard links to what stayed are not), and what then is
+  still in one slot belongs together, one having replaced the other.
+
+Where two directories have the same :attr:`Node.source`, only names with an entry can differ.  So the walk costs
+what the two override trees cost, and base is listed only below directories that came, went or were replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from yolofs.base import Base
+from yolofs.errors import YolofsError
+from yolofs.paths import RelPath, display, join
+from yolofs.store import Store
+from yolofs.tree import Entry, Staged, Tree
+
+Identity: TypeAlias = bytes | int
+"""Which file something is over all its versions and places: the base path that it was first, or the number of
+its first store inode (``Staged.key``)."""
+
+
+class Node:
+    """Something that a state shows: its path, its entry if there is one, and its attributes."""
+
+    __slots__ = ("entry", "meta", "path", "source", "st", "staged")
+
+    def __init__(
+        self, path: RelPath, entry: Entry | None, source: RelPath | None, meta: bytes, st: os.stat_result
+    ) -> None:
+        self.path = path
+        self.entry = entry
+        self.staged: Staged | None = entry.staged if entry is not None else None
+        self.source = source
+        """The base path that data or children come from where nothing overrides them; None if none do."""
+        self.meta = meta
+        """The absolute path of what has its attributes."""
+        self.st = st
+        """Those attributes; where ``staged`` has an origin, the size may not be true."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which file this is."""
+        if self.staged is not None:
+            return self.staged.key
+        assert self.source is not None
+        return self.source
+
+    @property
+    def kind(self) -> int:
+        """The type, as ``stat.S_IFMT`` gives it."""
+        return stat.S_IFMT(self.st.st_mode)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return stat.S_ISDIR(self.st.st_mode)
+
+
+class StateReader:
+    """What one tree shows over base and store, node by node."""
+
+    def __init__(self, tree: Tree, base: Base, store: Store) -> None:
+        self.tree = tree
+        self.base = base
+        self.store = store
+        self._by_identity: defaultdict[Identity, list[Entry]] = defaultdict(list)
+        self._by_source: defaultdict[RelPath, list[Entry]] = defaultdict(list)
+        for entry in entries(tree.root):
+            source = entry.source
+            if source is not None:
+                self._by_source[source].append(entry)
+            if entry.staged is not None:
+                self._by_identity[entry.staged.key].append(entry)
+            elif source is not None:
+                self._by_identity[source].append(entry)
+
+    def root(self) -> Node | None:
+        """Return the node of base's root."""
+        return self._at_entry(RelPath(b""), self.tree.root)
+
+    def child(self, directory: Node, name: bytes) -> Node | None:
+        """Return what ``name`` in a directory shows, None if nothing (any more).
+
+        Raises:
+            YolofsError: the tree names a store inode that is not there.
+        """
+        path = join(directory.path, name)
+        entry = _child_entry(directory.entry, name)
+        if entry is not None:
+            return self._at_entry(path, entry)
+        return self._at_base(path, join(directory.source, name)) if directory.source is not None else None
+
+    def names(self, directory: Node) -> set[bytes]:
+        """Return all names in a directory, and perhaps some that show nothing; none if base cannot be listed."""
+        names = set(directory.entry.children or ()) if directory.entry is not None else set()
+        if directory.source is not None:
+            try:
+                names.update(self.base.names(directory.source))
+            except OSError:
+                return names  # gone, replaced or closed since: what it had cannot be told
+        return names
+
+    def places(self, identity: Identity) -> Iterator[Node]:
+        """Yield every place that shows this file: more than one if it has hard links."""
+        for entry in self._by_identity.get(identity, ()):
+            node = self._at_entry(entry.path(), entry)
+            if node is not None:
+                yield node
+        if isinstance(identity, bytes) and identity:
+            yield from self._places_below_sources(identity)
+
+    def _places_below_sources(self, base_path: bytes) -> Iterator[Node]:
+        """Yield where a base path shows because a directory above it does, and no entry is in between."""
+        end = len(base_path)
+        while end > 0:
+            end = base_path.rfind(b"/", 0, end)
+            prefix, rest = (base_path[:end], base_path[end + 1 :]) if end >= 0 else (b"", base_path)
+            for entry in self._by_source.get(RelPath(prefix), ()):
+                if _child_entry(entry, rest.partition(b"/")[0]) is None:
+                    node = self._at_base(join(entry.path(), rest), RelPath(base_path))
+                    if node is not None:
+                        yield node
+
+    def _at_entry(self, path: RelPath, entry: Entry) -> Node | None:
+        if entry.staged is None:
+            return self._at_base(path, entry.base, entry) if entry.base is not None else None
+        meta = self.store.path(entry.staged.ino)
+        try:
+            st = os.lstat(meta)
+        except FileNotFoundError:
+            raise YolofsError(
+                f"store inode {entry.staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
+            ) from None
+        return Node(path, entry, entry.source, meta, st)
+
+    def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> Node | None:
+        try:
+            st = self.base.lstat(source)
+        except OSError:
+            st = None  # never was there, or the host has removed it
+        if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and _has_work(entry):
+            st = _LOST_DIRECTORY
+        return None if st is None else Node(path, entry, source, self.base.path(source), st)
+
+
+_LOST_DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0))
+"""Stands for a base directory that the host removed while there was staged work below: that work has to be seen."""
+
+
+def _has_work(directory: Entry) -> bool:
+    return any(entry.staged is not None for entry in entries(directory))
+
+
+def entries(top: Entry) -> Iterator[Entry]:
+    """Yield ``top`` and every entry below it, tombstones too."""
+    stack = [top]
+    while stack:
+        entry = stack.pop()
+        yield entry
+        if entry.children:
+            stack.extend(entry.children.values())
+
+
+class Match(NamedTuple):
+    """Two nodes that belong together; or one alone, which came (``old`` is None) or went (``new`` is None)."""
+
+    old: Node | None
+    new: Node | None
+    is_move: bool = False
+    """Whether it is the same file, in another place than its directory's own move explains."""
+
+
+def match(old: StateReader, new: StateReader, *, expand_renames: bool = False) -> list[Match]:
+    """Return what belongs together in two states, in no particular order.
+
+    Pairs that show one and the same thing in the same place are left out, as far as that is seen without looking
+    at them.  With ``expand_renames`` everything below a directory that moved counts as moved, too, which lists
+    that directory.
+
+    Raises:
+        YolofsError: a tree names a store inode that is not there.
+    """
+    return _Matcher(old, new, expand_renames).run()
+
+
+class _Matcher:
+    def __init__(self, old: StateReader, new: StateReader, expand_renames: bool) -> None:
+        self._old = old
+        self._new = new
+        self._expand = expand_renames
+        self._matches: list[Match] = []
+        self._unsettled: list[tuple[Node | None, Node | None]] = []
+        self._directories: list[tuple[Node | None, Node | None]] = []
+        self._moved: set[Identity] = set()
+
+    def run(self) -> list[Match]:
+        old_root, new_root = self._old.root(), self._new.root()
+        if old_root is not None and new_root is not None:
+            self._join(old_root, new_root)
+        while self._directories:
+            old, new = self._directories.pop()
+            for name in self._names(old, new):
+                self._slot(
+                    self._old.child(old, name) if old is not None else None,
+                    self._new.child(new, name) if new is not None else None,
+                )
+        self._settle()
+        return self._matches
+
+    def _names(self, old: Node | None, new: Node | None) -> set[bytes]:
+        """Return the names that may differ between two directories that belong together."""
+        if old is None:
+            return self._new.names(new) if new is not None else set()
+        if new is None:
+            return self._old.names(old)
+        if old.source != new.source or (self._expand and old.path != new.path):
+            return self._old.names(old) | self._new.names(new)
+        return _differing_names(old.entry, new.entry)
+
+    def _slot(self, old: Node | None, new: Node | None) -> None:
+        if old is not None and new is not None and old.identity == new.identity and old.kind == new.kind:
+            self._join(old, new)
+            return
+        if old is not None and old.is_directory and self._follow_old(old):
+            old = None
+        if new is not None and new.is_directory and self._follow_new(new):
+            new = None
+        if old is not None and new is not None and old.is_directory and new.is_directory:
+            self._join(old, new)
+        elif old is not None or new is not None:
+            self._unsettled.append((old, new))
+            if old is not None and old.is_directory:
+                self._directories.append((old, None))
+            if new is not None and new.is_directory:
+                self._directories.append((None, new))
+
+    def _join(self, old: Node, new: Node, *, is_move: bool = False) -> None:
+        is_move = is_move or (self._expand and old.path != new.path and old.kind == new.kind)
+        self._matches.append(Match(old, new, is_move))
+        if old.is_directory and new.is_directory:
+            self._directories.append((old, new))
+
+    def _follow_old(self, old: Node) -> bool:
+        """Tell whether a directory of the old state is somewhere else in the new one; if so, it is joined once."""
+        new = next((node for node in self._new.places(old.identity) if node.is_directory), None)
+        return new is not None and self._move(old, new)
+
+    def _follow_new(self, new: Node) -> bool:
+        """Tell whether a directory of the new state was somewhere else in the old one; if so, it is joined once."""
+        old = next((node for node in self._old.places(new.identity) if node.is_directory), None)
+        return old is not None and self._move(old, new)
+
+    def _move(self, old: Node, new: Node) -> bool:
+        if old.identity not in self._moved:
+            self._moved.add(old.identity)
+            self._join(old, new, is_move=True)
+        return True
+
+    def _settle(self) -> None:
+        """Pair files that went with files that came, then what is still in one slot."""
+        went: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
+        came: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
+        for old, new in self._unsettled:
+            if old is not None and not old.is_directory:
+                went[old.identity, old.kind].append(old)
+            if new is not None and not new.is_directory:
+                came[new.identity, new.kind].append(new)
+        moved_from, moved_to = set(), set()
+        for key in went.keys() & came.keys():
+            for old, new in zip(sorted(went[key], key=_path), sorted(came[key], key=_path), strict=False):
+                self._join(old, new, is_move=True)
+                moved_from.add(old.path)
+                moved_to.add(new.path)
+        for left, right in self._unsettled:
+            old_rest = None if left is None or left.path in moved_from else left
+            new_rest = None if right is None or right.path in moved_to else right
+            if old_rest is not None and new_rest is not None:
+                self._join(old_rest, new_rest)
+            elif old_rest is not None or new_rest is not None:
+                self._matches.append(Match(old_rest, new_rest))
+
+
+def _path(node: Node) -> bytes:
+    return node.path
+
+
+def _child_entry(entry: Entry | None, name: bytes) -> Entry | None:
+    return entry.children.get(name) if entry is not None and entry.children else None
+
+
+def _differing_names(old: Entry | None, new: Entry | None) -> set[bytes]:
+    """Return the names with an entry on either side, without those that plainly show the same."""
+    names = set(old.children or ()) if old is not None else set()
+    names.update((new.children or ()) if new is not None else ())
+    return {name for name in names if not _is_same(_child_entry(old, name), _child_entry(new, name))}
+
+
+def _is_same(old: Entry | None, new: Entry | None) -> bool:
+    """Tell whether two entries show the same with nothing below them, as can be seen from them alone."""
+    if old is None or new is None or old.children or new.children or old.base != new.base:
+        return False
+    if old.staged is None or new.staged is None:
+        return old.staged is new.staged
+    return old.staged.ino == new.staged.ino and old.staged.origin == new.staged.origin
