@@ -1,0 +1,126 @@
+"""What a patch leaves out because git has no words for it, in sentences for the user."""
+
+from __future__ import annotations
+
+import re
+import stat
+
+from yolofs.changes import Aspect, Change, Kind, Side
+from yolofs.paths import display
+
+_GIT_MODES = frozenset({0o644, 0o755, 0o664, 0o775})
+"""Modes that a file from a patch has under the usual umasks."""
+_GIT_DIRECTORY_MODES = frozenset({0o755, 0o775})
+_TYPE_NAMES = {
+    stat.S_IFIFO: "a fifo",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+}
+
+# As verify_path() of git's read-cache.c, which keeps patches out of repositories' own files, the names included
+# that would come to the same on NTFS.
+_refused_name = re.compile(rb"(\.git|git~1)[ .]*([:\\].*)?", re.IGNORECASE | re.DOTALL).fullmatch
+_refused_link = re.compile(rb"\.gitmodules[ .]*(:.*)?|gitmod~[1-4]|gi7eb[0-9a-f]~[0-9]", re.IGNORECASE).fullmatch
+
+
+def is_refused_by_git(path: bytes, *, is_symlink: bool) -> bool:
+    """Tell whether ``git apply`` refuses a patch because of this path in it."""
+    if any(_refused_name(name) for name in path.split(b"/")):
+        return True
+    return is_symlink and _refused_link(path.rpartition(b"/")[2]) is not None
+
+
+class Notes:
+    """Collects the notes of one patch."""
+
+    def __init__(self) -> None:
+        self._notes: list[str] = []
+        self._filled: set[bytes] = set()
+        """Directories that the patch puts a file into."""
+        self._emptied: set[bytes] = set()
+        """Directories that the patch takes a file from."""
+        self._new_directories: list[bytes] = []
+        self._old_directories: list[bytes] = []
+
+    def add(self, note: str) -> None:
+        """Add a sentence (without a full stop)."""
+        self._notes.append(note)
+
+    def all(self) -> list[str]:
+        """Return all notes, those on empty directories last."""
+        new = [f"{display(path)} is an empty directory" for path in self._new_directories if path not in self._filled]
+        gone = [
+            f"{display(path)} is an empty directory that was deleted"
+            for path in self._old_directories
+            if path not in self._emptied
+        ]
+        return self._notes + new + gone
+
+    def see(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
+        """Note what cannot be said about a change; ``has_old`` and ``has_new`` tell which side can at all."""
+        if is_outside:
+            self.add(f"{display(change.path)} is outside of the patch's directory")
+            return
+        if has_old:
+            _add_parents(self._emptied, change.old_path or change.path)
+        if has_new:
+            _add_parents(self._filled, change.path)
+        self._see_directories(change)
+        self._see_type(change, has_old=has_old, has_new=has_new)
+        if change.new is not None and (has_new or change.new.type == stat.S_IFDIR):
+            self._see_metadata(change, change.new)
+
+    def _see_directories(self, change: Change) -> None:
+        if change.kind in (Kind.MODIFIED, Kind.METADATA):
+            return
+        if change.new is not None and change.new.type == stat.S_IFDIR:
+            self._new_directories.append(change.path)
+        if change.old is not None and change.old.type == stat.S_IFDIR:
+            self._old_directories.append(change.old_path or change.path)
+
+    def _see_type(self, change: Change, *, has_old: bool, has_new: bool) -> None:
+        for side, is_seen, path in (
+            (change.old, has_old, change.old_path or change.path),
+            (change.new, has_new, change.path),
+        ):
+            if side is None or is_seen or side.type == stat.S_IFDIR:
+                continue
+            name = _TYPE_NAMES.get(side.type)
+            reason = f"is {name}, which git does not know" if name else "is a path that git refuses in patches"
+            self.add(f"{display(path)} {reason}")
+            return
+
+    def _see_metadata(self, change: Change, new: Side) -> None:
+        path = display(change.path)
+        if _has_other_mode(change, new):
+            self.add(f"mode {new.mode:04o} of {path} cannot be expressed by git")
+        if Aspect.OWNER in change.metadata:
+            self.add(f"owner {new.uid}:{new.gid} of {path} cannot be expressed by git")
+        if Aspect.TIME in change.metadata and change.kind is Kind.METADATA:
+            self.add(f"the changed time of {path} cannot be expressed by git")
+        if Aspect.XATTRS in change.metadata:
+            self.add(f"extended attributes of {path} cannot be expressed by git")
+
+
+def _has_other_mode(change: Change, new: Side) -> bool:
+    """Tell whether the file has another mode than after the patch."""
+    if new.type == stat.S_IFLNK:
+        return False
+    is_directory = new.type == stat.S_IFDIR
+    if Aspect.MODE in change.metadata and change.old is not None:
+        if is_directory or not (change.old.mode ^ new.mode) & 0o100:
+            return True
+    elif is_directory and change.kind is not Kind.ADDED:
+        return False
+    elif change.kind is Kind.METADATA:
+        return False  # nothing is written, so the mode stays
+    return new.mode not in (_GIT_DIRECTORY_MODES if is_directory else _GIT_MODES)
+
+
+def _add_parents(directories: set[bytes], path: bytes) -> None:
+    while path and path not in directories:
+        path = path.rpartition(b"/")[0]
+        if path in directories:
+            return
+        directories.add(path)

@@ -1,0 +1,275 @@
+"""Unified hunks between two texts, in bytes, in time that stays near-linear whatever the texts are.
+
+Lines that are unique on both sides and stand in the same order anchor the comparison (patience diff, Bram Cohen);
+between anchors it is done again, and where no unique lines are left, by Myers' greedy algorithm ("An O(ND)
+Difference Algorithm and Its Variations", 1986), a limited number of edits at a time.  Both have a budget of steps;
+when it is spent, what is still between two anchors is replaced as a whole: a longer diff, and still a right one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_MYERS_STEPS = 3_000_000  # about a second
+_MYERS_EDITS = 256  # at a time: time and memory go with the square of it
+_SCANS = 40  # how often on average a line is looked at in search of anchors; three or four is usual
+
+
+class Texts(NamedTuple):
+    """Two texts in lines (with their line ends), and for each line whether it is in its text only."""
+
+    old: list[bytes]
+    new: list[bytes]
+    removed: bytearray
+    added: bytearray
+
+
+def compare_texts(old: bytes, new: bytes) -> Texts:
+    """Return which lines were removed and which added; the other ones are equal, one by one."""
+    texts = Texts(split_lines(old), split_lines(new), bytearray(), bytearray())
+    texts.removed.extend(b"\1" * len(texts.old))
+    texts.added.extend(b"\1" * len(texts.new))
+    _Comparison(texts).run()
+    return texts
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Split at newlines only, keeping them; the last line may have none."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    result = [line + b"\n" for line in lines]
+    if last:
+        result.append(last)
+    return result
+
+
+def similarity(texts: Texts) -> int:
+    """Return how many of 100 bytes of the longer text are in lines that both have; below 100 if any differs."""
+    kept = sum(len(line) for line, removed in zip(texts.old, texts.removed, strict=True) if not removed)
+    longer = max(sum(map(len, texts.old)), sum(map(len, texts.new)))
+    if not any(texts.removed) and not any(texts.added):
+        return 100
+    return min(99, kept * 100 // longer) if longer else 100
+
+
+class _Comparison:
+    """Clears the marks of all lines that are found to be equal."""
+
+    def __init__(self, texts: Texts) -> None:
+        numbers: dict[bytes, int] = {}
+        self._old = [numbers.setdefault(line, len(numbers)) for line in texts.old]
+        self._new = [numbers.setdefault(line, len(numbers)) for line in texts.new]
+        self._removed = texts.removed
+        self._added = texts.added
+        self._steps = _MYERS_STEPS
+        self._scans = _SCANS * (len(self._old) + len(self._new))
+        self._stretches = [(0, len(self._old), 0, len(self._new))]
+
+    def run(self) -> None:
+        while self._stretches:
+            old_start, old_end, new_start, new_end = self._trim(*self._stretches.pop())
+            if old_start == old_end or new_start == new_end:
+                continue
+            anchors = self._anchors(old_start, old_end, new_start, new_end)
+            if not anchors:
+                self._myers(old_start, old_end, new_start, new_end)
+                continue
+            for old, new in [*anchors, (old_end, new_end)]:
+                self._stretches.append((old_start, old, new_start, new))
+                old_start, new_start = old, new  # the anchor itself is the next stretch's head, and trimmed there
+
+    def _keep(self, old: int, new: int) -> None:
+        self._removed[old] = 0
+        self._added[new] = 0
+
+    def _trim(self, old_start: int, old_end: int, new_start: int, new_end: int) -> tuple[int, int, int, int]:
+        """Keep what is equal at head and tail, and return the stretch between."""
+        while old_start < old_end and new_start < new_end and self._old[old_start] == self._new[new_start]:
+            self._keep(old_start, new_start)
+            old_start += 1
+            new_start += 1
+        while old_start < old_end and new_start < new_end and self._old[old_end - 1] == self._new[new_end - 1]:
+            old_end -= 1
+            new_end -= 1
+            self._keep(old_end, new_end)
+        return old_start, old_end, new_start, new_end
+
+    def _anchors(self, old_start: int, old_end: int, new_start: int, new_end: int) -> list[tuple[int, int]]:
+        """Return the longest rising run of lines that are unique in both stretches."""
+        self._scans -= old_end - old_start + new_end - new_start
+        if self._scans < 0:
+            return []
+        in_old = _unique(self._old, old_start, old_end)
+        in_new = _unique(self._new, new_start, new_end)
+        common = [(old, in_new[line]) for line, old in in_old.items() if line in in_new]
+        return _longest_rising(common)
+
+    def _myers(self, old_start: int, old_end: int, new_start: int, new_end: int) -> None:
+        """Compare as far as so many edits lead, and put the rest of the stretch back."""
+        if self._steps <= 0:
+            return
+        found = _myers(self._old[old_start:old_end], self._new[new_start:new_end])
+        self._steps -= found.steps
+        for x, y in found.pairs:
+            self._keep(old_start + x, new_start + y)
+        self._stretches.append((old_start + found.old_end, old_end, new_start + found.new_end, new_end))
+
+
+def _unique(lines: Sequence[int], start: int, end: int) -> dict[int, int]:
+    """Return where each line is that occurs once, in their order."""
+    place: dict[int, int] = {}
+    for index in range(start, end):
+        line = lines[index]
+        place[line] = -1 if line in place else index
+    return {line: index for line, index in place.items() if index >= 0}
+
+
+def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return a longest part of ``pairs`` (rising in the first number) that rises in the second, too."""
+    ends: list[int] = []  # the smallest last number of a run of each length
+    last: list[int] = []  # and which pair that is
+    before = [-1] * len(pairs)
+    for index, (_, number) in enumerate(pairs):
+        length = bisect_left(ends, number)
+        if length:
+            before[index] = last[length - 1]
+        if length == len(ends):
+            ends.append(number)
+            last.append(index)
+        else:
+            ends[length] = number
+            last[length] = index
+    run = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = before[index]
+    run.reverse()
+    return run
+
+
+class _Path(NamedTuple):
+    """The beginning of a way from one text to the other, up to where it came."""
+
+    pairs: list[tuple[int, int]]
+    """The lines that are equal."""
+    old_end: int
+    new_end: int
+    steps: int
+
+
+def _myers(old: list[int], new: list[int]) -> _Path:
+    """Return the path that comes farthest with a limited number of edits: to the end of both, if it can."""
+    reach = {1: 0}  # diagonal (x - y) -> the farthest x
+    trace: list[dict[int, int]] = []
+    steps = 0
+    farthest = (0, 0)  # x + y, diagonal
+    for edits in range(_MYERS_EDITS + 1):
+        trace.append(reach.copy())
+        farthest = (0, 0)
+        for diagonal in range(-edits, edits + 1, 2):
+            x = start = _step(reach, edits, diagonal)
+            while x < len(old) and x - diagonal < len(new) and old[x] == new[x - diagonal]:
+                x += 1
+            reach[diagonal] = x
+            steps += 1 + x - start
+            if x <= len(old) and x - diagonal <= len(new):
+                farthest = max(farthest, (2 * x - diagonal, diagonal))
+        if farthest[0] == len(old) + len(new):
+            break
+    x = reach[farthest[1]]
+    return _Path(_walk_back(trace, x, x - farthest[1]), x, x - farthest[1], steps)
+
+
+def _step(reach: dict[int, int], edits: int, diagonal: int) -> int:
+    """Return the x at which one more edit arrives on a diagonal."""
+    if diagonal == -edits or (diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1]):
+        return reach[diagonal + 1]
+    return reach[diagonal - 1] + 1
+
+
+def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Return the equal pairs on the path to a point; ``trace`` has the reach before each number of edits."""
+    pairs = []
+    for edits in range(len(trace) - 1, -1, -1):
+        diagonal = x - y
+        arrival = _step(trace[edits], edits, diagonal)
+        while x > arrival:
+            x -= 1
+            pairs.append((x, x - diagonal))
+        came_down = diagonal == -edits or arrival == trace[edits].get(diagonal + 1)
+        x, y = (x, x - diagonal - 1) if came_down else (x - 1, x - diagonal)
+    return pairs
+
+
+# ---- hunks
+
+
+class _Block(NamedTuple):
+    """Lines that are replaced by others; either range may be empty."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def hunks(texts: Texts, context: int) -> Iterator[bytes]:
+    """Yield the hunks of a unified diff with so many lines of context, each with its ``@@`` line."""
+    group: list[_Block] = []
+    for block in _blocks(texts):
+        if group and block.old_start - group[-1].old_end > 2 * context:
+            yield _hunk(texts, group, context)
+            group = []
+        group.append(block)
+    if group:
+        yield _hunk(texts, group, context)
+
+
+def _blocks(texts: Texts) -> Iterator[_Block]:
+    old = new = 0
+    while True:
+        old_next, new_next = texts.removed.find(1, old), texts.added.find(1, new)
+        if old_next < 0 and new_next < 0:
+            return
+        equal = min(found - start for found, start in ((old_next, old), (new_next, new)) if found >= 0)
+        old_start, new_start = old + equal, new + equal
+        old, new = _end_of_run(texts.removed, old_start), _end_of_run(texts.added, new_start)
+        yield _Block(old_start, old, new_start, new)
+
+
+def _end_of_run(marks: bytearray, start: int) -> int:
+    if start >= len(marks) or not marks[start]:
+        return start
+    end = marks.find(0, start)
+    return len(marks) if end < 0 else end
+
+
+def _hunk(texts: Texts, group: list[_Block], context: int) -> bytes:
+    head = min(context, group[0].old_start)
+    tail = min(context, len(texts.old) - group[-1].old_end)
+    old_start, new_start = group[0].old_start - head, group[0].new_start - head
+    old_end, new_end = group[-1].old_end + tail, group[-1].new_end + tail
+    parts = [b"@@ -%b +%b @@\n" % (_range(old_start, old_end), _range(new_start, new_end))]
+    at = old_start
+    for block in group:
+        parts.extend(_marked(b" ", texts.old[at : block.old_start]))
+        parts.extend(_marked(b"-", texts.old[block.old_start : block.old_end]))
+        parts.extend(_marked(b"+", texts.new[block.new_start : block.new_end]))
+        at = block.old_end
+    parts.extend(_marked(b" ", texts.old[at:old_end]))
+    return b"".join(parts)
+
+
+def _range(start: int, end: int) -> bytes:
+    count = end - start
+    if count == 1:
+        return b"%d" % (start + 1)
+    return b"%d,%d" % (start + 1 if count else start, count)
+
+
+def _marked(mark: bytes, lines: list[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield mark + line if line.endswith(b"\n") else mark + line + b"\n\\ No newline at end of file\n"
