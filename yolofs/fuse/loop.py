@@ -67,7 +67,8 @@ class DeviceLoop:
         self._ready = self._scheduler.ready
         self._timers = TimerQueue(clock)
         self._workers = WorkerThreads(max_threads)
-        self._is_warm = False  # something was served since the last time that we blocked: spinning may pay
+        self._has_served = False  # a request was taken at some time
+        self._is_warm = False  # a request was taken or a handler resumed since we last blocked: spinning may pay
 
         self._inbox = Inbox()
         self._is_stop_wanted = False
@@ -160,7 +161,7 @@ class DeviceLoop:
             raise scheduler.errors[0]
 
     def _close(self) -> None:
-        self._is_closing = self._is_held = True
+        self._is_stop_wanted = self._is_closing = self._is_held = True
         self._scheduler.close()
         if self._device_waiter is not None:
             self._parked.appendleft(self._device_waiter)
@@ -346,7 +347,7 @@ class DeviceLoop:
             timers = self._timers
             events = self._wait(self._poll_all) if self._spin_s or timers.heap else self._poll_all()
             if events == self._device_readable and not (timers.heap and timers.is_due()):
-                self._is_warm = True
+                self._has_served = self._is_warm = True
                 return
             self._events = events
         if self._is_closing:
@@ -384,7 +385,7 @@ class DeviceLoop:
         """Run what is ready, hand out the turn, wait, and serve what has happened: at most one request."""
         scheduler = self._scheduler
         if self._ready:
-            self._is_warm = True
+            self._is_warm = self._has_served
             scheduler.run_round()
         if (self._is_stop_wanted or scheduler.errors) and not self._is_closing:
             self._close()
@@ -411,7 +412,7 @@ class DeviceLoop:
         waiter = self._device_waiter
         if is_device_ready and waiter is not None and not self._is_held:
             self._device_waiter = None
-            self._is_warm = True
+            self._has_served = self._is_warm = True
             self._scheduler.step(waiter)
 
 
