@@ -281,22 +281,28 @@ class Session:
 
         Danger: whoever still shows one (an open handle of a mount) loses it; call it only without an overlay.
         """
-        numbers = set(_store_numbers(self.journal.path))
+        numbers = self._named_numbers()
+        self.store.skip_past(max(numbers, default=0))
+        return self.store.collect(numbers)
+
+
+    def _named_numbers(self) -> set[int]:
+        """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
+        numbers = _store_numbers(self.journal.path) | _store_numbers(self.journal.path + b".torn")
         commits = os.path.join(self.directory, b"commits")
         for name in _listdir(commits):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                numbers |= _store_numbers(os.path.join(commits, name, b"journal"))
-        return self.store.collect(numbers)
+            numbers |= _store_numbers(os.path.join(commits, name, b"journal"))
+        return numbers
 
 
 _STAGE_LINE = re.compile(rb"^S \d+ \S+ (\d+)", re.MULTILINE)
 
 
 def _store_numbers(journal: bytes) -> set[int]:
-    """Return the numbers of all store inodes that a journal names, in dead segments too."""
+    """Return the numbers of all store inodes that a journal names, in dead segments too; none if there is none."""
     numbers: set[int] = set()
     rest = b""
-    with open(journal, "rb") as lines:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), open(journal, "rb") as lines:
         while chunk := lines.read(1 << 24):
             chunk = rest + chunk
             whole, _, rest = chunk.rpartition(b"\n")

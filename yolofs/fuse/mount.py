@@ -138,6 +138,8 @@ class Mount:
         """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread."""
         for parent, name in stale.entries:
             _tell(pyfuse3.invalidate_entry, parent, name)
+        for number in stale.attributes:
+            _tell(pyfuse3.invalidate_inode, number, True)
         for number in stale.inodes:
             _tell(pyfuse3.invalidate_inode, number)
 

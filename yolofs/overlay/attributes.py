@@ -58,7 +58,7 @@ class Attributes(Layers):
             if touched_ns:
                 mtime_ns = ctime_ns = touched_ns
         elif staged is not None:
-            nlink = len(staged.names)
+            nlink = 0 if inode.is_orphan else len(staged.names)
             if staged.origin is not None and inode.kind == stat.S_IFREG:
                 data = self.base.lstat(staged.origin)
                 size, blocks = data.st_size, data.st_blocks

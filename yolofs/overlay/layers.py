@@ -56,9 +56,10 @@ class Layers:
         self.inodes.add(self.root)
 
     def close(self) -> None:
-        """Close every descriptor; the overlay must not be used afterwards."""
-        for inode in list(self._with_fd):
-            self._close_fd(inode)
+        """Let go of every inode; the overlay must not be used afterwards."""
+        for inode in self.inodes.by_number.values():
+            self._on_drop(inode)
+        self.inodes.by_number.clear()
 
     def path(self, inode: Inode) -> RelPath:
         """Return the path of an inode in the view (one of them, if it has several).

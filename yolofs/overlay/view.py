@@ -17,6 +17,8 @@ class Invalidation(NamedTuple):
 
     inodes: list[int]
     """Numbers of inodes whose attributes and pages changed."""
+    attributes: list[int]
+    """Numbers of inodes of which only the attributes changed; what is open of them keeps its pages."""
     entries: list[tuple[int, bytes]]
     """Names (directory number, name) that lead elsewhere now."""
 
@@ -38,7 +40,7 @@ class Overlay(Naming):
         self.journal = journal
         self.tree = tree
         self.fresh_from = fresh_from
-        stale = Invalidation([], [])
+        stale = Invalidation([], [], [])
         before = {inode: _keys(inode) for inode in self.inodes.by_number.values() if inode.is_directory}
         sources = {inode: inode.source for inode in before}
         self._place_root()
@@ -93,8 +95,7 @@ class Overlay(Naming):
             inode.is_orphan = True
             inode.entry = None
             stale.entries.append((parent.number, inode.name))
-            if not inode.opens:
-                stale.inodes.append(inode.number)
+            (stale.attributes if inode.opens else stale.inodes).append(inode.number)
             return
         inode.entry, inode.staged, inode.base = entry, staged, base
         if is_moved:

@@ -1,0 +1,237 @@
+"""What snapshots keep, what travel shows, and what programs that are running see of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.mount.in_process import MountedView
+
+pytestmark = pytest.mark.mount
+Mounter = Callable[..., MountedView]
+
+
+def at(view: MountedView, name: str) -> Path:
+    return Path(os.fsdecode(view.mountpoint)) / name
+
+
+def test_a_writer_that_stays_open_across_a_snapshot_does_not_reach_into_it(base: Path, mounted: Mounter) -> None:
+    view = mounted()
+    file = at(view, "log")
+    with file.open("wb", buffering=0) as writer:
+        writer.write(b"one\n")
+        first = view.snapshot()
+        writer.write(b"two\n")
+        second = view.snapshot()
+        writer.write(b"three\n")
+    assert file.read_bytes() == b"one\ntwo\nthree\n"
+    view.travel(first)
+    assert file.read_bytes() == b"one\n"
+    view.travel(second)
+    assert file.read_bytes() == b"one\ntwo\n"
+    assert list(base.iterdir()) == [base / ".yolofs"]
+
+
+def test_writing_after_a_travel_leaves_the_generation_that_one_came_from(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"base")
+    view = mounted()
+    at(view, "f").write_bytes(b"first")
+    first = view.snapshot()
+    at(view, "f").write_bytes(b"second")
+    second = view.snapshot()
+    view.travel(first)
+    with at(view, "f").open("r+b") as file:
+        file.write(b"FI")
+    branch = view.snapshot()
+    for generation, content in ((first, b"first"), (second, b"second"), (branch, b"FIrst"), (0, b"base")):
+        view.travel(generation)
+        assert at(view, "f").read_bytes() == content
+    assert (base / "f").read_bytes() == b"base"
+
+
+def test_travel_snapshots_what_is_not_snapshotted(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "f").write_bytes(b"unsaved")
+    view.travel(0)
+    assert not at(view, "f").exists()
+    view.travel("-")
+    assert at(view, "f").read_bytes() == b"unsaved"
+
+
+def test_an_open_file_keeps_the_content_it_was_opened_with_across_a_travel(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "f").write_bytes(b"old content")
+    old = view.snapshot()
+    at(view, "f").write_bytes(b"new")
+    view.snapshot()
+    with at(view, "f").open("rb") as opened:
+        view.travel(old)
+        assert at(view, "f").read_bytes() == b"old content"
+        assert opened.read() == b"new"
+        assert os.fstat(opened.fileno()).st_nlink == 0
+
+
+def test_names_that_were_missing_or_there_change_at_once(mounted: Mounter) -> None:
+    view = mounted()
+    nothing = view.snapshot()
+    at(view, "d").mkdir()
+    at(view, "d/f").write_bytes(b"x")
+    something = view.snapshot()
+    for _ in range(3):
+        view.travel(nothing)
+        with pytest.raises(FileNotFoundError):
+            os.stat(at(view, "d/f"))
+        assert os.listdir(at(view, ".")) == []
+        view.travel(something)
+        assert at(view, "d/f").read_bytes() == b"x"
+        assert os.listdir(at(view, "d")) == ["f"]
+
+
+def test_a_longer_and_a_shorter_version_are_read_whole(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "f").write_bytes(b"s" * 10)
+    short = view.snapshot()
+    at(view, "f").write_bytes(b"L" * 100_000)
+    long = view.snapshot()
+    for _ in range(2):
+        view.travel(short)
+        assert at(view, "f").stat().st_size == 10
+        assert at(view, "f").read_bytes() == b"s" * 10
+        view.travel(long)
+        assert at(view, "f").stat().st_size == 100_000
+        assert at(view, "f").read_bytes() == b"L" * 100_000
+
+
+def test_a_working_directory_outlives_travels(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "d/e").mkdir(parents=True)
+    at(view, "d/e/f").write_bytes(b"1")
+    first = view.snapshot()
+    at(view, "d/e/f").write_bytes(b"22")
+    second = view.snapshot()
+    before = os.getcwd()
+    os.chdir(at(view, "d/e"))
+    try:
+        for generation, content in ((first, b"1"), (second, b"22")):
+            view.travel(generation)
+            assert Path("f").read_bytes() == content
+            assert os.getcwd() == str(at(view, "d/e"))
+    finally:
+        os.chdir(before)
+
+
+MAPPER = """
+import mmap, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+mapping = mmap.mmap(fd, 8192)
+os.close(fd)
+for line in sys.stdin.buffer:
+    mapping[0:4] = line[:4]
+    print("done", flush=True)
+"""
+"""A process of its own: who waits for a page of ours while holding our interpreter lock waits for ever."""
+
+
+def test_shared_mappings_are_part_of_the_snapshot(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "f").write_bytes(b"a" * 8192)
+    command = [sys.executable, "-c", MAPPER, str(at(view, "f"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as mapper:
+        assert mapper.stdin is not None
+        assert mapper.stdout is not None
+        generations = []
+        for text in (b"map1\n", b"map2\n"):
+            mapper.stdin.write(text)
+            mapper.stdin.flush()
+            assert mapper.stdout.readline() == b"done\n"
+            generations.append(view.snapshot())
+        mapper.stdin.close()
+    for generation, text in zip(generations, (b"map1a", b"map2a"), strict=True):
+        view.travel(generation)
+        assert at(view, "f").read_bytes()[:5] == text
+
+
+def test_hard_links_share_across_snapshots_and_directories(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "a").mkdir()
+    at(view, "b").mkdir()
+    at(view, "a/one").write_bytes(b"1")
+    os.link(at(view, "a/one"), at(view, "b/two"))
+    first = view.snapshot()
+    with at(view, "b/two").open("ab") as file:
+        file.write(b"2")
+    assert at(view, "a/one").read_bytes() == b"12"
+    assert at(view, "a/one").stat().st_ino == at(view, "b/two").stat().st_ino
+    assert at(view, "a/one").stat().st_nlink == 2
+    second = view.snapshot()
+    view.travel(first)
+    assert (at(view, "a/one").read_bytes(), at(view, "b/two").read_bytes()) == (b"1", b"1")
+    view.travel(second)
+    view.remount()
+    assert (at(view, "a/one").read_bytes(), at(view, "b/two").read_bytes()) == (b"12", b"12")
+    at(view, "a/one").unlink()
+    assert at(view, "b/two").stat().st_nlink == 1
+
+
+def test_inode_numbers_stay_on_copy_up_rename_and_snapshot(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"x")
+    view = mounted()
+    number = at(view, "f").stat().st_ino
+    at(view, "f").write_bytes(b"copied up")
+    assert at(view, "f").stat().st_ino == number
+    view.snapshot()
+    with at(view, "f").open("ab") as file:
+        file.write(b"!")
+    at(view, "f").rename(at(view, "g"))
+    assert at(view, "g").stat().st_ino == number
+    view.remount()
+    assert at(view, "g").stat().st_ino == number
+    assert at(view, "g").read_bytes() == b"copied up!"
+
+
+def test_an_aborted_view_equals_base_while_files_are_open(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"base")
+    view = mounted()
+    with at(view, "f").open("r+b", buffering=0) as held, at(view, "new").open("wb", buffering=0) as other:
+        held.write(b"BA")
+        other.write(b"x")
+        view.abort()
+        assert at(view, "f").read_bytes() == b"base"
+        assert not at(view, "new").exists()
+        held.write(b"SE")
+        held.seek(0)
+        assert held.read() == b"BASE"
+        other.write(b"y")
+    assert at(view, "f").read_bytes() == b"base"
+    assert (base / "f").read_bytes() == b"base"
+
+
+def test_travel_to_a_generation_that_does_not_exist_is_refused(mounted: Mounter) -> None:
+    from yolofs.errors import GenerationError
+
+    view = mounted()
+    with pytest.raises(GenerationError, match="no generation 7"):
+        view.travel(7)
+
+
+def test_an_unlinked_open_file_stays_usable_across_a_snapshot(mounted: Mounter) -> None:
+    view = mounted()
+    file = at(view, "f").open("w+b", buffering=0)
+    with file:
+        file.write(b"data")
+        at(view, "f").unlink()
+        view.snapshot()
+        file.write(b" more")
+        os.ftruncate(file.fileno(), 7)
+        file.seek(0)
+        assert file.read() == b"data mo"
+        assert os.fstat(file.fileno()).st_nlink == 0
+    with pytest.raises(OSError) as caught:
+        at(view, "f").stat()
+    assert caught.value.errno == errno.ENOENT
