@@ -46,6 +46,9 @@ class Base:
         self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
         self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if os.path.isdir(self.path(rel)))
         self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
+        self._hidden_ids = frozenset(
+            (st.st_dev, st.st_ino) for rel in self.hidden if (st := _lstat_or_none(self.path(rel))) is not None
+        )
         self._always_pseudo = frozenset(
             rel for path in (*_PSEUDO_PATHS, *runtime) if (rel := self.relative(path)) is not None
         )
@@ -85,8 +88,17 @@ class Base:
         return any(is_below(rel, hidden) for hidden in self.hidden)
 
     def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
-        """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names."""
-        return name in self._hidden_names and join(rel, name) in self.hidden
+        """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names.
+
+        A hidden directory is hidden wherever a bind mount shows it too.
+        """
+        if name not in self._hidden_names:
+            return False
+        path = join(rel, name)
+        return path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path)))
+
+    def _is_hidden_file(self, st: os.stat_result | None) -> bool:
+        return st is not None and (st.st_dev, st.st_ino) in self._hidden_ids
 
     def hidden_in(self, rel: bytes) -> int:
         """Return how many hidden directories a base directory holds, to be left out of its link count."""
@@ -112,7 +124,10 @@ class Base:
             return _empty_directory(rel)
         if rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
-        return os.lstat(self._prefix + rel if rel else self.root)
+        st = os.lstat(self._prefix + rel if rel else self.root)
+        if (st.st_dev, st.st_ino) in self._hidden_ids:
+            raise FileNotFoundError(2, "hidden", rel)
+        return st
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names in a base directory that may be shown, in the order of the disk.
@@ -173,6 +188,13 @@ def _noatime_directory(path: bytes) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _lstat_or_none(path: bytes) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
 
 
 def _unescape(field: bytes) -> bytes:

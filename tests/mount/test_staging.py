@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -238,3 +239,22 @@ def test_the_kernels_lookups_are_counted_right(base: Path, mounted: Mounter) -> 
             break
     assert [inode.number for inode in left] == [1]
     assert len(os.listdir(at(view, "d"))) == 201
+
+
+def test_the_session_directory_is_not_there_under_a_bind_mount_either(base: Path, mounted: Mounter) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can bind")
+    (base / "other").mkdir()
+    (base / "whole").mkdir()
+    (base / ".yolofs").mkdir(mode=0o700)
+    subprocess.run(["mount", "--bind", base, base / "whole"], check=True)
+    subprocess.run(["mount", "--bind", base / ".yolofs", base / "other"], check=True)
+    try:
+        view = mounted()
+        assert sorted(os.listdir(at(view, "whole"))) == ["other", "whole"]
+        for path in ("whole/.yolofs", "other", "whole/.yolofs/journal"):
+            with pytest.raises(FileNotFoundError):
+                at(view, path).lstat()
+    finally:
+        subprocess.run(["umount", base / "other"], check=True)
+        subprocess.run(["umount", base / "whole"], check=True)

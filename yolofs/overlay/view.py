@@ -89,7 +89,7 @@ class Overlay(Naming):
         is_moved = inode.source != (staged.origin if staged is not None else base) or (
             (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
         )
-        if is_same and is_moved and inode.opens and not committed:
+        if is_same and is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed:
             is_same = False
         if not is_same:
             inode.is_orphan = True
