@@ -141,15 +141,16 @@ def take_commands(loop: DeviceLoop) -> None:
         *lines, pending = (pending + data).split(b"\n")
         for line in lines:
             match line:
-                case b"stop":
-                    loop.stop()
-                case b"terminate":
-                    pyfuse3.terminate()
                 case b"pause":
                     loop.call(loop.pause)
                 case b"resume":
                     loop.call(loop.resume)
-            tell("done")
+            tell("done")  # of the other two before they are, as the report must come last
+            match line:
+                case b"stop":
+                    loop.stop()
+                case b"terminate":
+                    pyfuse3.terminate()
     loop.stop()
 
 

@@ -150,8 +150,6 @@ class DeviceLoop:
                     self._cycle()
                 except BaseException as error:  # noqa: BLE001 - raised below, after the tasks have ended
                     scheduler.errors.append(error)
-                    if self._is_closing:  # a second time: do not try for ever
-                        break
         finally:
             self._inbox.close()
             self._workers.close()

@@ -491,6 +491,15 @@ class TestInThread:
         loop.run(main())
         assert outcomes == ["refused"]
 
+    def test_idle_threads_end_with_the_loop(self, loop: DeviceLoop) -> None:
+        before = set(threading.enumerate())
+
+        async def main() -> None:
+            await loop.in_thread(lambda: None)
+
+        loop.run(main())
+        until(lambda: set(threading.enumerate()) <= before)
+
     def test_idle_threads_end_when_closed_and_waiting_jobs_are_dropped(self) -> None:
         before = set(threading.enumerate())
         workers = WorkerThreads(max_threads=1)
@@ -625,10 +634,16 @@ class TestReaders:
             loop.call(loop.remove_reader, fd)
         end(loop, thread)
 
-    def test_a_descriptor_is_watched_once(self, loop: DeviceLoop) -> None:
+    def test_a_descriptor_is_watched_once(self, loop: DeviceLoop, device: Device) -> None:
         loop.add_reader(0, select.POLLPRI, print)
         with pytest.raises(ValueError, match="descriptor 0 is already watched"):
             loop.add_reader(0, select.POLLIN, print)
+        thread = loop.start(device.work())
+        device.send()
+        until(lambda: device.served)
+        with pytest.raises(ValueError, match=f"descriptor {device.fd} is already watched"):
+            loop.call(loop.add_reader, device.fd, select.POLLIN, print)
+        end(loop, thread)
 
 
 class TestDevice:
@@ -874,7 +889,10 @@ class TestSpin:
         let_time_pass()
         loop.call(lambda: None)
         let_time_pass()
-        assert clock.reading_count in (7, 8)  # 60 µs / 10 µs, and a last one in which rounding has a say
+        spin_readings = clock.reading_count
+        assert spin_readings in (7, 8)  # 60 µs / 10 µs, and a last one in which rounding has a say
+        device.send()
+        until(lambda: clock.reading_count >= spin_readings + 7)
         end(loop, thread)
         os.close(device.fd)
 
