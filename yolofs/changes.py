@@ -186,7 +186,7 @@ class _Judge:
         return self._change_of_both(old, new, found.is_move)
 
     def _change_of_both(self, old: Node, new: Node, is_move: bool) -> Change | None:
-        if not is_move and old.meta == new.meta and old.source == new.source:
+        if not is_move and old.meta == new.meta and old.source == new.source and old.kind == new.kind:
             return None
         left, right = self._side(old), self._side(new)
         is_same_type = left.type == right.type

@@ -62,8 +62,8 @@ def write_patch(
 
     The changes have to come from ``compare(..., expand_renames=True)``, as git knows no directories.  Each note is
     a sentence without a full stop.  A file that cannot be read is left out, and noted.  A file moved across
-    ``prefix`` is added or deleted.  ``context`` is a number of lines.  With ``store``, store inodes are read even
-    where their own mode forbids it.
+    ``prefix`` is added or deleted; below a repository's top, ``git apply`` needs ``--directory`` for such a patch.
+    ``context`` is a number of lines.  With ``store``, store inodes are read even where their own mode forbids it.
 
     Raises:
         ValueError: a change stands for all that is below a renamed directory.

@@ -19,9 +19,12 @@ _TYPE_NAMES = {
 }
 
 # As verify_path() of git's read-cache.c, which keeps patches out of repositories' own files, the names included
-# that would come to the same on NTFS.
+# that would come to the same on NTFS (is_ntfs_dotgit, is_ntfs_dotgitmodules in path.c).
 _refused_name = re.compile(rb"(\.git|git~1)[ .]*([:\\].*)?", re.IGNORECASE | re.DOTALL).fullmatch
-_refused_link = re.compile(rb"\.gitmodules[ .]*(:.*)?|gitmod~[1-4]|gi7eb[0-9a-f]~[0-9]", re.IGNORECASE).fullmatch
+_short_names = b"|".join(b"gi7eba"[:length] + b"~[1-9]" + b"[0-9]" * (6 - length) for length in range(7))
+_refused_link = re.compile(
+    rb"(\.gitmodules|gitmod~[1-4]|%b)[ .]*(:.*)?" % _short_names, re.IGNORECASE | re.DOTALL
+).fullmatch
 
 
 def is_refused_by_git(path: bytes, *, is_symlink: bool) -> bool:
@@ -119,8 +122,7 @@ def _has_other_mode(change: Change, new: Side) -> bool:
 
 
 def _add_parents(directories: set[bytes], path: bytes) -> None:
-    while path and path not in directories:
-        path = path.rpartition(b"/")[0]
-        if path in directories:
-            return
-        directories.add(path)
+    parent = path.rpartition(b"/")[0]
+    while parent and parent not in directories:
+        directories.add(parent)
+        parent = parent.rpartition(b"/")[0]

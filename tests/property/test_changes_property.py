@@ -29,6 +29,8 @@ CONTENTS = (
     b"1\n2\n3\n4\nX\n6\n7\n8\n9\n",
 )
 
+GIT_ENV = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": "/"}
+
 Place: TypeAlias = "bytes | tuple[int, bytes | None]"
 """A path; or the n-th one that there is, or a name in it (or beside it, if it is no directory)."""
 Step: TypeAlias = tuple[Any, ...]
@@ -258,7 +260,7 @@ def as_git_has_it(shots: dict[bytes, Shot]) -> dict[bytes, tuple[bool, bool, byt
 
 def git_apply(patch: bytes, directory: bytes, *options: str) -> None:
     command = ["git", "apply", "--whitespace=nowarn", *options, "-"]
-    done = subprocess.run(command, input=patch, cwd=directory, capture_output=True, check=False)
+    done = subprocess.run(command, input=patch, cwd=directory, env=GIT_ENV, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace") + patch.decode(errors="replace")
 
 

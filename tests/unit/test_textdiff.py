@@ -1,0 +1,129 @@
+"""Hunks between two texts: right whatever the texts are, short where they are alike, and never slow."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yolofs.textdiff import compare_texts, hunks, similarity, split_lines
+
+texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\n"]), max_size=30).map(b"".join)
+ends = st.sampled_from([b"", b"a", b"b"])
+
+
+def diff(old: bytes, new: bytes, context: int = 3) -> bytes:
+    return b"".join(hunks(compare_texts(old, new), context))
+
+
+def test_one_line_replaced_with_context_around() -> None:
+    old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    assert diff(old, old.replace(b"5", b"X")) == b"@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+X\n 6\n 7\n 8\n"
+
+
+def test_changes_far_apart_are_two_hunks_and_near_ones_are_one() -> None:
+    old = b"".join(b"%d\n" % number for number in range(20))
+    new = old.replace(b"\n3\n", b"\nX\n").replace(b"\n12\n", b"\nY\n")
+    assert diff(old, new).count(b"@@ -") == 2
+    assert diff(old, new, context=4).count(b"@@ -") == 1
+    assert diff(old, new, context=0) == b"@@ -4 +4 @@\n-3\n+X\n@@ -13 +13 @@\n-12\n+Y\n"
+
+
+def test_nothing_before_or_after() -> None:
+    assert diff(b"", b"a\nb\n") == b"@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert diff(b"a\n", b"") == b"@@ -1 +0,0 @@\n-a\n"
+    assert diff(b"a\n", b"a\n") == b""
+
+
+def test_a_missing_newline_at_the_end_is_told() -> None:
+    assert diff(b"a\nb", b"a\nb\n") == b"@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"
+    assert diff(b"x\na", b"y\na") == b"@@ -1,2 +1,2 @@\n-x\n+y\n a\n\\ No newline at end of file\n"
+
+
+def test_lines_end_at_newlines_only() -> None:
+    assert split_lines(b"a\rb\r\nc\x0cd\x85e\n") == [b"a\rb\r\n", b"c\x0cd\x85e\n"]
+    assert split_lines(b"") == []
+
+
+def test_an_inserted_function_does_not_steal_its_neighbours_lines() -> None:
+    function = b"def %b():\n    pass\n\n"
+    old = function % b"a" + function % b"c"
+    new = function % b"a" + function % b"b" + function % b"c"
+    assert b"-" not in diff(old, new, context=0).replace(b"@@ -", b"")
+
+
+def test_similarity_is_the_share_of_common_bytes() -> None:
+    assert similarity(compare_texts(b"1\n2\n3\n4\n", b"1\n2\n3\nX\n")) == 75
+    assert similarity(compare_texts(b"1\n", b"1\n")) == 100
+    assert similarity(compare_texts(b"", b"1\n")) == 0
+    assert similarity(compare_texts(b"1\n" * 1000, b"1\n" * 1001)) == 99
+
+
+@given(texts, ends, texts, ends, st.integers(0, 4))
+def test_the_hunks_lead_from_one_text_to_the_other(
+    old: bytes, old_end: bytes, new: bytes, new_end: bytes, context: int
+) -> None:
+    result = compare_texts(old + old_end, new + new_end)
+    assert apply(result.old, list(hunks(result, context))) == new + new_end
+
+
+def apply(lines: list[bytes], parts: list[bytes]) -> bytes:
+    """Apply hunks in the plainest way, checking every line of context."""
+    result: list[bytes] = []
+    at = 0
+    for part in parts:
+        head, _, body = part.partition(b"\n")
+        start, _, count = head.split(b" ")[1][1:].partition(b",")
+        begin = int(start) - (count != b"0")
+        result += lines[at:begin]
+        at = begin
+        for line in body.replace(b"\n\\ No newline at end of file\n", b"\0").replace(b"\0", b"\0\n").split(b"\n")[:-1]:
+            text = line[1:-1] if line.endswith(b"\0") else line[1:] + b"\n"
+            if line[:1] in b" -":
+                assert lines[at] == text
+                at += 1
+            if line[:1] in b" +":
+                result.append(text)
+    return b"".join(result + lines[at:])
+
+
+def scatter(lines: list[bytes], edits: int) -> list[bytes]:
+    """Change, remove and insert lines here and there."""
+    rng = random.Random(1)
+    lines = list(lines)
+    for number in range(edits):
+        index = rng.randrange(len(lines))
+        match number % 3:
+            case 0:
+                lines[index] = b"changed %d\n" % number
+            case 1:
+                del lines[index]
+            case _:
+                lines.insert(index, b"inserted %d\n" % number)
+    return lines
+
+
+RNG = random.Random(2)
+NUMBERED = [b"line %d\n" % number for number in range(100_000)]
+REPEATED = [b"line %d\n" % RNG.randrange(100) for _ in range(100_000)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "longest"),
+    [
+        pytest.param(NUMBERED, scatter(NUMBERED, 10_000), 900_000, id="unique lines, scattered edits"),
+        pytest.param(REPEATED, scatter(REPEATED, 1_000), 100_000, id="repeated lines, scattered edits"),
+        pytest.param(NUMBERED, RNG.sample(NUMBERED, 100_000), 3_000_000, id="shuffled"),
+        pytest.param(REPEATED, RNG.sample(REPEATED, 100_000), 3_000_000, id="repeated and shuffled"),
+        pytest.param([b"}\n"] * 100_000, scatter([b"}\n"] * 100_000, 300), 20_000, id="all lines the same"),
+        pytest.param([b"a\n", b"b\n"] * 50_000, [b"b\n", b"a\n"] * 50_000, 100, id="periodic"),
+    ],
+)
+def test_a_hundred_thousand_lines_take_a_few_seconds(old: list[bytes], new: list[bytes], longest: int) -> None:
+    start = time.process_time()
+    result = diff(b"".join(old), b"".join(new))
+    assert time.process_time() - start < 15  # about 1 on an idle machine
+    assert len(result) < longest
