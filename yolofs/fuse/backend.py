@@ -115,6 +115,8 @@ class Backend:
 def install(loop: DeviceLoop) -> None:
     """Have pyfuse3 run on ``loop`` instead of trio.  Process-wide, as pyfuse3's session is.
 
+    To be called before ``pyfuse3.init()``, which in pyfuse3 3.4 makes its lock already.
+
     Raises:
         RuntimeError: this pyfuse3 has no such hook.
     """

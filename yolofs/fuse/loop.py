@@ -310,7 +310,7 @@ class DeviceLoop:
         if not self._pause_count:
             raise RuntimeError("resume() without pause()")
         self._pause_count -= 1
-        self._is_held = bool(self._pause_count) or self._is_stop_wanted or self._is_closing
+        self._is_held = bool(self._pause_count) or self._is_stop_wanted
 
     @property
     def has_reader(self) -> bool:
