@@ -12,6 +12,7 @@ Nothing here writes.  Two kinds of base paths are set apart:
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 import zlib
@@ -53,6 +54,7 @@ class Base:
             rel for path in (*_PSEUDO_PATHS, *runtime) if (rel := self.relative(path)) is not None
         )
         self.pseudo: frozenset[bytes] = frozenset()
+        self.mounts: frozenset[bytes] = frozenset()
         self.refresh_mounts()
 
     # ---- paths
@@ -69,16 +71,19 @@ class Base:
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
 
     def refresh_mounts(self) -> None:
-        """Read again which directories below base are mounts of pseudo filesystems."""
+        """Read again what is mounted where below base, and which of it are pseudo filesystems."""
         pseudo = set(self._always_pseudo)
+        mounts: set[bytes] = set()
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for line in lines:
                 fields, _, rest = line.partition(b" - ")
-                if rest.split(b" ", 1)[0] in PSEUDO_TYPES:
-                    rel = self.relative(_unescape(fields.split(b" ")[4]))
-                    if rel:
+                rel = self.relative(_unescape(fields.split(b" ")[4]))
+                if rel:
+                    mounts.add(rel)
+                    if rest.split(b" ", 1)[0] in PSEUDO_TYPES:
                         pseudo.add(rel)
         pseudo.discard(b"")
+        self.mounts = frozenset(mounts)
         self.pseudo = frozenset(pseudo)
 
     def is_hidden(self, rel: bytes) -> bool:
@@ -109,8 +114,11 @@ class Base:
         return rel in self.pseudo
 
     def is_pinned(self, rel: bytes) -> bool:
-        """Tell whether a base directory cannot be renamed or removed: it is, or holds, a hidden or pseudo one."""
-        return any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
+        """Tell whether a base directory cannot be renamed or removed.
+
+        That is one at which something is mounted, and one that is, or holds, a hidden or pseudo directory.
+        """
+        return rel in self.mounts or any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
 
     # ---- looking
 
@@ -167,6 +175,11 @@ class Base:
             return ino if ino > 1 else ino | 1 << 62
         return (ino ^ ((st.st_dev * 0x9E3779B1 & 0x3FFF) << 48)) & ((1 << 62) - 1) | 1 << 62
 
+    def number_of_path(self, rel: bytes) -> int:
+        """Return a number for a directory that shows at several paths: one that stands for this path."""
+        digest = hashlib.blake2b(rel, digest_size=8).digest()
+        return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
+
     def fingerprint(self, st: os.stat_result) -> Fingerprint:
         """Return the fingerprint of a base file with these attributes."""
         return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st))
@@ -206,5 +219,5 @@ def _unescape(field: bytes) -> bytes:
 
 
 def _empty_directory(rel: bytes) -> os.stat_result:
-    """Return the attributes that a pseudo directory shows: root's, read-only, never changed, with a number of its own."""
+    """Return the attributes that a pseudo directory shows: root's, read-only, with a number of its own."""
     return os.stat_result((stat.S_IFDIR | 0o555, zlib.crc32(rel), 0, 2, 0, 0, 0, 0, 0, 0))

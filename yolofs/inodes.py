@@ -120,13 +120,6 @@ class InodeTable:
         """Return the number in use for the file whose own number is ``natural``."""
         return self._alias.get(natural, natural)
 
-    def number_of_staged(self, staged: Staged) -> int:
-        """Return the number of a staged file: that of the base file it came from, or one for its store inode."""
-        natural = staged.base.ino if staged.base is not None else None
-        if natural is None:
-            natural = _BORN_IN_VIEW | (staged.key if isinstance(staged.key, int) else staged.ino)
-        return self._alias.get(natural, natural)
-
     def rename_number(self, natural: int, number: int) -> None:
         """Let the file whose own number is ``natural`` be known as ``number``."""
         if natural != number:
@@ -170,3 +163,10 @@ class InodeTable:
             if parent is not None:
                 parent.pins -= 1
             current = parent
+
+
+def natural_number(staged: Staged) -> int:
+    """Return the number of a staged file: that of the base file it came from, or one for its first store inode."""
+    if staged.base is not None:
+        return staged.base.ino
+    return _BORN_IN_VIEW | (staged.key if isinstance(staged.key, int) else staged.ino)

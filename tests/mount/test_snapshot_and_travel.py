@@ -235,3 +235,23 @@ def test_an_unlinked_open_file_stays_usable_across_a_snapshot(mounted: Mounter) 
     with pytest.raises(OSError) as caught:
         at(view, "f").stat()
     assert caught.value.errno == errno.ENOENT
+
+
+def test_a_hard_link_that_lost_a_name_follows_a_travel(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "a/b").mkdir(parents=True)
+    at(view, "c").mkdir()
+    at(view, "a/b/one").write_bytes(b"1")
+    os.link(at(view, "a/b/one"), at(view, "c/two"))
+    both = view.snapshot()
+    with at(view, "c/two").open("ab", buffering=0) as file:
+        at(view, "c/two").unlink()
+        file.write(b"2")
+        assert at(view, "a/b/one").read_bytes() == b"12"
+        assert os.fstat(file.fileno()).st_nlink == 1
+    one = view.snapshot()
+    view.travel(both)
+    assert (at(view, "a/b/one").read_bytes(), at(view, "c/two").read_bytes()) == (b"1", b"1")
+    view.travel(one)
+    assert at(view, "a/b/one").read_bytes() == b"12"
+    assert not at(view, "c/two").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.fuse.handlers import Answer, Handlers
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop import DeviceLoop, LoopClosedError
 from yolofs.overlay import Owner
 
 log = logging.getLogger("yolofs.fuse")
@@ -51,6 +52,8 @@ class Adapter(pyfuse3.Operations):
         self._handlers = handlers
         self._loop = loop
         self._xattrs = xattrs
+        self._pid = os.getpid()
+        self._own_handles: set[int] = set()
         self.enable_writeback_cache = writeback_cache
 
     # ---- names
@@ -174,6 +177,8 @@ class Adapter(pyfuse3.Operations):
     @answering
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
         opened = self._handlers.open(number, flags)
+        if ctx.pid == self._pid:
+            self._own_handles.add(opened.handle)
         if not opened.keeps_pages:
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages)
@@ -199,9 +204,12 @@ class Adapter(pyfuse3.Operations):
 
     @answering
     def release(self, handle: int) -> None:
+        self._own_handles.discard(handle)
         self._handlers.release(handle)
 
     async def fsync(self, handle: int, datasync: bool) -> None:
+        if handle in self._own_handles:  # Mount.flush: only the kernel's cache was to be written out
+            return
         await self._sync(lambda: self._handlers.sync_fd(handle))
 
     async def fsyncdir(self, handle: int, datasync: bool) -> None:
@@ -213,6 +221,8 @@ class Adapter(pyfuse3.Operations):
             await self._loop.in_thread(self._handlers.sync_job(find_fd()))
         except OSError as error:
             raise FUSEError(error.errno or errno.EIO) from None
+        except LoopClosedError:  # unmounting: nobody can tell any more whether it reached the disk
+            raise FUSEError(errno.EIO) from None
         except Exception:
             log.exception("fsync failed")
             raise FUSEError(errno.EIO) from None

@@ -19,7 +19,6 @@ from yolofs.errors import MountError
 from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.libc import syncfs
 from yolofs.fuse.loop import DeviceLoop, LoopThread
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import display
@@ -146,13 +145,35 @@ class Mount:
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
 
-        Blocks, and needs the loop to serve meanwhile.
+        Blocks, and needs the loop to serve meanwhile.  Only a file that is open for writing can have such data.
+        syncfs(2) would not do: for FUSE it starts the writing and does not wait for it.
         """
-        fd = os.open(self.mountpoint, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            syncfs(fd)
-        finally:
-            os.close(fd)
+        for path in self.loop.call(self._paths_of_writers):
+            try:
+                sync_cached(os.path.join(self.mountpoint, path))
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # renamed or removed meanwhile
+                    raise
+
+    def _paths_of_writers(self) -> list[bytes]:
+        return [self.overlay.path(inode) for inode in self.overlay.writers() if not inode.is_orphan]
+
+
+def sync_cached(path: bytes) -> None:
+    """fsync(2) a file of the mount through the mount; the adapter knows our handle and leaves out the disk.
+
+    Raises:
+        OSError: as open(2) and fsync(2).
+    """
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        fd = os.open(path, os.O_RDONLY | flags)
+    except PermissionError:
+        fd = os.open(path, os.O_WRONLY | flags)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _tell(notify: Callable[..., None], *args: object) -> None:

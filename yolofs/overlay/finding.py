@@ -7,7 +7,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import Attr, Inode
+from yolofs.inodes import Attr, Inode, natural_number
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath, join
@@ -114,26 +114,57 @@ class Finding(CopyUp):
         staged = found.staged
         table = self.inodes
         kind = stat.S_IFMT(found.st.st_mode)
-        if staged is not None:
-            natural = staged.base.ino if staged.base is not None else None
-            number = table.number_of_staged(staged)
-        else:
-            natural = self.base.number(found.st)
-            number = table.number_of(natural)
-        inode = table.by_number.get(number)
-        if inode is not None and not self._is_known_as(inode, kind, staged):
-            number = table.alternate(natural if natural is not None else number)
-            inode = None
+        natural = self._natural_number(found)
+        inode = table.by_number.get(table.number_of(natural))
         if inode is None:
-            inode = table.add(Inode(number, kind, parent, name))
-            if staged is None:
-                inode.seen = (found.st.st_mtime_ns, found.st.st_size)
+            inode = table.add(Inode(table.number_of(natural), kind, parent, name))
+        elif not self._is_known_as(inode, kind, staged):
+            inode = table.add(Inode(table.alternate(natural), kind, parent, name))
         elif inode.parent is not parent or inode.name != name:
             table.move(inode, parent, name)
         if staged is None and inode.base != found.base:
             self._close_fd(inode)
+            inode.seen = (found.st.st_mtime_ns, found.st.st_size)
         inode.entry, inode.staged, inode.base = found.entry, staged, found.base
         return inode
+
+    def _at(self, path: bytes) -> Inode:
+        """Return the inode of a path of the view; it is not counted as looked up.
+
+        Raises:
+            FileNotFoundError: the view shows nothing there.
+        """
+        inode = self.root
+        for name in path.split(b"/") if path else ():
+            found = self._find(inode, name)
+            if found is None:
+                raise os_error(errno.ENOENT)
+            inode = self._inode(inode, name, found)
+        return inode
+
+    def _natural_number(self, found: Found) -> int:
+        """Return the number of what was found, as it is before another file may have taken it."""
+        if found.staged is not None:
+            return natural_number(found.staged)
+        assert found.base is not None
+        natural = self.base.number(found.st)
+        if found.is_directory and self._is_elsewhere_too(self.inodes.number_of(natural), found.base, found.st):
+            return self.base.number_of_path(found.base)
+        return natural
+
+    def _is_elsewhere_too(self, number: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether a base directory is known at another path where it still is: by a bind mount.
+
+        The kernel wants one place for a directory, so each of these needs a number of its own.
+        """
+        known = self.inodes.by_number.get(number)
+        if known is None or known.staged is not None or known.base is None or known.base == path:
+            return False
+        try:
+            other = self.base.lstat(known.base)
+        except OSError:
+            return False
+        return (other.st_dev, other.st_ino) == (st.st_dev, st.st_ino)
 
     @staticmethod
     def _is_known_as(inode: Inode, kind: int, staged: Staged | None) -> bool:
@@ -146,10 +177,10 @@ class Finding(CopyUp):
 
     def _known(self, found: Found) -> Inode | None:
         """Return the inode of what was found if there is one."""
-        if found.staged is not None:
-            return self.inodes.by_number.get(self.inodes.number_of_staged(found.staged))
-        inode = self.inodes.by_number.get(self.inodes.number_of(self.base.number(found.st)))
-        return inode if inode is not None and not inode.is_orphan and inode.staged is None else None
+        inode = self.inodes.by_number.get(self.inodes.number_of(self._natural_number(found)))
+        if inode is None or not self._is_known_as(inode, stat.S_IFMT(found.st.st_mode), found.staged):
+            return None
+        return inode
 
     def _is_shown(self, entry: Entry) -> bool:
         """Tell whether an entry shows anything: a redirect to a base path that the host removed does not."""

@@ -134,10 +134,11 @@ class Naming(Data):
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
         absent = not exchange and not self._base_has(parent, name)
         record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent)
+        moved, other = self._known(source), self._known(target) if target is not None else None
         entry = self._record(record)
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._adopt(new_parent, self.tree.find(self.path(new_parent)))
-        self._after_rename(parent, name, new_parent, new_name, source, target, entry, exchange=exchange)
+        self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
 
     # ---- new files
 
@@ -179,31 +180,29 @@ class Naming(Data):
         if not absent and found.base is not None and source is not None and found.base == join(source, name):
             base = self.base.fingerprint(found.st)
         path = join(self.path(parent), name)
+        inode = self._known(found)
         self._record(Delete(self.clock_ns(), path, absent=absent, base=base))
         self._adopt(parent, self.tree.find(self.path(parent)))
-        self._lost_name(found)
+        self._lost_name(found, inode)
 
-    def _lost_name(self, found: Found) -> None:
-        """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see."""
-        if found.staged is not None:
-            inode = self.inodes.by_number.get(self.inodes.number_of_staged(found.staged))
-            if inode is not None and inode.staged is not found.staged:
-                inode = None
-            if found.staged.names:
-                if inode is not None:
-                    entry = found.staged.names[0]
-                    inode.name, inode.entry = entry.name, entry
-                return
-        else:
-            inode = self.inodes.by_number.get(self.inodes.number_of(self.base.number(found.st)))
-            if inode is not None and (inode.staged is not None or inode.base != found.base):
-                inode = None
-        if inode is not None:
+    def _lost_name(self, found: Found, inode: Inode | None) -> None:
+        """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see.
+
+        ``inode`` is what was known of it before.
+        """
+        staged = found.staged
+        if staged is not None and staged.names:
+            if inode is not None:
+                left = staged.names[0]
+                assert left.parent is not None
+                self.inodes.move(inode, self._at(left.parent.path()), left.name)
+                inode.entry = left
+        elif inode is not None:
             inode.is_orphan = True
             inode.entry = None
             self.inodes.drop_if_unused(inode)
-        elif found.staged is not None:
-            self._free(found.staged)
+        elif staged is not None:
+            self._free(staged)
 
     def _after_rename(
         self,
@@ -213,15 +212,19 @@ class Naming(Data):
         new_name: bytes,
         source: Found,
         target: Found | None,
+        moved: Inode | None,
+        other: Inode | None,
         entry: Entry | None,
         *,
         exchange: bool,
     ) -> None:
-        """Bring the inodes in line with a rename that has been recorded."""
+        """Bring the inodes in line with a rename that has been recorded.
+
+        ``moved`` and ``other`` are what was known of the source and the target before.
+        """
         if target is not None and not exchange:
-            self._lost_name(target)
-        moved = self._known(source)
-        swapped = self._known(target) if exchange and target is not None else None
+            self._lost_name(target, other)
+        swapped = other if exchange else None
         if moved is not None:
             moved.entry = entry
             self.inodes.move(moved, new_parent, new_name)

@@ -41,22 +41,37 @@ class Overlay(Naming):
         self.tree = tree
         self.fresh_from = fresh_from
         stale = Invalidation([], [], [])
-        before = {inode: _keys(inode) for inode in self.inodes.by_number.values() if inode.is_directory}
-        sources = {inode: inode.source for inode in before}
+        directories = [inode for inode in self.inodes.by_number.values() if inode.is_directory]
+        before = {inode: (_keys(inode), inode.source) for inode in directories}
+        known_as = {inode.entry: inode for inode in directories if inode.entry is not None}
         self._place_root()
         kept: set[tuple[Inode, bytes]] = set()
         for inode in self._by_depth():
-            self._revisit(inode, stale, committed=committed)
-            if not inode.is_orphan and inode.parent is not None:
-                kept.add((inode.parent, inode.name))
-        for inode, old in before.items():
+            names = self._names_of(inode, known_as)
+            if self._revisit(inode, names, stale, committed=committed):
+                kept.update(names)
+        for inode, (old, old_source) in before.items():
             inode.subdirs = None
             if not inode.is_orphan:
-                changed = _changed_names(old, sources[inode], _keys(inode), inode.source)
+                changed = _changed_names(old, old_source, _keys(inode), inode.source)
                 if changed:
                     stale.inodes.append(inode.number)
                     stale.entries.extend((inode.number, name) for name in changed if (inode, name) not in kept)
         return stale
+
+    @staticmethod
+    def _names_of(inode: Inode, known_as: dict[Entry, Inode]) -> list[tuple[Inode, bytes]]:
+        """Return the names by which the kernel may know an inode: the last one seen, and its other hard links.
+
+        ``known_as`` tells the inodes of directories by their entries in the old tree.
+        """
+        names = [(inode.parent, inode.name)] if inode.parent is not None else []
+        if inode.staged is not None and len(inode.staged.names) > 1:
+            for entry in inode.staged.names:
+                parent = known_as.get(entry.parent) if entry.parent is not None else None
+                if parent is not None and (parent, entry.name) not in names:
+                    names.append((parent, entry.name))
+        return names
 
     def _by_depth(self) -> list[Inode]:
         """Return all inodes but the root, parents before children."""
@@ -74,33 +89,45 @@ class Overlay(Naming):
         del depths[self.root]
         return sorted(depths, key=depths.__getitem__)
 
-    def _revisit(self, inode: Inode, stale: Invalidation, *, committed: bool) -> None:
-        """Let one inode show what its path shows in the new state, or leave it behind as an orphan."""
-        parent = inode.parent
-        if inode.is_orphan or parent is None:
-            return
-        entry, staged, base = _shown(parent, inode.name)
-        is_same = False
-        if not parent.is_orphan and (staged is not None or base is not None):
-            key = staged.key if staged is not None else base
-            is_same = inode.key == key
-            if not is_same and committed and base is not None:
-                is_same = self._take_over(inode, base)
-        is_moved = inode.source != (staged.origin if staged is not None else base) or (
-            (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
-        )
-        if is_same and is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed:
-            is_same = False
-        if not is_same:
-            inode.is_orphan = True
-            inode.entry = None
-            stale.entries.append((parent.number, inode.name))
-            (stale.attributes if inode.opens else stale.inodes).append(inode.number)
-            return
-        inode.entry, inode.staged, inode.base = entry, staged, base
-        if is_moved:
-            self._close_fd(inode)
-            stale.inodes.append(inode.number)
+    def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
+        """Let one inode show what one of its names shows in the new state, or leave it behind as an orphan.
+
+        Returns whether all of its names still lead to it.
+        """
+        if inode.is_orphan:
+            return False
+        places = [place for place in names if self._still_leads(place, inode, committed=committed)]
+        if places:
+            parent, name = places[0]
+            entry, staged, base = _shown(parent, name)
+            is_moved = inode.source != (staged.origin if staged is not None else base) or (
+                (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
+            )
+            is_left = is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed
+            if not is_left:
+                self.inodes.move(inode, parent, name)
+                inode.entry, inode.staged, inode.base = entry, staged, base
+                if is_moved:
+                    self._close_fd(inode)
+                    stale.inodes.append(inode.number)
+                return len(places) == len(names)
+        inode.is_orphan = True
+        inode.entry = None
+        stale.entries.extend((parent.number, name) for parent, name in names)
+        (stale.attributes if inode.opens else stale.inodes).append(inode.number)
+        return False
+
+    def _still_leads(self, place: tuple[Inode, bytes], inode: Inode, *, committed: bool) -> bool:
+        """Tell whether a name leads to the same file in the new state."""
+        parent, name = place
+        if parent.is_orphan:
+            return False
+        _, staged, base = _shown(parent, name)
+        if staged is None and base is None:
+            return False
+        if inode.key == (staged.key if staged is not None else base):
+            return True
+        return committed and base is not None and self._take_over(inode, base)
 
     def _take_over(self, inode: Inode, base: RelPath) -> bool:
         """After a commit: let the base file at ``base`` be known by the inode that was staged there."""
