@@ -220,4 +220,5 @@ def _unescape(field: bytes) -> bytes:
 
 def _empty_directory(rel: bytes) -> os.stat_result:
     """Return the attributes that a pseudo directory shows: root's, read-only, with a number of its own."""
-    return os.stat_result((stat.S_IFDIR | 0o555, zlib.crc32(rel), 0, 2, 0, 0, 0, 0, 0, 0))
+    whole = (stat.S_IFDIR | 0o555, zlib.crc32(rel), 0, 2, 0, 0, 0, 0, 0, 0)
+    return os.stat_result((*whole, 0.0, 0.0, 0.0, 0, 0, 0, 4096, 0, 0))  # times, again in ns, block size, blocks, rdev

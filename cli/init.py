@@ -1,0 +1,52 @@
+"""``yolofs init``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolofs.cli.output import say
+from yolofs.cli.project import start_directory
+from yolofs.config.load import FILE_NAME
+from yolofs.paths import display
+from yolofs.session import Session
+
+_CONFIG = b"""\
+# Settings of yolofs for this project; every value here is the default, and yolofs never writes to this file.
+# All of them: docs/reference/config.md, or .yolofs.toml.example in the source.
+
+# The base directory, which the view shows: absolute, below ~, or relative to this file.
+#root = "/"
+
+[rules]
+# What programs in the view may do with a path: allow, read-only, write-ask, ask, deny or hidden.
+#"."      = "allow"
+#"~/.ssh" = "hidden"
+"""
+
+
+@click.command()
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=bytes))
+def command(directory: bytes | None) -> None:
+    """Start a session in DIR (or here).
+
+    Makes .yolofs/, which holds everything that is staged, and a .yolofs.toml to put settings in, unless they are
+    there already.
+    """
+    project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
+    is_new = Session.create(project)
+    _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
+    place = display(project)
+    say(f"started a session in {place}" if is_new else f"there is a session in {place} already; nothing changed")
+    say("next: yolofs mount")
+
+
+def _write_config(path: bytes) -> None:
+    """Write the settings file if there is none."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return
+    with open(fd, "wb") as file:
+        file.write(_CONFIG)

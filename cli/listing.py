@@ -1,0 +1,111 @@
+"""Changes as lines for people: a letter, a path, and what else there is to say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from yolofs.changes import Aspect, Change, Kind
+from yolofs.cli.jsonform import absolute, type_name
+from yolofs.cli.output import emit, paint
+from yolofs.paths import RelPath, display, is_below
+
+_COLOURS = {
+    Kind.ADDED: "green",
+    Kind.MODIFIED: "yellow",
+    Kind.DELETED: "red",
+    Kind.RENAMED: "cyan",
+    Kind.TYPE: "magenta",
+    Kind.METADATA: "blue",
+}
+_WORDS = {
+    Kind.ADDED: "added",
+    Kind.MODIFIED: "modified",
+    Kind.DELETED: "deleted",
+    Kind.RENAMED: "renamed",
+    Kind.TYPE: "of another type",
+    Kind.METADATA: "metadata only",
+}
+
+
+class Place(NamedTuple):
+    """What paths are shown relative to."""
+
+    root: bytes
+    project: RelPath | None
+    """Relative to base; None if the project lies outside."""
+
+    def holds(self, change: Change) -> bool:
+        """Tell whether a change lies in the project with both its paths."""
+        paths = (change.path, change.old_path if change.old_path is not None else change.path)
+        return self.project is not None and all(is_below(path, self.project) for path in paths)
+
+    def show(self, path: bytes, *, inside: bool) -> str:
+        """Return a path for the terminal: relative to the project, or absolute."""
+        if not inside or self.project is None:
+            return display(absolute(self.root, path))
+        return display(path[len(self.project) :].lstrip(b"/") or b".")
+
+
+def emit_changes(changes: Sequence[Change], place: Place) -> None:
+    """Write the changes inside the project, those outside apart, and a line of counts."""
+    inside = [change for change in changes if place.holds(change)]
+    outside = [change for change in changes if not place.holds(change)]
+    for change in inside:
+        emit(_line(change, place, inside=True))
+    if outside:
+        if inside:
+            emit()
+        emit("outside the project:")
+        for change in outside:
+            emit(_line(change, place, inside=False))
+    if changes:
+        emit()
+    emit(summary(changes))
+
+
+def summary(changes: Iterable[Change]) -> str:
+    """Return how many changes of which kind there are."""
+    counts = Counter(change.kind for change in changes)
+    total = sum(counts.values())
+    if not total:
+        return "no changes"
+    parts = [f"{counts[kind]} {_WORDS[kind]}" for kind in Kind if counts[kind]]
+    return f"{total} change{'s' if total > 1 else ''}: {', '.join(parts)}"
+
+
+def counts(changes: Iterable[Change]) -> dict[str, int]:
+    """Return how many changes of each kind there are, by letter, zeros included."""
+    found = Counter(change.kind.value for change in changes)
+    return {kind.value: found[kind.value] for kind in Kind}
+
+
+def _line(change: Change, place: Place, *, inside: bool) -> str:
+    path = place.show(change.path, inside=inside) + _slash(change)
+    if change.old_path is not None:
+        path = f"{place.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
+    notes = _notes(change)
+    return paint(change.kind.value, _COLOURS[change.kind]) + f"  {path}" + (f"  ({notes})" if notes else "")
+
+
+def _slash(change: Change) -> str:
+    side = change.new or change.old
+    return "/" if side is not None and type_name(side) == "directory" else ""
+
+
+def _notes(change: Change) -> str:
+    notes = []
+    old, new = change.old, change.new
+    if change.kind is Kind.RENAMED and change.content:
+        notes.append("modified")
+    if change.kind is Kind.TYPE and old is not None and new is not None:
+        notes.append(f"{type_name(old)} -> {type_name(new)}")
+    for aspect in change.metadata:
+        if aspect is Aspect.MODE and old is not None and new is not None:
+            notes.append(f"mode {old.mode:o} -> {new.mode:o}")
+        elif aspect is Aspect.OWNER and old is not None and new is not None:
+            notes.append(f"owner {old.uid}:{old.gid} -> {new.uid}:{new.gid}")
+        else:
+            notes.append(aspect.value)
+    return ", ".join(notes)

@@ -1,0 +1,71 @@
+"""``yolofs mount``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import click
+
+from yolofs.cli import output
+from yolofs.cli.project import connected, find_project, session_directory, start_directory
+from yolofs.daemon.protocol import Info, unquote
+from yolofs.errors import UsageError
+from yolofs.paths import display
+
+
+@click.command()
+@click.option(
+    "--root",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    help="The base directory that the view shows; / if neither this nor .yolofs.toml says otherwise.",
+)
+@click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, the log on stderr.")
+def command(root: bytes | None, foreground: bool) -> None:
+    """Mount the view and print its mountpoint.
+
+    What programs change below the mountpoint is staged; the base directory stays as it is.  .yolofs/mnt leads to
+    the mountpoint too.
+    """
+    from yolofs.daemon.launch import launch
+
+    project = find_project()
+    if root is not None:
+        root = os.path.realpath(os.path.join(start_directory(), root))
+    with connected(project) as client:
+        if client is not None:
+            _report_running(client.info(), root)
+            return
+    started = launch(project, session_directory(project), root=root, in_foreground=foreground)
+    for warning in started.info.warnings:
+        output.warn(warning)
+    _emit_mountpoint(started.info)
+    if foreground:
+        sys.exit(_wait(started.process))
+    started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
+
+
+def _report_running(info: Info, root: bytes | None) -> None:
+    if root is not None and root != unquote(info.root):
+        raise UsageError(
+            f"the session is mounted already, with the root {display(unquote(info.root))}",
+            hint="yolofs unmount, then mount again",
+        )
+    output.say(f"mounted already, by process {info.pid}")
+    _emit_mountpoint(info)
+
+
+def _emit_mountpoint(info: Info) -> None:
+    output.emit_bytes(unquote(info.mountpoint) + b"\n")
+    sys.stdout.flush()
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a daemon in the foreground, whom the terminal's Ctrl-C reaches as well, and return its status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: process.send_signal(number))
+    return process.wait()

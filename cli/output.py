@@ -1,0 +1,137 @@
+"""The one way out: data to stdout, talk to stderr; colours, questions and progress where a person is watching."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+import msgspec
+
+from yolofs.errors import UsageError
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done and how much there is in all."""
+
+_STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+def prepare() -> None:
+    """Make stdout and stderr take any text: what the terminal cannot show is escaped, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+# ---- data
+
+
+def emit(text: str = "") -> None:
+    """Write a line of data."""
+    sys.stdout.write(text + "\n")
+
+
+def emit_bytes(data: bytes) -> None:
+    """Write data as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def emit_json(document: Any) -> None:
+    """Write one JSON document, indented."""
+    emit_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+
+# ---- talk
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not data."""
+    sys.stdout.flush()
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """Tell the user something that should be looked into."""
+    say(paint("warning: ", "yellow", stream=sys.stderr) + text)
+
+
+def fail(message: str, hint: str) -> None:
+    """Tell the user why nothing came of the command, and what to do."""
+    say(paint("yolofs: ", "red", stream=sys.stderr) + message)
+    if hint:
+        say(paint("hint: ", "cyan", stream=sys.stderr) + hint)
+
+
+def can_ask() -> bool:
+    """Tell whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str, *, instead: str) -> bool:
+    """Ask a question that only a ``y`` says yes to.
+
+    Raises:
+        UsageError: there is no terminal; the hint says what to do ``instead``.
+    """
+    if not can_ask():
+        raise UsageError("this needs an answer, and there is no terminal to ask at", hint=instead)
+    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stderr.write("\n")
+    return answer.strip().lower() in ("y", "yes")
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Progress | None]:
+    """Show how far long work has come, once it takes a moment; None where nobody is watching."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    from yolofs.cli.progress import bar
+
+    with bar(label) as update:
+        yield update
+
+
+# ---- looks
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Tell whether to colour what goes to ``stream``: on a terminal, unless NO_COLOR or TERM=dumb say otherwise."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def has_unicode() -> bool:
+    """Tell whether stdout can show line drawing characters."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
+    """Return ``text`` in the given styles (see the table above), if ``stream`` (stdout) shows colours."""
+    if not styles or not text or not has_colour(stream or sys.stdout):
+        return text
+    codes = ";".join(_STYLES[style] for style in styles)
+    return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def local_time(time_ns: int) -> str:
+    """Return a time to the second, in the user's time zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_ns // 1_000_000_000))

@@ -1,0 +1,37 @@
+"""A progress bar on stderr.  Apart from :mod:`yolofs.cli.output` as rich takes a tenth of a second to import."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+_DELAY_S = 0.3
+"""Work that is done by then shows no bar."""
+
+
+@contextlib.contextmanager
+def bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function to call with how much is done and how much there is; the bar goes away at the end."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console, transient=True)
+    task = progress.add_task(label, total=None)
+    begun = time.monotonic()
+    is_shown = False
+
+    def update(done: int, total: int) -> None:
+        nonlocal is_shown
+        progress.update(task, completed=done, total=total)
+        if not is_shown and time.monotonic() - begun > _DELAY_S:
+            progress.start()
+            is_shown = True
+
+    try:
+        yield update
+    finally:
+        if is_shown:
+            progress.stop()

@@ -1,0 +1,104 @@
+"""Which project a command is about, and its session, opened the right way with or without a mount."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+
+import click
+
+from yolofs.cli.options import Options
+from yolofs.daemon.client import Client
+from yolofs.errors import NoSessionError, UsageError
+from yolofs.paths import RelPath, display
+from yolofs.session import DIRECTORY_NAME, Access, Session
+
+
+def start_directory() -> bytes:
+    """Return the directory that the command starts from, absolute: the current one, or that of ``-C``."""
+    options: Options = click.get_current_context().find_object(Options) or Options()
+    return os.path.abspath(options.start)
+
+
+def find_project() -> bytes:
+    """Return the project that the command is about.
+
+    Raises:
+        NoSessionError: there is no session here.
+    """
+    start = start_directory()
+    try:
+        return Session.find(start)
+    except NoSessionError:
+        if is_inside_mount(start):
+            raise NoSessionError(
+                f"{display(start)} is inside a mount, where no session can be seen",
+                hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
+            ) from None
+        raise
+
+
+def is_inside_mount(path: bytes) -> bool:
+    """Tell whether a path lies in a yolofs mount."""
+    from yolofs.daemon.mounts import is_ours, read_mounts
+    from yolofs.paths import is_below
+
+    path = os.path.realpath(path)
+    return any(is_ours(entry) and is_below(path, entry.mountpoint) for entry in read_mounts())
+
+
+def session_directory(project: bytes) -> bytes:
+    """Return the ``.yolofs`` of a project."""
+    return os.path.join(project, DIRECTORY_NAME)
+
+
+@contextlib.contextmanager
+def connected(project: bytes) -> Iterator[Client | None]:
+    """Connect to the project's daemon for the time of the block; None if there is none."""
+    client = Client.connect(session_directory(project))
+    if client is None:
+        yield None
+        return
+    with client:
+        yield client
+
+
+@contextlib.contextmanager
+def reading(project: bytes) -> Iterator[Session]:
+    """Open a session to look at it; what programs in the mount have written by now is in it."""
+    with connected(project) as client:
+        if client is not None:
+            client.flush()
+    with Session.open(project, Access.READ) as session:
+        yield session
+
+
+def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
+    """Return the paths that a user typed, relative to base.
+
+    A path in the mount stands for the same one in base.  A last component that is a symlink is not followed.
+
+    Raises:
+        UsageError: one lies outside base.
+    """
+    from yolofs.daemon.files import mountpoint_path, read_daemon_file
+
+    described = read_daemon_file(session.directory)
+    mountpoint = mountpoint_path(described) if described is not None else None
+    return [_relative_path(session, path, mountpoint) for path in paths]
+
+
+def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> RelPath:
+    full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"
+    parent, name = os.path.split(full)
+    if name in (b"", b".", b"..") or full == os.path.join(session.directory, b"mnt"):
+        full = os.path.realpath(full)
+    else:
+        full = os.path.join(os.path.realpath(parent), name)
+    if mountpoint is not None and (full == mountpoint or full.startswith(mountpoint + b"/")):
+        full = session.base.path(full[len(mountpoint) + 1 :])
+    relative = session.base.relative(full)
+    if relative is None:
+        raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
+    return relative

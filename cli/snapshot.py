@@ -1,0 +1,40 @@
+"""``yolofs snapshot``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolofs.cli.output import emit, emit_json, say
+from yolofs.cli.project import connected, find_project
+from yolofs.paths import Generation, display
+from yolofs.session import Access, Session
+
+
+@click.command()
+@click.argument("name", default="")
+@click.option("--if-changed", is_flag=True, help="Do nothing if nothing has changed since the last generation.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(name: str, if_changed: bool, as_json: bool) -> None:
+    """Keep the present state as a generation, with NAME if given, and print its number.
+
+    Takes no time and never fails because files are open.  The name may have been used before: it then means the
+    newest.
+    """
+    generation = _snapshot(find_project(), os.fsencode(name), if_changed=if_changed)
+    if as_json:
+        emit_json({"generation": generation})
+    elif generation is None:
+        say("nothing has changed since the last generation")
+    else:
+        emit(str(generation))
+        say(f"snapshot {generation}" + (f" {display(os.fsencode(name))}" if name else ""))
+
+
+def _snapshot(project: bytes, name: bytes, *, if_changed: bool) -> Generation | None:
+    with connected(project) as client:
+        if client is not None:
+            return client.snapshot(name, if_changed=if_changed)
+    with Session.open(project, Access.WRITE) as session:
+        return session.snapshot(name, if_changed=if_changed)

@@ -1,0 +1,79 @@
+"""``yolofs status``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from yolofs.changes import Change
+from yolofs.cli.jsonform import change_fields, text_fields
+from yolofs.cli.listing import Place, counts, emit_changes
+from yolofs.cli.output import emit, emit_json, progress
+from yolofs.cli.project import connected, find_project, reading
+from yolofs.daemon.files import read_daemon_file
+from yolofs.daemon.protocol import Info, unquote
+from yolofs.paths import display
+from yolofs.session import Session
+from yolofs.timeline import BASE
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(as_json: bool) -> None:
+    """Show whether the view is mounted, and what a commit would change.
+
+    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only.  A
+    renamed directory is one line, whatever is in it.
+    """
+    project = find_project()
+    info = _mount_info(project)
+    with reading(project) as session:
+        with progress("comparing") as update:
+            changes = session.compare(BASE, progress=update)
+        if as_json:
+            emit_json(_document(session, info, changes))
+        else:
+            _emit(session, info, changes)
+
+
+def _mount_info(project: bytes) -> Info | None:
+    with connected(project) as client:
+        return client.info() if client is not None else None
+
+
+def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:
+    if info is not None:
+        emit(f"mounted at {display(unquote(info.mountpoint))}, process {info.pid}")
+    elif read_daemon_file(session.directory) is not None:
+        emit("not mounted: the daemon has died; yolofs mount starts another one")
+    else:
+        emit("not mounted")
+    emit(f"base {display(session.base.root)}, {_generation(session)}")
+    emit()
+    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
+
+
+def _generation(session: Session) -> str:
+    present = session.timeline.present
+    text = f"generation {present}"
+    if present:
+        name = session.journal.markers[present - 1].marker.name
+        text += f" ({display(name)})" if name else ""
+    count = session.journal.segment_counts()[-1]
+    return text + (f" and {count} record{'s' if count > 1 else ''} since" if count else "")
+
+
+def _document(session: Session, info: Info | None, changes: list[Change]) -> dict[str, Any]:
+    root = session.base.root
+    return {
+        **text_fields("project", session.project),
+        **text_fields("root", root),
+        "mounted": info is not None,
+        **(text_fields("mountpoint", unquote(info.mountpoint)) if info is not None else {"mountpoint": None}),
+        "pid": info.pid if info is not None else None,
+        "generation": session.timeline.present,
+        "records_since": session.journal.segment_counts()[-1],
+        "counts": counts(changes),
+        "changes": [change_fields(change, root) for change in changes],
+    }

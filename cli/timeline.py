@@ -1,0 +1,91 @@
+"""``yolofs timeline``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from yolofs.cli import graph
+from yolofs.cli.jsonform import text_fields
+from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
+from yolofs.cli.project import find_project, reading
+from yolofs.paths import display
+from yolofs.session import Session
+from yolofs.timeline import GenerationInfo, Kind
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(as_json: bool) -> None:
+    """Show all generations and what each was built on.
+
+    Time runs down.  What the present is built from keeps to the left; branches that were left by a travel are
+    marked as dead, but can be travelled to all the same.
+    """
+    with reading(find_project()) as session:
+        nodes = session.timeline.nodes(session.journal.segment_counts())
+        if as_json:
+            emit_json(_document(session, nodes))
+            return
+        signs = graph.UNICODE if has_unicode() else graph.ASCII
+        number_width = len(str(nodes[-1].number))
+        for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
+            text = f"{row.beside}  {node.number:>{number_width}}  {_text(node)}".rstrip()
+            emit(_painted(text, node))
+            if row.below:
+                emit(row.below)
+        _emit_rest(session)
+
+
+def _text(node: GenerationInfo) -> str:
+    if node.kind is Kind.BASE:
+        what = "base"
+    elif node.kind is Kind.TRAVEL:
+        named = f" ({display(node.name)})" if node.name else ""
+        what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
+    else:
+        what = f"{local_time(node.time_ns)}  {display(node.name) if node.name else 'snapshot'}"
+        what += f", {_count(node.record_count or 0)}"
+    marks = ([] if node.is_live else ["dead"]) + (["present"] if node.is_present else [])
+    return what + (f"  [{', '.join(marks)}]" if marks else "")
+
+
+def _painted(text: str, node: GenerationInfo) -> str:
+    if node.is_present:
+        return paint(text, "bold")
+    return text if node.is_live else paint(text, "dim")
+
+
+def _emit_rest(session: Session) -> None:
+    """Say how much has happened since the last generation."""
+    count = session.journal.segment_counts()[-1]
+    if count:
+        emit(f"and {_count(count)} since, not snapshotted yet")
+
+
+def _count(records: int) -> str:
+    return f"{records} record{'' if records == 1 else 's'}"
+
+
+def _document(session: Session, nodes: list[GenerationInfo]) -> dict[str, Any]:
+    return {
+        "present": session.timeline.present,
+        "records_since": session.journal.segment_counts()[-1],
+        "generations": [_fields(node) for node in nodes],
+    }
+
+
+def _fields(node: GenerationInfo) -> dict[str, Any]:
+    return {
+        "number": node.number,
+        "kind": node.kind.value,
+        **text_fields("name", node.name),
+        "time_ns": node.time_ns,
+        "parent": node.parent,
+        "base": node.base,
+        "target": node.target,
+        "live": node.is_live,
+        "present": node.is_present,
+        "records": node.record_count,
+    }

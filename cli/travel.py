@@ -1,0 +1,38 @@
+"""``yolofs travel``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.output import emit, emit_json, say
+from yolofs.cli.project import connected, find_project
+from yolofs.paths import Generation
+from yolofs.session import Access, Session
+
+
+@click.command()
+@click.argument("target", metavar="GENERATION|NAME|-")
+@click.option(
+    "--force", is_flag=True, help="Also while files are open for writing; who writes on, writes into nothing."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(target: str, force: bool, as_json: bool) -> None:
+    """Show the state of another generation, earlier or later; base is generation 0.
+
+    What is not snapshotted yet is snapshotted first, so that one can always come back: `yolofs travel -` does.
+    Running programs see the other state at once.  Refuses while programs have files open for writing.
+    """
+    shown, started = _travel(find_project(), target, force=force)
+    if as_json:
+        emit_json({"target": shown, "generation": started})
+    else:
+        emit(str(started))
+        say(f"generation {started} shows generation {shown}; back again: yolofs travel -")
+
+
+def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:
+    with connected(project) as client:
+        if client is not None:
+            return client.travel(text, force=force)
+    with Session.open(project, Access.WRITE) as session:
+        return session.travel(text)

@@ -1,0 +1,78 @@
+"""The control socket's address: a path, however long, reached through its directory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Protocol
+
+_PATH_BYTES = 107
+"""The longest path that fits into a ``sockaddr_un``."""
+
+
+def bind(path: bytes) -> socket.socket:
+    """Make the socket at ``path``, which only its owner may connect to, in place of a dead one; not listening yet.
+
+    Raises:
+        OSError: as bind(2).
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old_umask = os.umask(0o177)
+    try:
+        with _short(path) as address:
+            sock.bind(address)
+    except BaseException:
+        sock.close()
+        raise
+    finally:
+        os.umask(old_umask)
+    return sock
+
+
+def connect(path: bytes, timeout_s: float) -> socket.socket:
+    """Connect to the socket at ``path``; ``timeout_s`` holds for this and all later calls.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(timeout_s)
+    try:
+        with _short(path) as address:
+            sock.connect(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class HasPeer(Protocol):
+    """A connected socket, of Python's or of trio's."""
+
+    def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes:
+        """Return an option's value."""
+
+
+def peer(sock: HasPeer) -> tuple[int, int]:
+    """Return pid and uid of the process at the other end, as it was when it connected or began to listen."""
+    pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, uid
+
+
+@contextlib.contextmanager
+def _short(path: bytes) -> Iterator[bytes]:
+    """Give a name of the same socket that is short enough."""
+    if len(path) <= _PATH_BYTES:
+        yield path
+        return
+    directory, name = os.path.split(path)
+    fd = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield b"/proc/self/fd/%d/%b" % (fd, name)
+    finally:
+        os.close(fd)

@@ -1,0 +1,88 @@
+"""The files by which others find a daemon: ``daemon.json``, the link ``mnt`` and the log."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from yolofs.daemon.protocol import quote, unquote
+
+_JSON_NAME = b"daemon.json"
+_LINK_NAME = b"mnt"
+_LOG_NAME = b"daemon.log"
+_MAX_LOG_BYTES = 1 << 20
+
+
+class DaemonFile(msgspec.Struct, frozen=True):
+    """``daemon.json``.  It outlives a daemon that was killed: who has to know connects to the socket.
+
+    Paths are percent-encoded bytes; use :func:`socket_path` and :func:`mountpoint_path`.
+    """
+
+    pid: int
+    started_ns: int
+    socket: str
+    mountpoint: str
+    root: str
+    version: str
+
+
+def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: bytes, version: str) -> DaemonFile:
+    """Return the content of a ``daemon.json``."""
+    return DaemonFile(pid, started_ns, quote(socket), quote(mountpoint), quote(root), version)
+
+
+def read_daemon_file(directory: bytes) -> DaemonFile | None:
+    """Return the ``daemon.json`` of the session in ``directory`` (its ``.yolofs``), None if there is no usable one."""
+    try:
+        with open(os.path.join(directory, _JSON_NAME), "rb") as file:
+            return msgspec.json.decode(file.read(), type=DaemonFile)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def socket_path(described: DaemonFile) -> bytes:
+    """Return the path of the control socket."""
+    return unquote(described.socket)
+
+
+def mountpoint_path(described: DaemonFile) -> bytes:
+    """Return the path of the mountpoint."""
+    return unquote(described.mountpoint)
+
+
+def publish(directory: bytes, described: DaemonFile) -> None:
+    """Write ``daemon.json`` and the link to the mountpoint, each replaced in one step."""
+    link = os.path.join(directory, _LINK_NAME)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(link + b".new")
+    os.symlink(unquote(described.mountpoint), link + b".new")
+    os.rename(link + b".new", link)
+    path = os.path.join(directory, _JSON_NAME)
+    fd = os.open(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb") as file:
+        file.write(msgspec.json.encode(described))
+    os.rename(path + b".new", path)
+
+
+def withdraw(directory: bytes) -> None:
+    """Remove what :func:`publish` wrote."""
+    for name in (_JSON_NAME, _LINK_NAME):
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(directory, name))
+
+
+def open_log(directory: bytes) -> int:
+    """Open ``daemon.log`` for appending and return its descriptor; a long one is put aside as ``daemon.log.1``."""
+    path = log_path(directory)
+    with contextlib.suppress(FileNotFoundError):
+        if os.stat(path).st_size > _MAX_LOG_BYTES:
+            os.rename(path, path + b".1")
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def log_path(directory: bytes) -> bytes:
+    """Return the path of the log."""
+    return os.path.join(directory, _LOG_NAME)

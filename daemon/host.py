@@ -1,0 +1,316 @@
+"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a time.
+
+Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from yolofs import __version__
+from yolofs.daemon import files
+from yolofs.daemon.busy import Use, User, find_users
+from yolofs.daemon.mounts import MountEntry, detach_stale, is_ours, mounts_at, unmount
+from yolofs.daemon.protocol import Info, LoanKind, quote
+from yolofs.errors import BusyFilesError, DaemonError, MountError
+from yolofs.fuse.loop import LoopClosedError
+from yolofs.fuse.mount import Mount
+from yolofs.overlay import Invalidation, Overlay
+from yolofs.paths import Generation, display
+from yolofs.runtime import MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
+from yolofs.session import Access, Session
+
+log = logging.getLogger("yolofs.daemon")
+T = TypeVar("T")
+
+_RULES_WARNING = "rules are stored but not enforced yet: programs in the mount can reach everything"
+_FORCE_HINT = "close them, or: yolofs travel --force"
+_CLOSE_WAIT_S = 1.0
+"""How long a close(2) that has returned may take to reach us as a release."""
+
+
+class Host:
+    """An open session, mounted.  Make it with :meth:`start`."""
+
+    def __init__(self, session: Session, runtime: bytes) -> None:
+        settings = session.settings.mount
+        state = session.present()
+        self._session = session
+        self._runtime = runtime
+        self._started_ns = time.time_ns()
+        self._is_closed = False
+        self._lent_journal = 0
+        self.mountpoint = os.path.join(runtime, MOUNT_NAME)
+        self.socket_path = os.path.join(runtime, SOCKET_NAME)
+        self._overlay = Overlay(
+            session.base,
+            session.store,
+            session.journal,
+            state.tree,
+            fresh_from=state.fresh_from,
+            max_fds=settings.max_fds,
+        )
+        self._mount = Mount(
+            self._overlay,
+            self.mountpoint,
+            allow_other=os.geteuid() == 0 if settings.allow_other == "auto" else settings.allow_other,
+            staged_timeout_s=settings.staged_timeout,
+            base_timeout_s=settings.base_timeout,
+            writeback_cache=settings.writeback_cache,
+            xattrs=settings.xattrs,
+            spin_us=settings.spin_us,
+        )
+
+    # ---- life
+
+    @classmethod
+    def start(cls, project: bytes, root: bytes | None, on_end: Callable[[], None]) -> Host:
+        """Open the session of ``project``, clean up after a daemon that died, and mount.
+
+        ``on_end`` is called on another thread once the mount has ended for whatever reason.  The process' umask
+        becomes 0: from here on the kernel has applied the callers'.
+
+        Raises:
+            YolofsError: no session, locked, a journal that cannot be trusted, or FUSE refuses.
+        """
+        session = Session.open(project, Access.WRITE, root=root)
+        try:
+            runtime = _prepare_runtime(session.directory)
+            host = cls(session, runtime)
+            gc.collect()
+            gc.freeze()  # the state stays: the collector need not walk it over and over
+            os.umask(0)
+            host._mount.start(on_end)
+        except BaseException:
+            session.close()
+            raise
+        return host
+
+    def publish(self) -> None:
+        """Tell the world where the mount and its socket are."""
+        described = files.describe(
+            os.getpid(), self._started_ns, self.socket_path, self.mountpoint, self._session.base.root, __version__
+        )
+        files.publish(self._session.directory, described)
+
+    def close(self) -> None:
+        """Unmount if that is not done yet, give the session back and remove every trace; twice does no harm."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._mount.is_serving and self._entry() is not None:
+            with contextlib.suppress(OSError):  # while somebody still serves what the kernel writes out
+                unmount(self.mountpoint, lazy=True)
+        try:
+            self._mount.stop()
+        finally:
+            files.withdraw(self._session.directory)
+            with contextlib.suppress(OSError):
+                os.unlink(self.socket_path)
+            with contextlib.suppress(OSError):
+                os.rmdir(self.mountpoint)
+                os.rmdir(self._runtime)
+            self._session.close()
+
+    # ---- what can be asked
+
+    def info(self) -> Info:
+        """Return what this is; never waits."""
+        session = self._session
+        return Info(
+            os.getpid(),
+            __version__,
+            quote(session.project),
+            quote(session.base.root),
+            quote(self.mountpoint),
+            session.timeline.present,
+            self._started_ns,
+            (_RULES_WARNING,) if session.settings.rules else (),
+        )
+
+    @property
+    def lock_fd(self) -> int:
+        """The descriptor that holds the session's lock: who has a copy of it, holds the lock too."""
+        return self._session.lock_fd
+
+    def flush(self) -> None:
+        """Have the kernel hand over what it holds back of mmapped and cached writes."""
+        try:
+            self._mount.flush()
+        except OSError as error:
+            raise DaemonError(f"the kernel could not write out what it holds back: {error.strerror}") from error
+
+    def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
+        """Snapshot, as :meth:`yolofs.session.Session.snapshot`."""
+        session, overlay = self._session, self._overlay
+
+        def on_loop() -> Generation | None:
+            try:
+                return session.snapshot(name, if_changed=if_changed)
+            finally:  # after an error too: the marker may have been written, and a needless copy-up harms nobody
+                overlay.mark(session.store.next_ino)
+
+        self.flush()
+        return self._call(on_loop)
+
+    def travel(self, text: str, *, force: bool) -> tuple[Generation, Generation]:
+        """Travel, as :meth:`yolofs.session.Session.travel`; running programs see the new state on return.
+
+        Raises:
+            BusyFilesError: processes have files open for writing, and ``force`` is not given.
+            GenerationError: there is no such generation.
+        """
+        self.flush()
+        self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
+        if not force:
+            self._wait_for_writers()
+        result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
+        self._mount.invalidate(stale)
+        return result
+
+    def _travel_on_loop(self, text: str, *, force: bool) -> tuple[tuple[Generation, Generation], Invalidation]:
+        session, overlay = self._session, self._overlay
+        if not force:
+            self._check_no_writers()
+        tree = session.state(session.timeline.resolve(text))  # may fail, so before the marker
+        try:
+            result = session.travel(text)
+        except BaseException:
+            overlay.mark(session.store.next_ino)  # it may have snapshotted before it failed
+            raise
+        with self._or_end("travel"):
+            return result, overlay.reload(session.journal, tree, fresh_from=session.store.next_ino)
+
+    def lend(self) -> None:
+        """Serve no more requests until :meth:`take_back`: another process works on the session."""
+        self.flush()
+        self._call(self._mount.loop.pause)
+        self._lent_journal = os.stat(self._session.journal.path).st_ino
+
+    def take_back(self, loan: LoanKind, done: LoanKind | None) -> None:
+        """Show what has become of a session that was lent for ``loan``, and serve again.
+
+        ``done`` is what the other process says it did; None if it died, and the journal has to tell.
+        """
+        if done is None:
+            is_new = os.stat(self._session.journal.path).st_ino != self._lent_journal
+            done = loan if is_new else LoanKind.NONE
+        kind = done
+        stale = self._call(lambda: self._take_back_on_loop(kind))
+        self._mount.invalidate(stale)
+
+    def _take_back_on_loop(self, kind: LoanKind) -> Invalidation:
+        session, overlay = self._session, self._overlay
+        with self._or_end("taking the session back"):
+            session.reopen()
+            state = session.present()
+            stale = overlay.reload(
+                session.journal, state.tree, fresh_from=state.fresh_from, committed=kind is LoanKind.COMMIT
+            )
+        self._mount.loop.resume()
+        return stale
+
+    def unmount(self, *, force: bool) -> None:
+        """Take the mount away; :meth:`close` does the rest.
+
+        Raises:
+            BusyFilesError: processes are inside, and ``force`` is not given.
+        """
+        with contextlib.suppress(DaemonError):
+            self.flush()
+        try:
+            unmount(self.mountpoint, lazy=force)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
+                return
+            if error.errno != errno.EBUSY:
+                raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
+            raise BusyFilesError(
+                "processes are at work inside the mount",
+                users=_lines(self._users()),
+                hint="end them, or: yolofs unmount --force",
+            ) from None
+
+    # ---- inside
+
+    def _call(self, function: Callable[[], T]) -> T:
+        try:
+            return self._mount.call(function)
+        except LoopClosedError:
+            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
+        except OSError as error:
+            raise DaemonError(f"{error.strerror or error}") from error
+
+    @contextlib.contextmanager
+    def _or_end(self, what: str) -> Iterator[None]:
+        """End the mount if the block fails: going on in a state that is not the journal's would lose staged work."""
+        try:
+            yield
+        except BaseException:
+            log.critical("%s failed half-way: the mount ends; what is staged is safe", what)
+            self._mount.loop.stop()
+            raise
+
+    def _wait_for_writers(self) -> None:
+        """Wait for the last close(2) to reach us.
+
+        Raises:
+            BusyFilesError: processes have files open for writing.
+        """
+        deadline = time.monotonic() + _CLOSE_WAIT_S
+        while self._call(self._overlay.writers):
+            users = [user for user in self._users() if user.use is Use.WRITING]
+            if users or time.monotonic() > deadline:
+                self._refuse_writers(users)
+            time.sleep(0.005)
+
+    def _check_no_writers(self) -> None:
+        if self._overlay.writers():
+            raise BusyFilesError("files are open for writing", users=self._writer_paths(), hint=_FORCE_HINT)
+
+    def _refuse_writers(self, users: list[User]) -> None:
+        lines = _lines(users) or self._call(self._writer_paths)
+        raise BusyFilesError("files are open for writing", users=lines, hint=_FORCE_HINT)
+
+    def _writer_paths(self) -> list[str]:
+        paths = []
+        for inode in self._overlay.writers():
+            with contextlib.suppress(FileNotFoundError):
+                paths.append(f"? ? {display(self._session.base.path(self._overlay.path(inode)))}")
+        return paths
+
+    def _users(self) -> list[User]:
+        entry = self._entry()
+        return find_users(entry) if entry is not None else []
+
+    def _entry(self) -> MountEntry | None:
+        ours = [entry for entry in mounts_at(self.mountpoint) if is_ours(entry)]
+        return ours[-1] if ours else None
+
+
+def _prepare_runtime(directory: bytes) -> bytes:
+    """Take away what a dead daemon of the session in ``directory`` left mounted; return the runtime directory, made."""
+    described = files.read_daemon_file(directory)
+    places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
+    if described is not None:
+        places.add(files.mountpoint_path(described))
+    for mountpoint in places:
+        if detach_stale(mountpoint):
+            log.info("took away the mount that a daemon left at %s when it died", display(mountpoint))
+    runtime = make_runtime_directory(directory)
+    try:
+        os.makedirs(os.path.join(runtime, MOUNT_NAME), 0o700, exist_ok=True)
+    except OSError as error:
+        raise MountError(f"cannot make the mountpoint in {display(runtime)}: {error.strerror}") from error
+    return runtime
+
+
+def _lines(users: list[User]) -> list[str]:
+    return list(dict.fromkeys(map(str, users)))

@@ -1,0 +1,105 @@
+"""Starting a daemon, and waiting until it serves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs.daemon.files import log_path, open_log
+from yolofs.daemon.protocol import INTERNAL_ERROR, Info, Readiness, error_from
+from yolofs.errors import DaemonError, MountError
+from yolofs.paths import display
+
+_LOG_TAIL_LINES = 5
+
+
+class Started(NamedTuple):
+    """A daemon that serves."""
+
+    process: subprocess.Popen[bytes]
+    info: Info
+
+
+def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foreground: bool) -> Started:
+    """Start the daemon of ``project``, whose session is in ``directory``, and wait until it serves.
+
+    In the foreground it stays in our process group and its log goes to our stderr.  When this raises, no process
+    is left.
+
+    Raises:
+        YolofsError: what the daemon reported.
+        DaemonError: it died without a word; the message ends with the last lines of its log.
+    """
+    try:
+        log_fd = os.dup(2) if in_foreground else open_log(directory)
+    except OSError as error:
+        raise MountError(f"cannot write {display(log_path(directory))}: {error.strerror}") from error
+    log_start = os.fstat(log_fd).st_size
+    read_fd, write_fd = os.pipe()
+    command = [sys.executable, "-P", "-m", "yolofs.daemon", "--ready-fd", str(write_fd)]
+    command += ["--project", os.fsdecode(project)]
+    if root is not None:
+        command += ["--root", os.fsdecode(root)]
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log_fd,
+            stderr=log_fd,
+            pass_fds=[write_fd],
+            start_new_session=not in_foreground,
+        )
+    except BaseException:
+        os.close(read_fd)
+        raise
+    finally:
+        os.close(write_fd)
+        os.close(log_fd)
+    try:
+        with open(read_fd, "rb") as pipe:
+            line = pipe.read()
+        return Started(process, _ready_info(line, process, directory, log_start))
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _ready_info(line: bytes, process: subprocess.Popen[bytes], directory: bytes, log_start: int) -> Info:
+    try:
+        readiness = msgspec.json.decode(line, type=Readiness)
+    except msgspec.DecodeError:
+        readiness = Readiness()
+    if readiness.ready is not None:
+        return readiness.ready
+    if readiness.error is not None and readiness.error.code != INTERNAL_ERROR:
+        raise error_from(readiness.error)
+    status = process.wait()
+    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
+    raise DaemonError(
+        f"the daemon {how} before it served; its log ends with:\n{_log_tail(directory, log_start)}",
+        hint=f"the whole log is {display(log_path(directory))}",
+    )
+
+
+def _log_tail(directory: bytes, start: int) -> str:
+    try:
+        with open(log_path(directory), "rb") as log:
+            log.seek(start)
+            lines = log.read().decode(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return "\n".join(f"  {line}" for line in lines[-_LOG_TAIL_LINES:]) or "  (nothing)"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

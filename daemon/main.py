@@ -1,0 +1,158 @@
+"""The daemon's own program: start, report to whoever started it, serve, and end cleanly."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+import trio
+
+from yolofs.daemon import endpoint
+from yolofs.daemon.control import Control
+from yolofs.daemon.host import Host
+from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
+from yolofs.daemon.server import Server
+from yolofs.errors import YolofsError
+
+log = logging.getLogger("yolofs.daemon")
+
+_MAX_FILES = 1 << 20
+_BACKLOG = 64
+_DRAIN_S = 2.0
+"""How long the end waits for answers that are on their way."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the daemon and return its exit status."""
+    options = _parse(arguments)
+    _prepare_process()
+    reporter = _Reporter(options.ready_fd)
+    try:
+        trio.run(_run, os.fsencode(options.project), options.root and os.fsencode(options.root), reporter)
+    except YolofsError as error:
+        log.error("%s", error.message)
+        reporter.failed(error_object(error))
+        return error.exit_code
+    except BaseException as error:
+        log.critical("the daemon failed", exc_info=True)
+        reporter.failed(ErrorObject(INTERNAL_ERROR, f"the daemon failed: {error!r}"))
+        return 1
+    log.info("ended")
+    return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="yolofs.daemon", description="Started by `yolofs mount`.")
+    parser.add_argument("--project", required=True)
+    parser.add_argument("--root")
+    parser.add_argument("--ready-fd", type=int, default=-1)
+    return parser.parse_args(arguments)
+
+
+def _prepare_process() -> None:
+    """Set up what holds for the whole process: log, limits, working directory."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    )
+    logging.captureWarnings(True)
+    threading.excepthook = _log_thread_failure
+    faulthandler.enable()
+    with contextlib.suppress(ValueError, OSError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    os.umask(0o077)
+    os.chdir("/")  # nobody's directory is kept busy, least of all one inside the mount
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    name = failure.thread.name if failure.thread is not None else "a thread"
+    error = failure.exc_value
+    log.critical("%s failed", name, exc_info=error if isinstance(error, Exception) else None)
+
+
+async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
+    token = trio.lowlevel.current_trio_token()
+    mount_ended = trio.Event()
+
+    def on_end() -> None:
+        with contextlib.suppress(trio.RunFinishedError):
+            token.run_sync_soon(mount_ended.set)
+
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        host = await trio.to_thread.run_sync(lambda: Host.start(project, root, on_end))
+        control = Control(host)
+        try:
+            with endpoint.bind(host.socket_path) as listener:
+                listener.listen(_BACKLOG)
+                listener.setblocking(False)
+                host.publish()
+                info = host.info()
+                _log_start(info)
+                reporter.ready(info)
+                await _serve(control, listener, signals, mount_ended)
+        finally:
+            await control.end(unmount=False)
+
+
+async def _serve(
+    control: Control, listener: socket.socket, signals: AsyncIterator[int], mount_ended: trio.Event
+) -> None:
+    """Serve until the mount has ended, a signal asks for the end, or a command does."""
+    server = Server(control.converse)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.run, listener)
+        nursery.start_soon(_end_on_signal, control, signals)
+        nursery.start_soon(_end_with_mount, control, mount_ended)
+        await control.ended.wait()
+        with trio.move_on_after(_DRAIN_S):
+            await server.drain()
+        nursery.cancel_scope.cancel()
+
+
+async def _end_on_signal(control: Control, signals: AsyncIterator[int]) -> None:
+    async for number in signals:
+        log.info("ending on %s", signal.Signals(number).name)
+        await control.end(unmount=True)
+        return
+
+
+async def _end_with_mount(control: Control, mount_ended: trio.Event) -> None:
+    await mount_ended.wait()
+    await control.end(unmount=False)
+
+
+def _log_start(info: Info) -> None:
+    log.info("yolofs %s serves %s at %s", info.version, info.root, info.mountpoint)
+    for warning in info.warnings:
+        log.warning("%s", warning)
+
+
+class _Reporter:
+    """Tells whoever started the daemon, once, how that went."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def ready(self, info: Info) -> None:
+        self._report(Readiness(ready=info))
+
+    def failed(self, error: ErrorObject) -> None:
+        self._report(Readiness(error=error))
+
+    def _report(self, readiness: Readiness) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with contextlib.suppress(BrokenPipeError), open(fd, "wb") as pipe:
+                pipe.write(msgspec.json.encode(readiness) + b"\n")

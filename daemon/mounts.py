@@ -1,0 +1,122 @@
+"""The kernel's mount table, and taking a mount away."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import shutil
+import subprocess
+from typing import NamedTuple
+
+from yolofs.errors import MountError
+from yolofs.paths import display
+
+FILESYSTEM_TYPE = b"fuse.yolofs"
+_MNT_DETACH = 2
+_UMOUNT_NOFOLLOW = 8
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class MountEntry(NamedTuple):
+    """One line of mountinfo."""
+
+    mount_id: int
+    device: bytes
+    """``major:minor``, decimal."""
+    mountpoint: bytes
+    type: bytes
+
+
+def read_mounts(pid: int | str = "self") -> list[MountEntry]:
+    """Return the mounts that a process sees, in the order in which they were made.
+
+    Raises:
+        OSError: the process is gone, or somebody else's.
+    """
+    with open(f"/proc/{pid}/mountinfo", "rb") as lines:
+        return [entry for line in lines if (entry := _parse(line)) is not None]
+
+
+def mounts_at(mountpoint: bytes) -> list[MountEntry]:
+    """Return what is mounted exactly at ``mountpoint``, an absolute path without links; the last one is on top."""
+    return [entry for entry in read_mounts() if entry.mountpoint == mountpoint]
+
+
+def is_ours(entry: MountEntry) -> bool:
+    """Tell whether it is a yolofs mount."""
+    return entry.type == FILESYSTEM_TYPE
+
+
+def detach_stale(mountpoint: bytes) -> int:
+    """Take away what a dead daemon left at ``mountpoint`` and return how many mounts that were.
+
+    Danger: the caller holds the session's lock, so that no living daemon serves it.
+
+    Raises:
+        MountError: something else is mounted there, or it cannot be taken away.
+    """
+    count = 0
+    while found := mounts_at(mountpoint):
+        if not is_ours(found[-1]):
+            raise MountError(
+                f"{display(mountpoint)} already has a mount of type {display(found[-1].type)}",
+                hint=f"umount {display(mountpoint)}",
+            )
+        try:
+            unmount(mountpoint, lazy=True)
+        except OSError as error:
+            raise MountError(
+                f"cannot take away the dead mount at {display(mountpoint)}: {error.strerror}",
+                hint=f"fusermount3 -u -z {display(mountpoint)}",
+            ) from error
+        count += 1
+    return count
+
+
+def unmount(mountpoint: bytes, *, lazy: bool) -> None:
+    """Unmount; with ``lazy`` also while processes are inside.  Blocks until the filesystem has written out.
+
+    Raises:
+        OSError: EBUSY while processes are inside, EINVAL if nothing is mounted there.
+    """
+    if os.geteuid() == 0:
+        if _libc.umount2(mountpoint, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazy else 0)):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return
+    program = shutil.which("fusermount3")
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, "fusermount3 is not installed")
+    done = subprocess.run(
+        [os.fsencode(program), b"-u", *([b"-z"] if lazy else []), b"--", mountpoint],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    if done.returncode:
+        raise _fusermount_error(done.stderr)
+
+
+def _fusermount_error(message: bytes) -> OSError:
+    """Return what fusermount3 complained about as the errno behind it; it speaks the C library's English."""
+    text = message.decode(errors="replace").strip()
+    for number in (errno.EBUSY, errno.EINVAL, errno.EPERM, errno.ENOENT):
+        if os.strerror(number) in text:
+            return OSError(number, text)
+    return OSError(errno.EIO, text or "fusermount3 failed")
+
+
+def _parse(line: bytes) -> MountEntry | None:
+    fields, separator, rest = line.partition(b" - ")
+    parts = fields.split(b" ")
+    if not separator or len(parts) < 5:
+        return None
+    return MountEntry(int(parts[0]), parts[2], _unescape(parts[4]), rest.split(b" ", 1)[0])
+
+
+def _unescape(field: bytes) -> bytes:
+    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
+    return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), field)
