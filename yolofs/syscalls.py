@@ -1,0 +1,78 @@
+"""The system calls that Python's ``os`` lacks: renameat2(2) and syncfs(2)."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from typing import Final
+
+_RENAME_NOREPLACE: Final = 1
+_RENAME_EXCHANGE: Final = 2
+_UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
+"""What renameat2 answers where the kernel, a seccomp filter or the filesystem lacks the flag."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def rename_noreplace(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:
+    """Rename ``src`` in the directory ``src_fd`` to ``dst`` in ``dst_fd``, if there is nothing.
+
+    A filesystem that cannot do this in one step (NFS) gets a look and then a rename.
+
+    Raises:
+        FileExistsError: there is something at ``dst``.
+        OSError: as rename(2).
+    """
+    try:
+        _renameat2(src_fd, src, dst_fd, dst, _RENAME_NOREPLACE)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        try:
+            os.stat(dst, dir_fd=dst_fd, follow_symlinks=False)
+        except FileNotFoundError:
+            os.rename(src, dst, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
+        else:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), dst) from None
+
+
+def rename_exchange(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> bool:
+    """Let two things, of any type, swap their names in one step; return False if the filesystem cannot.
+
+    Raises:
+        OSError: as renameat2(2).
+    """
+    try:
+        _renameat2(src_fd, src, dst_fd, dst, _RENAME_EXCHANGE)
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            return False
+        raise
+    return True
+
+
+def sync_filesystem(fd: int) -> None:
+    """Make all that was written to the filesystem of ``fd`` durable.  Blocks for as long as the disk takes.
+
+    Raises:
+        OSError: as syncfs(2): an earlier write failed.
+    """
+    syncfs = getattr(_libc, "syncfs", None)
+    if syncfs is None:
+        os.sync()
+    elif syncfs(fd):
+        _raise(b"")
+
+
+def _renameat2(src_fd: int, src: bytes, dst_fd: int, dst: bytes, flags: int) -> None:
+    renameat2 = getattr(_libc, "renameat2", None)  # glibc has it from 2.28
+    if renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), dst)
+    if renameat2(src_fd, src, dst_fd, dst, flags):
+        _raise(dst)
+
+
+def _raise(path: bytes) -> None:
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number), path)
