@@ -1,0 +1,71 @@
+"""A plan is data: it can be printed, stored and read again."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.commit_plan import (
+    Attributes,
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+)
+from yolofs.errors import YolofsError
+from yolofs.paths import ROOT, RelPath, StoreIno
+
+WAS = Attributes(0o100644, 1, 2, 3, 4, ((b"user.\xff", b"\0"),))
+A, B, INO = RelPath(b"a"), RelPath(b"d/\xff\n"), StoreIno(7)
+PLAN = Plan(
+    b"/base\xff",
+    (
+        Park(B, 1, 100),
+        Remove(A, 2, 101),
+        MakeDirectory(A, INO),
+        Create(A, INO, 3, 4096, -1),
+        Create(A, INO, 3, 4096, 10**18, replaced=102),
+        Place(B, 1),
+        Duplicate(B, A, INO, 4),
+        Link(A, B, 5),
+        Rewrite(A, INO, 6, 103),
+        SetMetadata(A, INO, WAS),
+        FinishDirectory(ROOT, None, 10**18),
+    ),
+)
+
+
+def test_every_step_has_a_line() -> None:
+    assert list(PLAN.lines()) == [
+        'take "d/\\377\\n" out of the way',
+        "remove a",
+        "make directory a",
+        "create a",
+        "replace a",
+        'put "d/\\377\\n" in its place',
+        'copy a to "d/\\377\\n"',
+        'link a to "d/\\377\\n"',
+        "rewrite a",
+        "set the metadata of a",
+        "set the metadata of directory .",
+    ]
+
+
+def test_a_plan_survives_json() -> None:
+    assert Plan.decode(PLAN.encode()) == PLAN
+
+
+def test_what_is_no_plan_is_refused() -> None:
+    with pytest.raises(YolofsError, match=r"this is no plan of a commit: .*truncated"):
+        Plan.decode(PLAN.encode()[:-5])
+
+
+def test_a_plan_of_a_later_version_is_refused() -> None:
+    with pytest.raises(YolofsError, match="has version 2; only 1 is known"):
+        Plan.decode(Plan(b"/", version=2).encode())

@@ -1,0 +1,75 @@
+"""Where base changed under what is staged.
+
+What the override tree can tell:
+
+* A file that was copied up: its fingerprint (mtime, size and number; of a directory the number only) is compared
+  with what base has now.
+* Something renamed, or changed in its metadata only: its base path has to be there still.
+* Something staged or moved into a directory of base: the directory has to be there still.
+* A name that the view deleted, replaced or made anew: the tree does not say what base had there then.  It does say
+  when names in that directory last changed in the view; whatever base has there that changed after that (by ctime,
+  which no program can set back) the view cannot have known.  What the host did before that moment and after the
+  name's own change goes unnoticed, as does a change deep inside a directory that the view deleted.  Neither is lost:
+  a commit keeps all that it replaces.
+"""
+
+from __future__ import annotations
+
+import stat
+
+from yolofs.base import Base
+from yolofs.commit_survey import Name, look, survey
+from yolofs.paths import RelPath
+from yolofs.tree import Staged, Tree
+
+_CLOCK_SLACK_NS = 10_000_000
+"""Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
+
+
+def find_conflicts(tree: Tree, base: Base) -> list[RelPath]:
+    """Return the paths of the view whose commit would run over a change of base, sorted.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    names = list(survey(tree, base))
+    in_use = _base_paths_in_use(tree, names)
+    return sorted(name.path for name in names if _is_conflict(name, base, in_use))
+
+
+def _base_paths_in_use(tree: Tree, names: list[Name]) -> set[bytes]:
+    """Return the base paths whose objects the view still shows, under whatever name, or has a version of."""
+    in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
+    in_use.update(staged.key for staged in tree.staged.values() if isinstance(staged.key, bytes))
+    return in_use
+
+
+def _is_conflict(name: Name, base: Base, in_use: set[bytes]) -> bool:
+    if name.is_cut_off:
+        return True
+    entry = name.entry
+    if entry.staged is not None and _has_changed(entry.staged, base):
+        return True
+    if name.held is None and entry.source is not None and not name.is_passing:
+        return True
+    return name.natural not in in_use and _is_newer_than_view(name)
+
+
+def _has_changed(staged: Staged, base: Base) -> bool:
+    """Tell whether the base file is not what it was at copy-up."""
+    if staged.base is None or not isinstance(staged.key, bytes):
+        return False
+    st = look(base, RelPath(staged.key))
+    if st is None:
+        return True
+    if stat.S_ISDIR(st.st_mode):
+        return base.number(st) != staged.base.ino
+    return base.fingerprint(st) != staged.base
+
+
+def _is_newer_than_view(name: Name) -> bool:
+    """Tell whether what base has here changed after the view last changed a name in this directory."""
+    parent = name.entry.parent
+    if name.here is None or parent is None or not parent.touched_ns:
+        return False
+    return name.here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS

@@ -1,0 +1,151 @@
+"""Who keeps what in a commit: which name of the view goes on using which object that base has.
+
+Every base object that the view still has is *held* by one name of the view.  Held where it is already, it stays; held
+elsewhere, it moves; held by none, it goes.  A name that holds nothing is made from the store.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Protocol
+
+from yolofs.base import Base
+from yolofs.commit_survey import Name, look, survey
+from yolofs.errors import YolofsError
+from yolofs.paths import RelPath, display
+from yolofs.tree import Entry, Staged, Tree
+
+
+class StorePaths(Protocol):
+    """What planning needs of the store."""
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode."""
+
+
+class Holdings:
+    """The answer for one state; it looks at base and the store once, when it is made."""
+
+    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
+        """Find out who holds what.
+
+        Raises:
+            YolofsError: two names show the same base object without being hard links.
+            OSError: base or the store cannot be read.
+        """
+        self._base = base
+        self._store = store
+        self.names = list(survey(tree, base))
+        """All entries of the tree, parents before children."""
+        self.by_entry = {name.entry: name for name in self.names}
+        self.store_stats = {ino: os.lstat(store.path(ino)) for ino in tree.staged}
+        self.held: dict[Entry, RelPath] = {}
+        """The base object that each name holds."""
+        self.holders: dict[RelPath, Entry] = {}
+        """The same the other way round."""
+        self.first: dict[Staged, Entry] = {}
+        """Of several hard links the one that is made first; the others are linked to it."""
+        self.lost = [name.path for name in self.names if name.is_cut_off]
+        """What cannot be committed: something in a directory, or with its data in a file, that is gone from base."""
+        self._versions: dict[tuple[int, int], list[Staged]] = {}
+        """What the view makes of each base file: several, if it gave hard links of it different content."""
+        self._hold_redirects()
+        self._hold_staged(list(tree.staged.values()))
+
+    def st(self, staged: Staged) -> os.stat_result:
+        """Return the attributes of a store inode."""
+        return self.store_stats[staged.ino]
+
+    def sharing(self, staged: Staged) -> Staged:
+        """Return the staged file that keeps the base inode where the view gives its hard links different metadata."""
+        file = self._base_file(staged)
+        with_origin = [other for other in self._versions[file] if other.origin is not None] if file else [staged]
+        return min(with_origin, key=lambda other: other.ino)
+
+    def _hold(self, entry: Entry, rel: RelPath) -> None:
+        other = self.holders.setdefault(rel, entry)
+        if other is not entry:
+            raise YolofsError(
+                f"both {display(other.path())} and {display(entry.path())} show what base has at {display(rel)}",
+                hint="yolofs doctor",
+            )
+        self.held[entry] = rel
+
+    def _hold_redirects(self) -> None:
+        for name in self.names:
+            if name.entry.base is not None and name.held is not None and not name.is_cut_off:
+                self._hold(name.entry, name.entry.base)
+
+    def _hold_staged(self, all_staged: list[Staged]) -> None:
+        for staged in all_staged:
+            if (file := self._base_file(staged)) is not None:
+                self._versions.setdefault(file, []).append(staged)
+        others: list[tuple[Entry, RelPath]] = []
+        for staged in all_staged:
+            rel = self._base_object(staged)
+            names = staged.names
+            first = next((entry for entry in names if self.by_entry[entry].natural == rel), names[0])
+            self.first[staged] = first
+            if rel is not None:
+                self._hold(first, rel)
+                others += [(entry, rel) for entry in names if entry is not first]
+        for entry, rel in others:
+            self._hold_hard_link(self.by_entry[entry], rel)
+
+    def _hold_hard_link(self, name: Name, rel: RelPath) -> None:
+        """Let a further name of a file stay what it is if base has the same file there already."""
+        held = self._base.lstat(rel)
+        if name.here is None or name.natural is None or name.natural in self.holders:
+            return
+        if _file(name.here) == _file(held):
+            self._hold(name.entry, name.natural)
+
+    def _base_file(self, staged: Staged) -> tuple[int, int] | None:
+        """Return which file of base a staged file is a version of, None for a directory or if it is not there."""
+        kind = stat.S_IFMT(self.st(staged).st_mode)
+        rel = staged.origin if staged.origin is not None else staged.key
+        if kind == stat.S_IFDIR or not isinstance(rel, bytes):
+            return None
+        st = look(self._base, RelPath(rel))
+        if st is None or stat.S_IFMT(st.st_mode) != kind:
+            return None
+        if staged.origin is None and (staged.base is None or self._base.number(st) != staged.base.ino):
+            return None
+        return _file(st)
+
+    def _base_object(self, staged: Staged) -> RelPath | None:
+        """Return the base object that stays in use for a staged file or directory, None if a new one is made."""
+        file = self._base_file(staged)
+        if staged.origin is not None:
+            if file is not None:
+                return staged.origin if self.sharing(staged) is staged else None
+            return self._origin_without_file(staged, staged.origin)
+        if file is None or not isinstance(staged.key, bytes) or len(self._versions[file]) > 1:
+            return None
+        key = RelPath(staged.key)
+        return key if key not in self.holders and self._can_stay(key, staged) else None
+
+    def _origin_without_file(self, staged: Staged, origin: RelPath) -> RelPath | None:
+        """Return the origin of a directory; note what is lost of a file that base no longer has."""
+        if not stat.S_ISDIR(self.st(staged).st_mode):
+            self.lost += [entry.path() for entry in staged.names]
+            return None
+        st = look(self._base, origin)
+        return origin if st is not None and stat.S_ISDIR(st.st_mode) else None
+
+    def _can_stay(self, key: RelPath, staged: Staged) -> bool:
+        """Tell whether to change a base file in place: a regular file with hard links, or one that holds no data.
+
+        Others are replaced, so that nobody ever sees half of the new content.
+        """
+        old, new = self._base.lstat(key), self.st(staged)
+        if stat.S_ISREG(old.st_mode):
+            return old.st_nlink > 1
+        if stat.S_ISLNK(old.st_mode):
+            return os.readlink(self._base.path(key)) == os.readlink(self._store.path(staged.ino))
+        return old.st_rdev == new.st_rdev
+
+
+def _file(st: os.stat_result) -> tuple[int, int]:
+    return st.st_dev, st.st_ino

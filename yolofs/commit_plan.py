@@ -1,0 +1,194 @@
+"""The plan of a commit: what will be done to base, as frozen values that can be printed, stored and replayed.
+
+The steps come in this order, and ``docs/design/commit.md`` says why:
+
+1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their old base paths
+2. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
+3. :class:`Duplicate`, then :class:`Link`, which need another new path to be there already
+4. :class:`Rewrite` and :class:`SetMetadata`, in place
+5. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before have moved
+
+Numbers of slots (``number``) are unique in a plan: ``parked/NUMBER``, ``new/NUMBER`` and ``replaced/NUMBER`` in the
+commit's directory.  Inode numbers (``inode``) are those of the disk: they tell, after a crash, whether a step was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias, assert_never
+
+import msgspec
+
+from yolofs.errors import YolofsError
+from yolofs.paths import RelPath, StoreIno, display
+
+VERSION = 1
+
+
+class Attributes(msgspec.Struct, frozen=True):
+    """The metadata that something in base had before the commit, so that it can be given back."""
+
+    mode: int
+    """The permission bits and the file type."""
+    uid: int
+    gid: int
+    atime_ns: int
+    mtime_ns: int
+    xattrs: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class _Step(msgspec.Struct, frozen=True, tag=True):
+    """What all steps have."""
+
+    path: RelPath
+    """Where it happens, relative to base, as the path is at that moment."""
+
+
+class Park(_Step, frozen=True):
+    """Move the base object at ``path`` out of the way; a :class:`Place` of the same number brings it back."""
+
+    number: int
+    inode: int
+
+
+class Remove(_Step, frozen=True):
+    """Move the base object at ``path`` to ``replaced/NUMBER``: the view does not have it."""
+
+    number: int
+    inode: int
+
+
+class MakeDirectory(_Step, frozen=True):
+    """Make a directory, open to its owner only; its :class:`FinishDirectory` gives it the metadata of ``ino``."""
+
+    ino: StoreIno
+
+
+class Create(_Step, frozen=True):
+    """Make a copy of store inode ``ino``, which is no directory, and put it in place at once."""
+
+    ino: StoreIno
+    number: int
+    size: int
+    """Of the store inode, in bytes; with ``mtime_ns`` it tells later whether the file was changed since."""
+    mtime_ns: int
+    replaced: int | None = None
+    """The inode of what is replaced and goes to ``replaced/NUMBER``; None if nothing may be there."""
+
+
+class Place(_Step, frozen=True):
+    """Move what was parked under ``number`` to ``path``."""
+
+    number: int
+    replaced: int | None = None
+    """As for :class:`Create`."""
+
+
+class Link(_Step, frozen=True):
+    """Make ``path`` a hard link of ``existing`` (a copy, where the filesystem cannot)."""
+
+    existing: RelPath
+    number: int
+    replaced: int | None = None
+    """As for :class:`Create`."""
+
+
+class Duplicate(_Step, frozen=True):
+    """Make ``path`` a file with the data of ``existing`` and the metadata of store inode ``ino``."""
+
+    existing: RelPath
+    ino: StoreIno
+    number: int
+    replaced: int | None = None
+    """As for :class:`Create`."""
+
+
+class Rewrite(_Step, frozen=True):
+    """Write the data and metadata of store inode ``ino`` into the base file, so that its hard links stay.
+
+    What it held before is copied to ``replaced/NUMBER`` first.
+    """
+
+    ino: StoreIno
+    number: int
+    inode: int
+
+
+class SetMetadata(_Step, frozen=True):
+    """Give the base object at ``path``, which is no directory, the metadata of store inode ``ino``."""
+
+    ino: StoreIno
+    was: Attributes
+
+
+class FinishDirectory(_Step, frozen=True):
+    """Give a directory the metadata of store inode ``ino``, if given, and then the mtime ``mtime_ns``."""
+
+    ino: StoreIno | None
+    mtime_ns: int
+    was: Attributes | None = None
+    """None for a directory that this commit made."""
+
+
+Step: TypeAlias = (
+    Park | Remove | MakeDirectory | Create | Place | Link | Duplicate | Rewrite | SetMetadata | FinishDirectory
+)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All that one commit does to the base directory ``root`` (absolute), in order."""
+
+    root: bytes
+    steps: tuple[Step, ...] = ()
+    version: int = VERSION
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line for each step, for people."""
+        return map(describe, self.steps)
+
+    def encode(self) -> bytes:
+        """Return the plan as JSON; bytes become base64."""
+        return msgspec.json.encode(self)
+
+    @staticmethod
+    def decode(text: bytes) -> Plan:
+        """Return the plan that :meth:`encode` made ``text`` from.
+
+        Raises:
+            YolofsError: it is no plan, or one of a newer version.
+        """
+        try:
+            plan = msgspec.json.decode(text, type=Plan)
+        except msgspec.DecodeError as error:
+            raise YolofsError(f"this is no plan of a commit: {error}") from None
+        if plan.version != VERSION:
+            raise YolofsError(f"this plan of a commit has version {plan.version}; only {VERSION} is known")
+        return plan
+
+
+def describe(step: Step) -> str:
+    """Return one line that says what a step does."""
+    path = display(step.path) or "."
+    match step:
+        case Park():
+            return f"take {path} out of the way"
+        case Remove():
+            return f"remove {path}"
+        case MakeDirectory():
+            return f"make directory {path}"
+        case Create():
+            return f"{'create' if step.replaced is None else 'replace'} {path}"
+        case Place():
+            return f"put {path} in its place"
+        case Link():
+            return f"link {path} to {display(step.existing)}"
+        case Duplicate():
+            return f"copy {display(step.existing)} to {path}"
+        case Rewrite():
+            return f"rewrite {path}"
+        case SetMetadata():
+            return f"set the metadata of {path}"
+        case FinishDirectory():
+            return f"set the metadata of directory {path}"
+        case _:
+            assert_never(step)

@@ -1,0 +1,231 @@
+"""Planning a commit: from an override tree to the steps that make base equal to the view.
+
+This module looks at base and the store and changes neither.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs import copying
+from yolofs.base import Base
+from yolofs.commit_holdings import Holdings, StorePaths
+from yolofs.commit_plan import (
+    Attributes,
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    Step,
+)
+from yolofs.commit_survey import Name
+from yolofs.errors import ConflictError, YolofsError
+from yolofs.paths import ROOT, RelPath, display
+from yolofs.tree import Entry, Staged, Tree
+
+
+def plan_commit(tree: Tree, base: Base, store: StorePaths) -> Plan:
+    """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
+
+    What host processes did to base meanwhile is taken as it is: call :func:`yolofs.commit_conflicts.find_conflicts`
+    first.
+
+    Raises:
+        ConflictError: something staged has no place any more, or its data was in base and is gone.
+        YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount.
+        OSError: base or the store cannot be read.
+    """
+    return _Planner(tree, base, store).plan()
+
+
+class _Planner:
+    """One planning; to be used once."""
+
+    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
+        self._tree = tree
+        self._base = base
+        self._store = store
+        self._holdings = Holdings(tree, base, store)
+        self._changed: set[Entry] = set()
+        """The directories on whose names the steps work."""
+        self._slots = 0
+        self._out: list[Park | Remove] = []
+        self._in: list[Step] = []
+        self._duplicates: list[Step] = []
+        self._links: list[Step] = []
+        self._in_place: list[Step] = []
+
+    def plan(self) -> Plan:
+        self._check_root()
+        self._check_lost()
+        for name in self._holdings.names:
+            self._plan_name(name)
+        self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
+        finish = [step for name in reversed(self._holdings.names) if (step := self._finish(name)) is not None]
+        return Plan(self._base.root, (*self._out, *self._in, *self._duplicates, *self._links, *self._in_place, *finish))
+
+    def _check_root(self) -> None:
+        staged = self._tree.root.staged
+        if staged is not None and staged.origin != ROOT:
+            raise YolofsError("the base directory itself cannot be replaced by a commit")
+
+    def _check_lost(self) -> None:
+        lost = self._holdings.lost
+        if lost:
+            raise ConflictError(
+                f"what is staged at {display(lost[0])}{' and other paths' if lost[1:] else ''} cannot be committed,"
+                " as the directory or file that it builds on is gone from base",
+                paths=lost,
+                hint="bring that back, or delete these paths in the view",
+            )
+
+    # ---- steps out and in
+
+    def _plan_name(self, name: Name) -> None:
+        entry = name.entry
+        held = self._holdings.held.get(entry)
+        if held is not None and held == name.natural:
+            self._set_in_place(name)
+            return
+        is_free = name.here is None or name.natural in self._holdings.holders
+        staged = entry.staged
+        if held is None and staged is None:
+            if not is_free:
+                self._remove(name)
+            elif name.here is not None:
+                self._touch(entry)
+            return
+        self._touch(entry)
+        replaced = None
+        if not is_free:
+            replaced = self._replaced_at_once(name)
+            if replaced is None:
+                self._remove(name)
+        if held is not None:
+            self._move(name, held, replaced)
+            self._set_in_place(name)
+        elif staged is not None:
+            self._make(name, staged, replaced)
+
+    def _touch(self, entry: Entry) -> None:
+        if entry.parent is not None:
+            self._changed.add(entry.parent)
+
+    def _slot(self) -> int:
+        self._slots += 1
+        return self._slots
+
+    def _remove(self, name: Name) -> None:
+        assert name.natural is not None
+        assert name.here is not None
+        self._check_movable(name.natural, name.here)
+        self._touch(name.entry)
+        self._out.append(Remove(name.natural, self._slot(), name.here.st_ino))
+
+    def _replaced_at_once(self, name: Name) -> int | None:
+        """Return the inode to replace by one rename, so that the name is never missing; None if it has to go first."""
+        here = name.here
+        assert here is not None
+        if stat.S_ISDIR(here.st_mode):
+            return None
+        held = self._holdings.held.get(name.entry)
+        if held is not None:
+            # Renaming a file over another hard link of it would do nothing.
+            is_directory = stat.S_ISDIR(self._base.lstat(held).st_mode)
+            return here.st_ino if not is_directory and here.st_nlink == 1 else None
+        staged = name.entry.staged
+        if staged is not None and stat.S_ISDIR(self._holdings.st(staged).st_mode):
+            return None
+        return here.st_ino
+
+    def _move(self, name: Name, held: RelPath, replaced: int | None) -> None:
+        number = self._slot()
+        st = self._base.lstat(held)
+        self._check_movable(held, st)
+        self._out.append(Park(held, number, st.st_ino))
+        self._in.append(Place(name.path, number, replaced))
+
+    def _check_movable(self, rel: RelPath, st: os.stat_result) -> None:
+        if stat.S_ISDIR(st.st_mode) and self._base.is_pinned(rel):
+            raise YolofsError(
+                f"{display(rel)} in base can be neither moved nor removed: it holds this session or a mount",
+                hint="bring it back in the view",
+            )
+
+    def _make(self, name: Name, staged: Staged, replaced: int | None) -> None:
+        st = self._holdings.st(staged)
+        first = self._holdings.first[staged]
+        if stat.S_ISDIR(st.st_mode):
+            self._in.append(MakeDirectory(name.path, staged.ino))
+        elif first is not name.entry:
+            self._links.append(Link(name.path, self._holdings.by_entry[first].path, self._slot(), replaced))
+        elif staged.origin is not None:
+            existing = self._holdings.by_entry[self._holdings.first[self._holdings.sharing(staged)]].path
+            self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced))
+        else:
+            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced))
+
+    # ---- metadata
+
+    def _set_in_place(self, name: Name) -> None:
+        """Add what a file that keeps its base inode needs: new content or new metadata."""
+        staged = name.entry.staged
+        if staged is None or self._holdings.first[staged] is not name.entry:
+            return
+        st = self._holdings.st(staged)
+        if stat.S_ISDIR(st.st_mode):
+            return
+        held = self._holdings.held[name.entry]
+        if stat.S_ISREG(st.st_mode) and staged.origin is None:
+            inode = self._base.lstat(held).st_ino
+            self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode))
+        else:
+            was = self._attributes(held, xattrs=True)
+            if not self._has_metadata_of(was, staged):
+                self._in_place.append(SetMetadata(name.path, staged.ino, was))
+
+    def _attributes(self, rel: RelPath, *, xattrs: bool) -> Attributes:
+        st = self._base.lstat(rel)
+        return _attributes(self._base.path(rel), st, xattrs=xattrs)
+
+    def _has_metadata_of(self, was: Attributes, staged: Staged) -> bool:
+        """Tell whether nothing needs to be set; access times do not count."""
+        new = _attributes(self._store.path(staged.ino), self._holdings.st(staged), xattrs=True)
+        return (was.mode, was.uid, was.gid, was.mtime_ns, sorted(was.xattrs)) == (
+            (new.mode, new.uid, new.gid, new.mtime_ns, sorted(new.xattrs))
+        )
+
+    def _finish(self, name: Name) -> FinishDirectory | None:
+        """Return the step that gives a directory its metadata and times, None if it has the right ones all along."""
+        entry, staged = name.entry, name.entry.staged
+        held = self._holdings.held.get(entry)
+        shown = self._holdings.st(staged) if staged is not None else name.held if held is not None else None
+        if shown is None or not stat.S_ISDIR(shown.st_mode):
+            return None
+        mtime_ns = entry.touched_ns or shown.st_mtime_ns
+        ino = staged.ino if staged is not None else None
+        if held is None:
+            return FinishDirectory(name.path, ino, mtime_ns)
+        was = self._attributes(held, xattrs=staged is not None)
+        if staged is not None and self._has_metadata_of(was, staged):
+            ino = None
+        is_right = ino is None and mtime_ns == was.mtime_ns
+        if is_right and entry not in self._changed and held == name.natural:
+            return None
+        return FinishDirectory(name.path, ino, mtime_ns, was)
+
+
+def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:
+    found: tuple[tuple[bytes, bytes], ...] = ()
+    if xattrs:
+        metadata = copying.read_metadata(path, st=st)
+        found = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
+    return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, found)

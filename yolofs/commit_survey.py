@@ -1,0 +1,88 @@
+"""What base has now at every name of an override tree: the common ground of planning and of finding conflicts."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from yolofs.base import Base
+from yolofs.paths import ROOT, RelPath, join
+from yolofs.tree import Entry, Tree
+
+
+class Name(NamedTuple):
+    """One entry of the override tree, and what base has to do with it."""
+
+    path: RelPath
+    """In the view."""
+    entry: Entry
+    natural: RelPath | None
+    """The base path that would show here without the entry; None if there is none, as in a directory born in the
+    view, or if the directory is gone from base."""
+    here: os.stat_result | None
+    """What base has at ``natural``."""
+    held: os.stat_result | None
+    """What base has at the entry's own source."""
+    is_cut_off: bool
+    """Whether something was staged or moved here, in a directory that base no longer has: the view shows neither."""
+
+    @property
+    def holds_directory(self) -> bool:
+        """Whether the entry's source is a directory in base."""
+        return self.held is not None and stat.S_ISDIR(self.held.st_mode)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the entry only leads to others below it: it was neither staged nor moved."""
+        return self.entry.staged is None and self.entry.base is not None and self.entry.base == _beside(self.entry)
+
+
+def survey(tree: Tree, base: Base) -> Iterator[Name]:
+    """Yield every entry of the tree, the root's too, parents before children.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    root = look(base, ROOT)
+    yield Name(ROOT, tree.root, ROOT, root, root, False)
+    directories = {tree.root: root is not None}
+    for path, entry in tree.walk():
+        name = _name(path, entry, base, has_directory=directories[_parent(entry)])
+        if entry.children is not None:
+            directories[entry] = name.holds_directory
+        yield name
+
+
+def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> Name:
+    natural = _beside(entry) if has_directory else None
+    here = look(base, natural)
+    held = here if entry.source == natural else look(base, entry.source)
+    name = Name(path, entry, natural, here, held, is_cut_off=False)
+    if has_directory or entry.is_tombstone or _parent(entry).staged is not None:
+        return name
+    return name._replace(held=None) if name.is_passing else name._replace(is_cut_off=True)
+
+
+def _beside(entry: Entry) -> RelPath | None:
+    """Return the base path that an entry's name has in the directory that its parent's names come from."""
+    if entry.parent is None:
+        return ROOT
+    source = entry.parent.source
+    return join(source, entry.name) if source is not None else None
+
+
+def _parent(entry: Entry) -> Entry:
+    assert entry.parent is not None
+    return entry.parent
+
+
+def look(base: Base, rel: RelPath | None) -> os.stat_result | None:
+    """Return what base has at a path, None if nothing that the view could show."""
+    if rel is None:
+        return None
+    try:
+        return base.lstat(rel)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
