@@ -1,0 +1,179 @@
+"""Conflicts: where base changed under what is staged, and what cannot be committed at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commit_model import CommitScribe
+from yolofs.commit import find_conflicts
+from yolofs.errors import ConflictError
+
+
+class RealTimeScribe(CommitScribe):
+    """Its records carry the time of day."""
+
+    def _now(self) -> int:
+        return time.time_ns()
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    base = tmp_path / "base"
+    (base / "d" / "sub").mkdir(parents=True)
+    for name in ("a", "b", "d/x", "d/sub/y"):
+        (base / name).write_text(name)
+    return base
+
+
+@pytest.fixture
+def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
+    return RealTimeScribe(os.fsencode(base), os.fsencode(tmp_path / "store"))
+
+
+def tick() -> None:
+    """Wait until file times and the time of day are surely apart: no condition could be polled instead."""
+    time.sleep(0.03)
+
+
+def conflicts(scribe: CommitScribe) -> list[bytes]:
+    return list(find_conflicts(scribe.tree, scribe.base))
+
+
+def work(scribe: CommitScribe) -> None:
+    """Change something of every kind."""
+    scribe.write(b"a", b"new")
+    scribe.chmod(b"d", 0o700)
+    scribe.rename(b"b", b"d/b")
+    scribe.remove(b"d/x")
+    scribe.write(b"d/x", b"another file")
+    scribe.remove(b"d/sub/y")
+    scribe.write(b"c", b"new")
+    scribe.link(b"a", b"a2")
+
+
+def test_none_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
+    tick()
+    work(scribe)
+    assert conflicts(scribe) == []
+
+
+def test_a_modified_file_that_the_host_modified_too(scribe: RealTimeScribe, base: Path) -> None:
+    work(scribe)
+    (base / "a").write_text("from the host")
+    assert conflicts(scribe) == [b"a", b"a2"]
+
+
+def test_a_file_that_the_host_replaced_by_one_of_the_same_size_and_time(scribe: RealTimeScribe, base: Path) -> None:
+    work(scribe)
+    st = (base / "a").stat()
+    (base / "other").write_text("A")
+    os.utime(base / "other", ns=(st.st_atime_ns, st.st_mtime_ns))
+    (base / "other").rename(base / "a")
+    assert conflicts(scribe) == [b"a", b"a2"]
+
+
+@pytest.mark.parametrize("stage", ["write", "chmod", "rename"])
+def test_a_file_that_the_host_removed(scribe: RealTimeScribe, base: Path, stage: str) -> None:
+    getattr(scribe, stage)(b"a", {"write": b"new", "chmod": 0o600, "rename": b"z"}[stage])
+    (base / "a").unlink()
+    assert conflicts(scribe) == [b"z" if stage == "rename" else b"a"]
+
+
+def test_changes_within_a_directory_do_not_conflict_with_its_new_mode(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.chmod(b"d", 0o700)
+    (base / "d" / "from host").touch()
+    assert conflicts(scribe) == []
+
+
+def test_a_directory_with_a_new_mode_that_the_host_replaced(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.chmod(b"d/sub", 0o700)
+    (base / "d" / "sub").rename(base / "gone")
+    (base / "d" / "sub").mkdir()
+    assert conflicts(scribe) == [b"d/sub"]
+
+
+def test_a_new_file_where_the_host_made_one_too(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.write(b"d/new", b"")
+    tick()
+    (base / "d" / "new").touch()
+    assert conflicts(scribe) == [b"d/new"]
+
+
+def test_a_removed_file_that_the_host_wrote_later(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.remove(b"d/x")
+    tick()
+    (base / "d" / "x").write_text("from the host")
+    assert conflicts(scribe) == [b"d/x"]
+
+
+def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScribe, base: Path) -> None:
+    (base / "d" / "x").write_text("from the host")
+    tick()
+    scribe.remove(b"d/x")
+    assert conflicts(scribe) == []
+
+
+def test_a_file_moved_away_may_change_its_content(scribe: RealTimeScribe, base: Path) -> None:
+    """The view shows it under its new name, with what the host wrote."""
+    scribe.rename(b"a", b"z")
+    tick()
+    (base / "a").write_text("from the host")
+    assert conflicts(scribe) == []
+
+
+def test_what_lies_in_a_directory_that_the_host_removed(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.write(b"d/sub/new", b"")
+    scribe.remove(b"d/sub/y")
+    scribe.rename(b"a", b"d/sub/a")
+    (base / "d").rename(base / "elsewhere")
+    assert conflicts(scribe) == [b"d/sub/a", b"d/sub/new"]
+    with pytest.raises(
+        ConflictError, match=r"what is staged at d/sub/.* and other paths cannot be committed"
+    ) as caught:
+        scribe.plan()
+    assert sorted(caught.value.paths) == [b"d/sub/a", b"d/sub/new"]
+
+
+def test_what_lies_in_a_directory_that_the_host_made_a_symlink(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.write(b"d/sub/y", b"new")
+    (base / "d").rename(base / "elsewhere")
+    (base / "d").symlink_to("elsewhere")
+    assert conflicts(scribe) == [b"d/sub/y"]
+    with pytest.raises(ConflictError, match="what is staged at d/sub/y cannot be committed"):
+        scribe.plan()
+
+
+def test_a_new_mode_for_a_file_that_is_gone_cannot_be_committed(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.chmod(b"a", 0o600)
+    (base / "a").unlink()
+    with pytest.raises(ConflictError, match="what is staged at a cannot be committed"):
+        scribe.plan()
+
+
+def test_a_forced_commit_takes_base_as_it_is(scribe: RealTimeScribe, base: Path, tmp_path: Path) -> None:
+    scribe.write(b"a", b"new")
+    scribe.rename(b"b", b"z")
+    scribe.chmod(b"d/sub", 0o700)
+    scribe.write(b"d/sub/new", b"new")
+    (base / "a").unlink()
+    (base / "b").unlink()
+    assert conflicts(scribe) == [b"a", b"z"]
+    scribe.commit(os.fsencode(tmp_path / "commit"))
+    assert (base / "a").read_text() == "new"
+    assert not (base / "z").exists()
+
+
+def test_a_directory_with_a_new_mode_is_made_again_by_force(scribe: RealTimeScribe, base: Path, tmp_path: Path) -> None:
+    """Its store inode says all of it; what base had in it is the host's to have removed."""
+    scribe.chmod(b"d/sub", 0o700)
+    scribe.write(b"d/sub/new", b"new")
+    (base / "d" / "sub" / "y").unlink()
+    (base / "d" / "sub").rmdir()
+    assert conflicts(scribe) == [b"d/sub"]
+    scribe.commit(os.fsencode(tmp_path / "commit"))
+    assert (base / "d" / "sub" / "new").read_text() == "new"
+    assert (base / "d" / "sub").stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,153 @@
+"""Committing: base becomes what the view shows.
+
+::
+
+    commits/N/plan.json     the plan, durable before the first step
+    commits/N/progress      one line for each step done: its index, from 0
+    commits/N/new/          what is being made
+    commits/N/parked/       what is on its way from one path to another
+    commits/N/replaced/     what base no longer has, by the number in the plan
+    commits/N/done          written last, when all else is durable
+
+``docs/design/commit.md`` has the order of the steps and the reasons.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from yolofs.commit_conflicts import find_conflicts
+from yolofs.commit_plan import Plan, Step, describe
+from yolofs.commit_planner import plan_commit
+from yolofs.commit_steps import Steps, StoreFiles
+from yolofs.errors import YolofsError
+from yolofs.paths import RelPath, display
+
+__all__ = ["CommitError", "Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit"]
+
+_PLAN = b"plan.json"
+_PROGRESS = b"progress"
+_DONE = b"done"
+
+
+class CommitError(YolofsError):
+    """A commit stopped on its way, so base is partly what the view was; nothing is lost.
+
+    ``step`` is the one that failed, None if all were done; ``done`` counts those before it; ``directory`` is the
+    commit's, with what was replaced.
+    """
+
+    exit_code = 12
+
+    def __init__(self, message: str, *, step: Step | None, done: int, directory: bytes, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.step = step
+        self.done = done
+        self.directory = directory
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a commit that went through could not do."""
+
+    left_out: dict[RelPath, tuple[str, ...]] = {}
+    """Paths whose ``owner``, ``group``, ``times``, ``hard link`` or ``xattr NAME`` could not be carried over."""
+
+
+def execute(
+    plan: Plan,
+    store: StoreFiles,
+    *,
+    parking: bytes,
+    progress: Callable[[int, int], None] | None = None,
+    durable: bool = True,
+) -> Outcome:
+    """Do all that ``plan`` says, and return when base is what the view was.
+
+    ``parking`` is the commit's own directory (``.yolofs/commits/N``, absolute; made if missing), best on the same
+    filesystem as most of what changes.  ``progress`` is called after each step with the steps done and all steps.
+    Without ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
+
+    Raises:
+        CommitError: a step failed; those before it are done.
+        OSError: the commit's directory or base cannot be opened, or a commit was there already; nothing was done.
+    """
+    os.makedirs(parking, 0o700, exist_ok=True)
+    _write_new(parking, _PLAN, plan.encode(), durable=durable)
+    with Steps(plan, store, parking, durable=durable) as steps:
+        log = os.open(os.path.join(parking, _PROGRESS), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            _do_all(plan, steps, log, parking, progress)
+        finally:
+            os.close(log)
+        _complete(plan, steps, parking, durable=durable)
+        return Outcome(steps.left_out)
+
+
+def _do_all(plan: Plan, steps: Steps, log: int, parking: bytes, progress: Callable[[int, int], None] | None) -> None:
+    total = len(plan.steps)
+    for index, step in enumerate(plan.steps):
+        try:
+            steps.do(step)
+            os.write(log, b"%d\n" % index)
+        except OSError as error:
+            raise CommitError(
+                f"the commit stopped at step {index + 1} of {total}, to {describe(step)}: {_reason(error)}",
+                step=step,
+                done=index,
+                directory=parking,
+                hint=f"nothing is lost: what base had before lies in {display(parking)}",
+            ) from error
+        if progress is not None:
+            progress(index + 1, total)
+
+
+def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> None:
+    """Make everything durable, delete what was copied to another device, and say that it is done."""
+    total = len(plan.steps)
+    try:
+        steps.release()
+        if durable:
+            steps.sync()
+        steps.discard_leftovers()
+        _write_new(parking, _DONE, b"%d\n" % total, durable=durable)
+    except OSError as error:
+        where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
+        raise CommitError(
+            f"all {total} steps of the commit are done, but it could not be closed: {_reason(error)}{where}",
+            step=None,
+            done=total,
+            directory=parking,
+            hint=f"what base had before lies in {display(parking)}",
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool) -> None:
+    """Write a file that must not be there yet, whole or not at all."""
+    path = os.path.join(directory, name)
+    if os.path.lexists(path):
+        raise FileExistsError(f"there was a commit already: {display(path)} exists")
+    fd = os.open(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+    if durable:
+        for above in (directory, os.path.dirname(directory)):
+            _sync_directory(above)
+
+
+def _sync_directory(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

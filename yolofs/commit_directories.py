@@ -1,0 +1,225 @@
+"""Reaching directories of base to write in them, so that nothing can lead a commit astray.
+
+Each directory is opened from its parent, component by component and without following symbolic links: a link that
+the host put in a directory's place is an error (ENOTDIR) and never a way out of base.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from typing import NamedTuple, Self, TypeVar
+
+from yolofs.copying import at
+from yolofs.paths import ROOT, RelPath, join, split
+
+_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIMIT = 64
+_LEVELS_KEPT = 16  # of the directories on the way to one; a deep path must not push out the rest
+_RWX = 0o700
+
+T = TypeVar("T")
+
+
+class _Open(NamedTuple):
+    fd: int
+    device: int
+    relock: int | None
+    """The mode to give back when this is closed."""
+
+
+class Directories:
+    """The directories of one base that are open; a bounded number.  Close it, or use it in a ``with``.
+
+    A directory of ours whose mode forbids us to work in it is opened up for as long as it is kept here.
+    """
+
+    def __init__(self, root: bytes) -> None:
+        """Open ``root``, an absolute path.
+
+        Raises:
+            OSError: it is no directory or cannot be opened.
+        """
+        fd = os.open(root, _FLAGS)
+        device = os.fstat(fd).st_dev
+        self._open: dict[RelPath, _Open] = {ROOT: _Open(fd, device, None)}
+        self.devices = {device}
+        """The numbers of all devices that directories were opened on."""
+
+    def open(self, rel: RelPath) -> int:
+        """Return a descriptor (O_PATH) of a directory.  It stays this object's, and is good until some 40 others
+        were opened.
+
+        Raises:
+            OSError: ENOTDIR if any of its components is a symbolic link; else as open(2).
+        """
+        return self._entry(rel).fd
+
+    def device(self, rel: RelPath) -> int:
+        """Return the number of the device that a directory is on."""
+        return self._entry(rel).device
+
+    def within(self, rel: RelPath, act: Callable[[int], T]) -> T:
+        """Return ``act(descriptor)``; if it is not permitted, open the directory up, if it is ours, and try again.
+
+        Raises:
+            OSError: what ``act`` raises.
+        """
+        try:
+            return act(self.open(rel))
+        except PermissionError as error:
+            if error.errno != errno.EACCES or not self.unlock(rel):
+                raise
+        return act(self.open(rel))
+
+    def unlock(self, rel: RelPath) -> bool:
+        """Let the owner work in a directory until it is closed here; return whether that changes anything."""
+        entry = self._entry(rel)
+        st = os.fstat(entry.fd)
+        mode = stat.S_IMODE(st.st_mode)
+        if st.st_uid != os.geteuid() or mode & _RWX == _RWX:
+            return False
+        os.chmod(_itself(entry.fd), mode | _RWX)
+        self._open[rel] = entry._replace(relock=mode if entry.relock is None else entry.relock)
+        return True
+
+    def forget(self, rel: RelPath) -> None:
+        """Close a directory and all below it, as they move, or as their metadata is about to be set."""
+        if not rel:
+            self.release()
+            return
+        below = rel + b"/"
+        for path in [path for path in self._open if path == rel or path.startswith(below)]:
+            self._close(path)
+
+    def release(self) -> None:
+        """Close all but the root, deepest first, and give back to all the modes that they had.
+
+        Raises:
+            OSError: a mode could not be given back.
+        """
+        for path in sorted(filter(None, self._open), key=len, reverse=True):
+            self._close(path)
+        root = self._open[ROOT]
+        self._open[ROOT] = root._replace(relock=None)
+        self._relock(root)
+
+    def close(self) -> None:
+        """Do as :meth:`release`, and close the root too."""
+        try:
+            self.release()
+        finally:
+            for entry in self._open.values():
+                os.close(entry.fd)
+            self._open.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _entry(self, rel: RelPath) -> _Open:
+        entry = self._open.pop(rel, None)
+        if entry is None:
+            return self._walk(rel)
+        self._open[rel] = entry  # now the newest
+        return entry
+
+    def _walk(self, rel: RelPath) -> _Open:
+        names: list[bytes] = []
+        known = rel
+        while known not in self._open:
+            known, name = split(known)
+            names.append(name)
+        path = known
+        entry = self._entry(known)
+        while names:
+            above = entry, path
+            path = join(path, names[-1])
+            entry = self._open_child(above[1], names.pop())
+            self._open[path] = entry
+            if above[1] != known and len(names) >= _LEVELS_KEPT:
+                self._close(above[1])
+        self._evict()
+        return entry
+
+    def _open_child(self, parent: RelPath, name: bytes) -> _Open:
+        fd = self.within(parent, lambda parent_fd: os.open(name, _FLAGS, dir_fd=parent_fd))
+        device = os.fstat(fd).st_dev
+        self.devices.add(device)
+        return _Open(fd, device, None)
+
+    def _evict(self) -> None:
+        for path in [path for path in self._open if path][: max(0, len(self._open) - _LIMIT)]:
+            self._close(path)
+
+    def _close(self, rel: RelPath) -> None:
+        entry = self._open.pop(rel)
+        try:
+            self._relock(entry)
+        finally:
+            os.close(entry.fd)
+
+    @staticmethod
+    def _relock(entry: _Open) -> None:
+        if entry.relock is not None:
+            os.chmod(_itself(entry.fd), entry.relock)
+
+
+def rename_with(
+    directories: Directories,
+    src: tuple[int, bytes],
+    dst: tuple[RelPath, bytes],
+    rename: Callable[[int, bytes, int, bytes], T],
+) -> T:
+    """Rename ``src`` (an open directory and a name) to ``dst`` (a directory of base and a name) by ``rename``.
+
+    A directory without write permission of its own cannot change its parent; ours is opened up for that moment.
+    """
+
+    def act(dst_fd: int) -> T:
+        return rename(src[0], src[1], dst_fd, dst[1])
+
+    return _moving(src, lambda: directories.within(dst[0], act), lambda: (directories.open(dst[0]), dst[1]))
+
+
+def rename_out(
+    directories: Directories,
+    src: tuple[RelPath, bytes],
+    dst: tuple[int, bytes],
+    rename: Callable[[int, bytes, int, bytes], T],
+) -> T:
+    """Do the same as :func:`rename_with` the other way round: out of a directory of base."""
+
+    def act(src_fd: int) -> T:
+        return _moving((src_fd, src[1]), lambda: rename(src_fd, src[1], *dst), lambda: dst)
+
+    return directories.within(src[0], act)
+
+
+def _moving(src: tuple[int, bytes], rename: Callable[[], T], where: Callable[[], tuple[int, bytes]]) -> T:
+    try:
+        return rename()
+    except PermissionError as error:
+        if error.errno != errno.EACCES:
+            raise
+        st = os.stat(src[1], dir_fd=src[0], follow_symlinks=False)
+        is_ours = st.st_uid == os.geteuid() and stat.S_ISDIR(st.st_mode)
+        if not is_ours or st.st_mode & stat.S_IWUSR:
+            raise
+    os.chmod(at(*src), stat.S_IMODE(st.st_mode) | stat.S_IWUSR)
+    place = src
+    try:
+        result = rename()
+        place = where()
+        return result
+    finally:
+        os.chmod(at(*place), stat.S_IMODE(st.st_mode))
+
+
+def _itself(fd: int) -> bytes:
+    """Return a path that leads to an open directory, O_PATH or not, whatever its mode."""
+    return b"/proc/self/fd/%d" % fd

@@ -1,0 +1,406 @@
+"""Doing the steps of a commit, one at a time.
+
+Everything that a step replaces or removes ends up in the folder ``replaced`` of the commit's directory.  What is on
+the same filesystem gets there by a rename.  What is not is first moved aside in base, under a name that starts with
+``.yolofs-``, then copied, and deleted by :meth:`Steps.discard_leftovers` once the copy is durable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import zlib
+from typing import NamedTuple, Protocol, Self, TypeAlias, assert_never
+
+from yolofs import copying, syscalls
+from yolofs.commit_directories import Directories, rename_out, rename_with
+from yolofs.commit_plan import (
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    Step,
+)
+from yolofs.commit_trees import copy_tree, remove_tree
+from yolofs.copying import at
+from yolofs.paths import ROOT, RelPath, join, split
+
+_NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
+
+
+class StoreFiles(Protocol):
+    """What committing needs of the store."""
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode."""
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode whatever its mode and return the descriptor."""
+
+
+class Folder(NamedTuple):
+    """One of the folders in the commit's directory, open."""
+
+    path: bytes
+    fd: int
+
+
+class Spot(NamedTuple):
+    """A name in a folder of the commit, or in a directory of base."""
+
+    directory: Folder | RelPath
+    name: bytes
+
+
+class Steps:
+    """Does steps; holds what later ones need to know of earlier ones.  Close it, or use it in a ``with``."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare the folders in ``directory``, the commit's own (an absolute path).
+
+        Raises:
+            OSError: it cannot be prepared, or base cannot be opened.
+        """
+        self._store = store
+        self._durable = durable
+        self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
+        self._aside = b".yolofs-%08x-" % zlib.crc32(directory)
+        self._parked = _make_folder(directory, b"parked")
+        self._new = _make_folder(directory, b"new")
+        self._replaced = _make_folder(directory, b"replaced")
+        self._device = os.fstat(self._new.fd).st_dev
+        self._directories = Directories(plan.root)
+        self._set_aside: dict[int, Spot] = {}
+        """Where things are that could not be moved to ``parked``, by number."""
+        self._leftovers: list[Spot] = []
+        self.left_out: dict[RelPath, tuple[str, ...]] = {}
+        """What could not be carried over: path to names such as ``owner``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._directories.close()
+        for folder in (self._parked, self._new, self._replaced):
+            os.close(folder.fd)
+
+    def do(self, step: Step) -> None:
+        """Do one step.
+
+        Raises:
+            OSError: it could not be done.
+        """
+        match step:
+            case Park():
+                self._move_out(step.path, self._parked, step.number)
+            case Remove():
+                self._move_out(step.path, self._replaced, step.number)
+            case MakeDirectory():
+                self._make_directory(step.path)
+            case Create():
+                self._create(step)
+            case Place():
+                parked = Spot(self._parked, b"%d" % step.number)
+                self._bring_in(self._set_aside.get(step.number, parked), step)
+            case Link():
+                self._link(step)
+            case Duplicate():
+                self._duplicate(step)
+            case Rewrite():
+                self._rewrite(step)
+            case SetMetadata():
+                self._set_metadata(step)
+            case FinishDirectory():
+                self._finish_directory(step)
+            case _:
+                assert_never(step)
+
+    def release(self) -> None:
+        """Close the directories of base, and give those the modes back that had to be opened up."""
+        self._directories.release()
+
+    def sync(self) -> None:
+        """Make all that the steps wrote durable."""
+        if self._directories.devices <= {self._device}:
+            syscalls.sync_filesystem(self._new.fd)
+        else:
+            os.sync()
+
+    def discard_leftovers(self) -> None:
+        """Delete what has been copied and is now twice there.
+
+        Raises:
+            OSError: something cannot be deleted; its ``filename`` tells which.
+        """
+        while self._leftovers:
+            spot = self._leftovers[-1]
+            try:
+                self._discard(spot)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self._spelled(spot)) from error
+            self._leftovers.pop()
+
+    def _discard(self, spot: Spot) -> None:
+        """Remove a leftover, and give its directory, which is finished already, its mtime back."""
+        directory = self._unlocked(spot)
+        st = os.stat(b".", dir_fd=directory)
+        remove_tree(at(directory, spot.name))
+        with contextlib.suppress(PermissionError):  # another user's directory, such as /tmp
+            os.utime(b".", ns=(st.st_atime_ns, st.st_mtime_ns), dir_fd=directory)
+
+    # ---- places
+
+    def _fd(self, spot: Spot) -> int:
+        return spot.directory.fd if isinstance(spot.directory, Folder) else self._directories.open(spot.directory)
+
+    def _at(self, spot: Spot) -> bytes:
+        return at(self._fd(spot), spot.name)
+
+    def _reach(self, path: RelPath) -> tuple[Spot, os.stat_result]:
+        """Return the spot of a base path that is to stay there, and what it is; its directory may be entered now."""
+        spot = Spot(*split(path)) if path else Spot(ROOT, b".")
+        parent = split(path)[0]
+        st = self._directories.within(parent, lambda fd: os.stat(spot.name, dir_fd=fd, follow_symlinks=False))
+        return spot, st
+
+    def _unlocked(self, spot: Spot) -> int:
+        """Return the descriptor of a spot's directory, which may be written in if it is ours."""
+        if not isinstance(spot.directory, Folder):
+            self._directories.unlock(spot.directory)
+        return self._fd(spot)
+
+    def _spelled(self, spot: Spot) -> bytes:
+        if isinstance(spot.directory, Folder):
+            return os.path.join(spot.directory.path, spot.name)
+        return join(spot.directory, spot.name)
+
+    def _beside(self, path: RelPath, number: int) -> Spot:
+        """Return a hidden name beside ``path``, for what is not to be seen half-made."""
+        return Spot(split(path)[0], self._aside + b"%d" % number)
+
+    def _workplace(self, path: RelPath, number: int) -> Spot:
+        """Return a spot, on the device of ``path``, to make something in before it is put there."""
+        if self._directories.device(split(path)[0]) == self._device:
+            return Spot(self._new, b"%d" % number)
+        return self._beside(path, number)
+
+    # ---- out
+
+    def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
+        self._directories.forget(path)
+        source, target = split(path), Spot(folder, b"%d" % number)
+        try:
+            rename_out(self._directories, source, (folder.fd, target.name), syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            return
+        aside = self._shelter(path, number)
+        aside_fd = self._unlocked(aside)
+        rename_out(self._directories, source, (aside_fd, aside.name), syscalls.rename_noreplace)
+        if folder is self._parked:
+            self._set_aside[number] = aside
+        else:
+            self._copy_tree(aside, target, path)
+
+    def _shelter(self, path: RelPath, number: int) -> Spot:
+        """Return a spot on the device of ``path`` that stays where it is: beside its topmost ancestor that moves."""
+        top = path
+        above = split(path)[0]
+        while above:
+            if above in self._out_paths:
+                top = above
+            above = split(above)[0]
+        return self._beside(top, number)
+
+    # ---- in
+
+    def _make_directory(self, path: RelPath) -> None:
+        parent, name = split(path)
+        self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
+
+    def _create(self, step: Create) -> None:
+        spot = self._workplace(step.path, step.number)
+        self._unlocked(spot)
+        source = self._source(step.ino)
+        try:
+            self._note(step.path, copying.write_copy(source, self._at(spot)))
+        finally:
+            source.close()
+        self._bring_in(spot, step)
+
+    def _source(self, ino: int) -> copying.Source:
+        path = self._store.path(ino)
+        metadata = copying.read_metadata(path)
+        kind = stat.S_IFMT(metadata.st.st_mode)
+        if kind == stat.S_IFREG:
+            return copying.Source(metadata, fd=self._store.open(ino, os.O_RDONLY))
+        return copying.Source(metadata, target=os.readlink(path) if kind == stat.S_IFLNK else b"")
+
+    def _link(self, step: Link) -> None:
+        target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
+        source, _ = self._reach(step.existing)
+        try:
+            self._unlocked(target)
+            os.link(
+                source.name,
+                target.name,
+                src_dir_fd=self._fd(source),
+                dst_dir_fd=self._fd(target),
+                follow_symlinks=False,
+            )
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            self._copy_instead(source, step)
+        else:
+            if step.replaced is not None:
+                self._bring_in(target, step)
+
+    def _copy_instead(self, source: Spot, step: Link) -> None:
+        spot = self._workplace(step.path, step.number)
+        self._unlocked(spot)
+        self._note(step.path, ("hard link", *copying.copy_node(self._at(source), self._at(spot))))
+        self._bring_in(spot, step)
+
+    def _duplicate(self, step: Duplicate) -> None:
+        spot = self._workplace(step.path, step.number)
+        self._unlocked(spot)
+        source, _ = self._reach(step.existing)
+        copying.copy_node(self._at(source), self._at(spot))
+        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        self._bring_in(spot, step)
+
+    def _bring_in(self, source: Spot, step: _Arrival) -> None:
+        """Put what is at ``source`` at the step's path, across devices if need be."""
+        try:
+            self._swap_in(source, step)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            return
+        beside = self._beside(step.path, step.number)
+        self._copy_tree(source, beside, step.path)
+        self._swap_in(beside, step)
+
+    def _swap_in(self, source: Spot, step: _Arrival) -> None:
+        """Rename ``source`` to the step's path and keep what it replaces, if it is to replace anything."""
+        src, dst = (self._unlocked(source), source.name), split(step.path)
+        if step.replaced is None:
+            rename_with(self._directories, src, dst, syscalls.rename_noreplace)
+        elif rename_with(self._directories, src, dst, syscalls.rename_exchange):
+            self._keep(source, step)
+        else:
+            self._keep_by_link(Spot(*dst), step.number)
+            rename_with(self._directories, src, dst, _rename)
+
+    def _keep(self, old: Spot, step: _Arrival) -> None:
+        name = b"%d" % step.number
+        try:
+            syscalls.rename_noreplace(self._fd(old), old.name, self._replaced.fd, name)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._copy_tree(old, Spot(self._replaced, name), step.path)
+
+    def _keep_by_link(self, old: Spot, number: int) -> None:
+        name = b"%d" % number
+        try:
+            os.link(old.name, name, src_dir_fd=self._fd(old), dst_dir_fd=self._replaced.fd, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            copying.copy_node(self._at(old), at(self._replaced.fd, name))
+
+    def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:
+        """Copy across devices; the original is deleted at the end, when the copy is durable."""
+        self._unlocked(target)
+        self._note(path, copy_tree(self._at(source), self._at(target)))
+        self._leftovers.append(source)
+
+    # ---- in place
+
+    def _rewrite(self, step: Rewrite) -> None:
+        spot, st = self._reach(step.path)
+        if not stat.S_ISREG(st.st_mode) or st.st_ino != step.inode:
+            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
+            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+        self._back_up(spot, st, step.number)
+        target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            source = self._store.open(step.ino, os.O_RDONLY)
+            try:
+                copying.copy_data(source, target, os.fstat(source).st_size)
+            finally:
+                os.close(source)
+        finally:
+            os.close(target)
+        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+
+    def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
+        name = b"%d" % number
+        copying.copy_node(self._at(spot), at(self._replaced.fd, name))
+        os.chmod(at(self._replaced.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
+        if self._durable:  # now, as the only other copy is about to be overwritten
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._replaced.fd)
+            try:
+                os.fsync(fd)
+                os.fsync(self._replaced.fd)
+            finally:
+                os.close(fd)
+
+    def _set_metadata(self, step: SetMetadata) -> None:
+        spot, st = self._reach(step.path)
+        self._copy_metadata(step.ino, spot, st, step.path)
+
+    def _finish_directory(self, step: FinishDirectory) -> None:
+        self._directories.forget(step.path)
+        spot, st = self._reach(step.path)
+        if not stat.S_ISDIR(st.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
+        if step.ino is not None:
+            self._copy_metadata(step.ino, spot, st, step.path)
+            st = os.lstat(self._at(spot))
+        if st.st_mtime_ns == step.mtime_ns:
+            return
+        try:
+            os.utime(self._at(spot), ns=(st.st_atime_ns, step.mtime_ns), follow_symlinks=False)
+        except PermissionError:  # another user's directory, such as /tmp
+            self._note(step.path, ("times",))
+
+    def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
+        metadata = copying.read_metadata(self._store.path(ino))
+        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
+            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+        self._note(path, copying.write_metadata(self._at(spot), metadata))
+
+    def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
+        if left_out:
+            self.left_out[path] = self.left_out.get(path, ()) + left_out
+
+
+_Arrival: TypeAlias = Create | Place | Link | Duplicate
+"""A step that puts something at its path, over something else if ``replaced`` says so."""
+
+
+def _rename(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:
+    os.rename(src, dst, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
+
+
+def _make_folder(directory: bytes, name: bytes) -> Folder:
+    path = os.path.join(directory, name)
+    os.mkdir(path, 0o700)
+    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

@@ -1,0 +1,65 @@
+"""Copying and removing whole directory trees, for what cannot be renamed as it lies on another device."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs import copying
+
+
+def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
+    """Make ``dst`` a copy of ``src``, of any type, with all below it; hard links within it stay together.
+
+    Nothing follows symbolic links.  Returns what could not be carried over (see :mod:`yolofs.copying`).
+
+    Raises:
+        FileExistsError: there is something at ``dst``.
+        OSError: a part cannot be read or written; what was copied so far is left at ``dst``.
+    """
+    links: dict[tuple[int, int], bytes] = {}
+    directories: list[tuple[bytes, copying.Metadata]] = []
+    left_out: list[str] = []
+    todo = [b""]
+    while todo:
+        rel = todo.pop()
+        metadata = os.lstat(src + rel)
+        if stat.S_ISDIR(metadata.st_mode):
+            directories.append((rel, copying.read_metadata(src + rel, st=metadata)))
+            os.mkdir(dst + rel, 0o700)
+            todo += [rel + b"/" + os.fsencode(name) for name in os.listdir(src + rel)]
+        elif (first := links.get((metadata.st_dev, metadata.st_ino))) is not None:
+            os.link(dst + first, dst + rel, follow_symlinks=False)
+        else:
+            left_out += copying.copy_node(src + rel, dst + rel)
+            if metadata.st_nlink > 1:
+                links[metadata.st_dev, metadata.st_ino] = rel
+    for rel, of_directory in reversed(directories):
+        left_out += copying.write_metadata(dst + rel, of_directory)
+    return tuple(dict.fromkeys(left_out))
+
+
+def remove_tree(path: bytes) -> None:
+    """Remove ``path``, of any type, with all below it, without following symbolic links.
+
+    Raises:
+        OSError: a part cannot be removed; the rest is partly gone.
+    """
+    directories: list[bytes] = []
+    todo = [path]
+    while todo:
+        path = todo.pop()
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)
+            continue
+        directories.append(path)
+        todo += [path + b"/" + os.fsencode(name) for name in _list_to_remove(path)]
+    for path in reversed(directories):
+        os.rmdir(path)
+
+
+def _list_to_remove(directory: bytes) -> list[bytes]:
+    st = os.lstat(directory)
+    if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(directory, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
+    return [os.fsencode(name) for name in os.listdir(directory)]
