@@ -139,8 +139,10 @@ class Session:
         lock_fd = _lock(directory) if access is Access.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
-            if access is Access.WRITE and not os.path.lexists(path):
-                Journal.create(path).close()  # a commit or abort died between putting the old one away and this
+            if access is Access.WRITE:
+                _close_finished_commit(directory)
+                if not os.path.lexists(path):  # a commit or abort died between putting the old one away and this
+                    Journal.create(path).close()
             journal = Journal.open(path, read_only=access is Access.READ)
             base_root = _settle_root(project, settings, root, journal, may_write=access is Access.WRITE)
             session = cls(project, access, settings, base_root, journal, lock_fd)
@@ -276,6 +278,21 @@ class Session:
         self.journal = Journal.create(path)
         self.timeline = Timeline()
 
+    def commit_directory(self, number: int) -> bytes:
+        """Return the directory of commit ``number``."""
+        return os.path.join(self.directory, b"commits", b"%d" % number)
+
+    def next_commit(self) -> int:
+        """Return the number of the next commit, from 1."""
+        return max(_commit_numbers(self.directory), default=0) + 1
+
+    def interrupted_commit(self) -> bytes | None:
+        """Return the directory of a commit that died half way, None if there is none.  Base is partly committed then."""
+        last = max(_commit_numbers(self.directory), default=0)
+        directory = self.commit_directory(last)
+        is_done = not last or os.path.exists(os.path.join(directory, b"done"))
+        return None if is_done else directory
+
     def collect(self) -> int:
         """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.
 
@@ -289,9 +306,8 @@ class Session:
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
         numbers = _store_numbers(self.journal.path) | _store_numbers(self.journal.path + b".torn")
-        commits = os.path.join(self.directory, b"commits")
-        for name in _listdir(commits):
-            numbers |= _store_numbers(os.path.join(commits, name, b"journal"))
+        for number in _commit_numbers(self.directory):
+            numbers |= _store_numbers(os.path.join(self.commit_directory(number), b"journal"))
         return numbers
 
 
@@ -310,11 +326,22 @@ def _store_numbers(journal: bytes) -> set[int]:
     return numbers
 
 
-def _listdir(path: bytes) -> list[bytes]:
+def _commit_numbers(directory: bytes) -> list[int]:
+    """Return the numbers of all commits of the session in ``directory``."""
     try:
-        return os.listdir(path)
+        names = os.listdir(os.path.join(directory, b"commits"))
     except FileNotFoundError:
         return []
+    return [int(name) for name in names if name.isdigit()]
+
+
+def _close_finished_commit(directory: bytes) -> None:
+    """Put the journal away for a commit that was done and died just before it could."""
+    last = max(_commit_numbers(directory), default=0)
+    commit = os.path.join(directory, b"commits", b"%d" % last)
+    archive = os.path.join(commit, b"journal")
+    if last and os.path.exists(os.path.join(commit, b"done")) and not os.path.lexists(archive):
+        os.rename(os.path.join(directory, b"journal"), archive)
 
 
 def _lock(directory: bytes) -> int:

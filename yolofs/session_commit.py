@@ -1,0 +1,61 @@
+"""Commit and abort of a session: what ends a journal."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from yolofs.commit import execute, find_conflicts, plan_commit
+from yolofs.errors import ConflictError
+from yolofs.paths import RelPath, display
+from yolofs.session import Progress, Session
+
+
+class CommitResult(msgspec.Struct, frozen=True):
+    """What a commit did."""
+
+    number: int | None
+    """Of the commit; what base had before lies in ``commits/NUMBER/``.  None if there was nothing to commit."""
+    steps: int
+    """How many changes it took."""
+    left_out: dict[RelPath, tuple[str, ...]]
+    """What could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+
+
+def commit(session: Session, *, force: bool = False, progress: Progress | None = None) -> CommitResult:
+    """Apply everything that is staged to base, and start an empty journal; the old one is kept with the commit.
+
+    ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
+    session must be paused meanwhile.
+
+    Raises:
+        ConflictError: paths changed in base; nothing was done.
+        CommitError: a step failed half way; nothing is lost.
+    """
+    tree = session.state()
+    conflicts = find_conflicts(tree, session.base)
+    if conflicts and not force:
+        listed = ", ".join(display(path) for path in conflicts[:3]) + (", …" if len(conflicts) > 3 else "")
+        raise ConflictError(
+            f"{len(conflicts)} path{'s' if len(conflicts) > 1 else ''} changed in base since copy-up: {listed}",
+            paths=conflicts,
+            hint="look at them, then: yolofs commit --force to replace them, or yolofs abort",
+        )
+    plan = plan_commit(tree, session.base, session.store)
+    if not plan.steps:
+        return CommitResult(None, 0, {})
+    number = session.next_commit()
+    directory = session.commit_directory(number)
+    outcome = execute(plan, session.store, parking=directory, progress=progress)
+    session.put_away(os.path.join(directory, b"journal"))
+    return CommitResult(number, len(plan.steps), outcome.left_out)
+
+
+def abort(session: Session) -> None:
+    """Drop everything that is staged, snapshots too: the view is base again.
+
+    A mount of the session must be paused meanwhile.  Store inodes that its open files still show go with them, or
+    when the session is opened next.
+    """
+    session.put_away(None)
