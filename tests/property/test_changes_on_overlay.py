@@ -1,0 +1,32 @@
+"""The model test once more, now for the changes between the states that the overlay itself records."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis.stateful import rule
+
+from tests.changes_model import check_pair
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import ViewMachine
+from yolofs.paths import Generation
+
+
+class ChangesMachine(ViewMachine):
+    """Compares the present with every generation, in both directions."""
+
+    make_driver = CoreDriver
+    view: CoreDriver
+    commit = abort = None  # type: ignore[assignment]  # no such rules here: they leave nothing to compare
+
+    @rule()
+    def changes(self) -> None:
+        session = self.view.session
+        present = self.view.overlay.tree
+        for generation in range(session.timeline.present + 1):
+            old = session.state(Generation(generation))
+            check_pair(old, present, session.base, session.store)
+            check_pair(present, old, session.base, session.store)
+
+
+TestChangesOnOverlay = ChangesMachine.TestCase
+TestChangesOnOverlay.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)
