@@ -199,20 +199,19 @@ class Host:
 
         ``done`` is what the other process says it did; None if it died, and the journal has to tell.
         """
-        if done is None:
-            is_new = os.stat(self._session.journal.path).st_ino != self._lent_journal
-            done = loan if is_new else LoanKind.NONE
-        kind = done
-        stale = self._call(lambda: self._take_back_on_loop(kind))
+        stale = self._call(lambda: self._take_back_on_loop(loan, done))
         self._mount.invalidate(stale)
 
-    def _take_back_on_loop(self, kind: LoanKind) -> Invalidation:
+    def _take_back_on_loop(self, loan: LoanKind, done: LoanKind | None) -> Invalidation:
         session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
             session.reopen()
+            if done is None:
+                is_new = os.stat(session.journal.path).st_ino != self._lent_journal
+                done = loan if is_new else LoanKind.NONE
             state = session.present()
             stale = overlay.reload(
-                session.journal, state.tree, fresh_from=state.fresh_from, committed=kind is LoanKind.COMMIT
+                session.journal, state.tree, fresh_from=state.fresh_from, committed=done is LoanKind.COMMIT
             )
         self._mount.loop.resume()
         return stale

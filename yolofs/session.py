@@ -140,9 +140,7 @@ class Session:
         try:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
-                _close_finished_commit(directory)
-                if not os.path.lexists(path):  # a commit or abort died between putting the old one away and this
-                    Journal.create(path).close()
+                _finish_put_away(directory)
             journal = Journal.open(path, read_only=access is Access.READ)
             base_root = _settle_root(project, settings, root, journal, may_write=access is Access.WRITE)
             session = cls(project, access, settings, base_root, journal, lock_fd)
@@ -163,7 +161,7 @@ class Session:
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor that holds the lock, -1 without one: a process that is given a copy of it holds the lock too."""
+        """The descriptor that holds the lock, -1 without one: a process that is given a copy holds the lock too."""
         return self._lock_fd
 
     def __enter__(self) -> Self:
@@ -173,8 +171,10 @@ class Session:
         self.close()
 
     def reopen(self) -> None:
-        """Take in what another process did to the session with :attr:`Access.LENT`."""
+        """Take in what another process did to the session with :attr:`Access.LENT`, should it have died over it too."""
         self.journal.close()
+        if self.access is Access.WRITE:
+            _finish_put_away(self.directory)
         self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
         self.timeline = Timeline(at.marker for at in self.journal.markers)
 
@@ -287,7 +287,7 @@ class Session:
         return max(_commit_numbers(self.directory), default=0) + 1
 
     def interrupted_commit(self) -> bytes | None:
-        """Return the directory of a commit that died half way, None if there is none.  Base is partly committed then."""
+        """Return the directory of a commit that died half way, None if none did.  Base is partly committed then."""
         last = max(_commit_numbers(self.directory), default=0)
         directory = self.commit_directory(last)
         is_done = not last or os.path.exists(os.path.join(directory, b"done"))
@@ -301,7 +301,6 @@ class Session:
         numbers = self._named_numbers()
         self.store.skip_past(max(numbers, default=0))
         return self.store.collect(numbers)
-
 
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
@@ -335,13 +334,19 @@ def _commit_numbers(directory: bytes) -> list[int]:
     return [int(name) for name in names if name.isdigit()]
 
 
-def _close_finished_commit(directory: bytes) -> None:
-    """Put the journal away for a commit that was done and died just before it could."""
+def _finish_put_away(directory: bytes) -> None:
+    """Put the journal away for a commit that was done and died just before it could; make a new one if none is left.
+
+    Danger: records written between that death and this call would be put away with the commit, out of the view.
+    """
+    path = os.path.join(directory, b"journal")
     last = max(_commit_numbers(directory), default=0)
     commit = os.path.join(directory, b"commits", b"%d" % last)
     archive = os.path.join(commit, b"journal")
     if last and os.path.exists(os.path.join(commit, b"done")) and not os.path.lexists(archive):
-        os.rename(os.path.join(directory, b"journal"), archive)
+        os.rename(path, archive)
+    if not os.path.lexists(path):
+        Journal.create(path).close()
 
 
 def _lock(directory: bytes) -> int:
