@@ -47,6 +47,10 @@ class Place(NamedTuple):
             return display(absolute(self.root, path))
         return display(path[len(self.project) :].lstrip(b"/") or b".")
 
+    def show_path(self, path: bytes) -> str:
+        """Return a path for the terminal: relative to the project if it lies there, else absolute."""
+        return self.show(path, inside=self.project is not None and is_below(path, self.project))
+
 
 def emit_changes(changes: Sequence[Change], place: Place) -> None:
     """Write the changes inside the project, those outside apart, and a line of counts."""

@@ -23,9 +23,13 @@ COMMANDS = (
     "mount",
     "unmount",
     "status",
+    "diff",
+    "log",
     "snapshot",
     "travel",
     "timeline",
+    "commit",
+    "abort",
 )
 """In the order in which one meets them; each is ``command`` in the module of its name."""
 

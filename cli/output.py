@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
 import msgspec
@@ -55,6 +55,16 @@ def emit_json(document: Any) -> None:
     emit_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
 
+def emit_json_list(key: str, items: Iterable[Any]) -> None:
+    """Write one JSON document, an object whose only ``key`` is a list, item by item: it may be long."""
+    emit_bytes(b"{\n  %b: [" % msgspec.json.encode(key))
+    before = b"\n    "
+    for item in items:
+        emit_bytes(before + msgspec.json.encode(item))
+        before = b",\n    "
+    emit_bytes(b"\n  ]\n}\n")
+
+
 # ---- talk
 
 
@@ -77,19 +87,18 @@ def fail(message: str, hint: str) -> None:
         say(paint("hint: ", "cyan", stream=sys.stderr) + hint)
 
 
-def can_ask() -> bool:
-    """Tell whether somebody is there to answer a question."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def ask(question: str, *, instead: str) -> bool:
-    """Ask a question that only a ``y`` says yes to.
+def check_can_ask(*, instead: str) -> None:
+    """Raise unless somebody is there to answer a question.
 
     Raises:
         UsageError: there is no terminal; the hint says what to do ``instead``.
     """
-    if not can_ask():
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("this needs an answer, and there is no terminal to ask at", hint=instead)
+
+
+def ask(question: str) -> bool:
+    """Ask a question at the terminal; only a ``y`` says yes to it."""
     sys.stdout.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import click
 
 from yolofs.cli.options import Options
 from yolofs.daemon.client import Client
+from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import NoSessionError, UsageError
 from yolofs.paths import RelPath, display
 from yolofs.session import DIRECTORY_NAME, Access, Session
@@ -72,6 +74,28 @@ def reading(project: bytes) -> Iterator[Session]:
             client.flush()
     with Session.open(project, Access.READ) as session:
         yield session
+
+
+class Changing(NamedTuple):
+    """A session that is open to be committed or aborted."""
+
+    session: Session
+    is_mounted: bool
+
+
+@contextlib.contextmanager
+def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
+    """Open a session to commit or abort it; a mount serves no request meanwhile.
+
+    Danger: nothing in the block may touch the mount; it would wait for itself.
+    """
+    with connected(project) as client:
+        if client is None:
+            with Session.open(project, Access.WRITE) as session:
+                yield Changing(session, is_mounted=False)
+            return
+        with client.lend(kind), Session.open(project, Access.LENT) as session:
+            yield Changing(session, is_mounted=True)
 
 
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:

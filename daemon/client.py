@@ -22,7 +22,6 @@ from yolofs.daemon.protocol import (
     LendParams,
     LoanKind,
     NoParams,
-    ReturnParams,
     SnapshotParams,
     SnapshotResult,
     StopParams,
@@ -106,17 +105,13 @@ class Client:
         return Generation(result.target), Generation(result.generation)
 
     @contextlib.contextmanager
-    def lend(self, kind: LoanKind) -> Iterator[Loan]:
-        """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too.
-
-        Tell the loan what was done before the block ends; otherwise it counts as nothing.
-        """
+    def lend(self, kind: LoanKind) -> Iterator[None]:
+        """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too."""
         self._call("lend", LendParams(kind), Done)
-        loan = Loan()
         try:
-            yield loan
+            yield
         finally:
-            self._call("return", ReturnParams(loan.done), Done)
+            self._call("return", NoParams(), Done)
 
     def stop(self, *, force: bool) -> None:
         """End the daemon; on return the mount and the process are gone, and the session's lock is free.
@@ -174,14 +169,6 @@ class Client:
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]
         return line
-
-
-class Loan:
-    """A session that the daemon has lent."""
-
-    def __init__(self) -> None:
-        self.done = LoanKind.NONE
-        """What has been done with the session so far."""
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ from yolofs.daemon.protocol import (
     LendParams,
     LoanKind,
     NoParams,
-    ReturnParams,
     SnapshotParams,
     SnapshotResult,
     StopParams,
@@ -108,14 +107,14 @@ class _Conversation:
             "snapshot": Method(SnapshotParams, self._snapshot),
             "travel": Method(TravelParams, self._travel),
             "lend": Method(LendParams, self._lend),
-            "return": Method(ReturnParams, self._return),
+            "return": Method(NoParams, self._return),
             "stop": Method(StopParams, self._stop),
         }
 
     async def end(self) -> None:
         """Take back what was lent: the client is gone, so nobody works on the session any more."""
         if self._loan is not None:
-            await self._take_back(None)
+            await self._take_back()
 
     async def _info(self, _: NoParams) -> Result:
         return Result(self._control._host.info())
@@ -153,11 +152,11 @@ class _Conversation:
         control._is_lent = True
         return Result(Done(), control._host.lock_fd)
 
-    async def _return(self, params: ReturnParams) -> Result:
+    async def _return(self, _: NoParams) -> Result:
         if self._loan is None:
             raise UsageError("nothing has been lent to this connection")
         with trio.CancelScope(shield=True):
-            await self._take_back(params.kind)
+            await self._take_back()
         return Result(Done())
 
     async def _stop(self, params: StopParams) -> Result:
@@ -171,12 +170,12 @@ class _Conversation:
         if self._loan is not None:
             raise UsageError("the session is lent to this connection: return it first")
 
-    async def _take_back(self, kind: LoanKind | None) -> None:
+    async def _take_back(self) -> None:
         control, loan = self._control, self._loan
         self._loan = None
         assert loan is not None
         try:
-            await _in_thread(lambda: control._host.take_back(loan, kind))
+            await _in_thread(lambda: control._host.take_back(loan))
         finally:
             control._is_lent = False
             control._lock.release()

@@ -194,24 +194,25 @@ class Host:
         self._call(self._mount.loop.pause)
         self._lent_journal = os.stat(self._session.journal.path).st_ino
 
-    def take_back(self, loan: LoanKind, done: LoanKind | None) -> None:
+    def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again.
 
-        ``done`` is what the other process says it did; None if it died, and the journal has to tell.
+        Whether it was done the journal tells: a commit or abort ends it and starts another.
         """
-        stale = self._call(lambda: self._take_back_on_loop(loan, done))
+        stale = self._call(lambda: self._take_back_on_loop(loan))
         self._mount.invalidate(stale)
 
-    def _take_back_on_loop(self, loan: LoanKind, done: LoanKind | None) -> Invalidation:
+    def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
         session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
             session.reopen()
-            if done is None:
-                is_new = os.stat(session.journal.path).st_ino != self._lent_journal
-                done = loan if is_new else LoanKind.NONE
+            is_done = os.stat(session.journal.path).st_ino != self._lent_journal
             state = session.present()
             stale = overlay.reload(
-                session.journal, state.tree, fresh_from=state.fresh_from, committed=done is LoanKind.COMMIT
+                session.journal,
+                state.tree,
+                fresh_from=state.fresh_from,
+                committed=is_done and loan is LoanKind.COMMIT,
             )
         self._mount.loop.resume()
         return stale

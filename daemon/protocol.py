@@ -27,12 +27,10 @@ APPLICATION_ERROR = -32000
 
 
 class LoanKind(enum.Enum):
-    """What a command does with the session that it has been lent."""
+    """What a command wants to do with the session that it is lent."""
 
     COMMIT = "commit"
     ABORT = "abort"
-    NONE = "none"
-    """Nothing, after all."""
 
 
 # ---- messages
@@ -146,12 +144,6 @@ class TravelResult(msgspec.Struct, frozen=True):
 
 class LendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``lend``: what the session is wanted for."""
-
-    kind: LoanKind
-
-
-class ReturnParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``return``: what was done."""
 
     kind: LoanKind
 

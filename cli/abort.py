@@ -1,0 +1,45 @@
+"""``yolofs abort``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.listing import Place, emit_changes, summary
+from yolofs.cli.output import ask, check_can_ask, progress, say
+from yolofs.cli.project import changing, find_project, reading
+from yolofs.daemon.protocol import LoanKind
+from yolofs.session_commit import abort
+from yolofs.timeline import BASE
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(yes: bool) -> None:
+    """Drop everything that is staged, snapshots too: the view is base again.
+
+    This cannot be undone. Files that programs have open keep their content until they are closed.
+    """
+    if not yes:
+        check_can_ask(instead="yolofs abort --yes")
+    project = find_project()
+    if not yes and not _show_and_ask(project):
+        raise click.exceptions.Exit(1)
+    with changing(project, LoanKind.ABORT) as (session, is_mounted):
+        abort(session)
+        if not is_mounted:
+            session.collect()
+    say("all that was staged is dropped")
+
+
+def _show_and_ask(project: bytes) -> bool:
+    """Show what is staged and ask whether to drop it."""
+    with reading(project) as session:
+        with progress("comparing") as update:
+            changes = session.compare(BASE, progress=update)
+        emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
+        generations = session.timeline.present
+    count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""
+    if ask(f"drop {summary(changes)}{count}, for good?"):
+        return True
+    say("nothing dropped")
+    return False

@@ -1,0 +1,151 @@
+"""``yolofs log``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, assert_never
+
+import click
+
+from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.listing import Place
+from yolofs.cli.output import emit, emit_json_list, local_time, paint
+from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.paths import Generation, RelPath, display, is_below
+from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.session import Session
+
+
+class Entry(NamedTuple):
+    """One record and where it stands."""
+
+    generation: int
+    """The one that its segment leads to, or that it starts if it is a marker."""
+    is_live: bool
+    record: Record
+
+
+@click.command(cls=PathsCommand)
+@click.argument("range_text", metavar="[RANGE]", default="all")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(range_text: str, as_json: bool) -> None:
+    """Print the records of the journal, oldest first.
+
+    RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies on a
+    branch that a travel has left is marked as dead.
+    """
+    with reading(find_project()) as session:
+        start, end = parse_range(session.timeline, range_text)
+        paths = relative_paths(session, paths_given())
+        entries = _entries(session, start, end, paths)
+        root = session.base.root
+        if as_json:
+            emit_json_list("records", (_fields(entry, root) for entry in entries))
+            return
+        place = Place(root, session.base.relative(session.project))
+        width = len(str(session.timeline.present + 1))
+        for entry in entries:
+            line = _line(entry, place, width)
+            emit(line if entry.is_live else paint(f"{line}  [dead]", "dim"))
+
+
+def _entries(session: Session, start: Generation, end: Generation | None, paths: Sequence[RelPath]) -> Iterator[Entry]:
+    """Yield the records between two generations, or only those that touch ``paths``, without markers then."""
+    timeline, journal = session.timeline, session.journal
+    live_segments = set(timeline.live_segments)
+    live_generations = {node.number for node in timeline.nodes() if node.is_live}
+    last = end if end is not None else timeline.present + 1
+    for segment in range(start + 1, last + 1):
+        for record in journal.read_segment(segment):
+            if not paths or _touches(record, paths):
+                yield Entry(segment, segment in live_segments, record)
+        if segment <= timeline.present and not paths:
+            yield Entry(segment, segment in live_generations, journal.markers[segment - 1].marker)
+
+
+def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
+    touched = _paths(record)
+    return any(is_below(one, path) for one in touched for path in paths)
+
+
+def _paths(record: Record) -> tuple[RelPath, ...]:
+    match record:
+        case Stage() | Delete():
+            return (record.path,)
+        case Rename():
+            return (record.src, record.dst)
+        case Snapshot() | Travel():
+            return ()
+        case _:
+            assert_never(record)
+
+
+def _word(record: Record) -> str:
+    match record:
+        case Stage():
+            return "stage"
+        case Delete():
+            return "delete"
+        case Rename():
+            return "exchange" if record.exchange else "rename"
+        case Snapshot():
+            return "snapshot"
+        case Travel():
+            return "travel"
+        case _:
+            assert_never(record)
+
+
+def _line(entry: Entry, place: Place, width: int) -> str:
+    record = entry.record
+    head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {_word(record):<8}"
+    return f"{head}  {_what(record, place)}".rstrip()
+
+
+def _what(record: Record, place: Place) -> str:
+    match record:
+        case Stage():
+            how = ", metadata only" if record.origin is not None else ""
+            how = f"copied up{how}" if record.base is not None else how.removeprefix(", ")
+            return place.show_path(record.path) + (f"  ({how})" if how else "")
+        case Delete():
+            return place.show_path(record.path)
+        case Rename():
+            arrow = "<->" if record.exchange else "->"
+            return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
+        case Snapshot():
+            return display(record.name)
+        case Travel():
+            return f"to {record.generation}" + (f" ({display(record.name)})" if record.name else "")
+        case _:
+            assert_never(record)
+
+
+def _fields(entry: Entry, root: bytes) -> dict[str, Any]:
+    record = entry.record
+    fields: dict[str, Any] = {
+        "kind": _word(record),
+        "time_ns": record.time_ns,
+        "generation": entry.generation,
+        "live": entry.is_live,
+    }
+    match record:
+        case Stage():
+            fields |= text_fields("path", absolute(root, record.path))
+            fields |= {"ino": record.ino, "copied_up": record.base is not None}
+            if record.origin is not None:
+                fields |= text_fields("origin", absolute(root, record.origin))
+        case Delete():
+            fields |= text_fields("path", absolute(root, record.path))
+        case Rename():
+            fields |= text_fields("path", absolute(root, record.dst))
+            fields |= text_fields("old_path", absolute(root, record.src))
+        case Snapshot():
+            fields |= text_fields("name", record.name)
+        case Travel():
+            fields |= text_fields("name", record.name)
+            fields["target"] = record.generation
+        case _:
+            assert_never(record)
+    return fields

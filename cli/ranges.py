@@ -1,0 +1,57 @@
+"""``[RANGE] [-- PATH…]``, as diff and log take it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from yolofs.cli.project import start_directory
+from yolofs.errors import GenerationError
+from yolofs.paths import Generation
+from yolofs.timeline import Timeline
+
+RANGE_HELP = """
+    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all. A generation is a
+    number, the name of a snapshot, base, or - for where one was before the last travel.
+"""
+
+_PATHS_KEY = "yolofs.paths"
+
+
+class PathsCommand(click.Command):
+    """A command whose arguments after ``--`` are paths; :func:`paths_given` has them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set the paths apart before click looks at the rest."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_PATHS_KEY] = tuple(map(os.fsencode, args[at + 1 :]))
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the pieces of the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- PATH...]"]
+
+
+def paths_given() -> Sequence[bytes]:
+    """Return the paths after ``--`` of the command that runs."""
+    paths: Sequence[bytes] = click.get_current_context().meta.get(_PATHS_KEY, ())
+    return paths
+
+
+def parse_range(timeline: Timeline, text: str) -> tuple[Generation, Generation | None]:
+    """Return the two states that a RANGE means.
+
+    Raises:
+        GenerationError: it names no generation; the hint says so if it is a path instead.
+    """
+    try:
+        return timeline.parse_range(text)
+    except GenerationError as error:
+        if os.path.lexists(os.path.join(start_directory(), os.fsencode(text))):
+            command = click.get_current_context().command_path
+            raise GenerationError(error.message, hint=f"for a path: {command} -- {text}") from None
+        raise
