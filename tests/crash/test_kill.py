@@ -1,0 +1,126 @@
+"""The daemon is killed at any moment: nothing that an operation has answered for is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
+
+WORKER = """
+import os, sys
+os.chdir(sys.argv[1])
+number = int(sys.argv[2])
+try:
+    while True:
+        number += 1
+        with open(f"f{number}", "w") as file:
+            file.write("x" * number)
+        os.mkdir(f"d{number}")
+        os.rename(f"f{number}", f"d{number}/g")
+        if number % 3 == 0:
+            os.unlink(f"d{number - 1}/g")
+            os.rmdir(f"d{number - 1}")
+        if number % 5 == 0:
+            os.chmod(f"d{number}/g", 0o600)
+        print(number, flush=True)
+except OSError:
+    pass
+"""
+
+
+class Project:
+    """A project with a session, worked on by the real program."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir()
+        self.run("init")
+
+    def run(self, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "yolofs.cli.main", *words],
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"yolofs {words}: {done.stdout} {done.stderr}"
+        return done.stdout
+
+    @property
+    def view(self) -> Path:
+        return Path(os.readlink(self.directory / ".yolofs/mnt"))
+
+    def kill_daemon(self) -> None:
+        pid = json.loads((self.directory / ".yolofs/daemon.json").read_text())["pid"]
+        os.kill(pid, signal.SIGKILL)
+
+
+def expected(last: int) -> dict[str, int]:
+    """The files that must be there after the worker has said ``last``: their sizes by path."""
+    removed = {number - 1 for number in range(3, last + 1, 3)}
+    return {f"d{number}/g": number for number in range(1, last + 1) if number not in removed}
+
+
+def listed(view: Path) -> dict[str, int]:
+    return {str(path.relative_to(view)): path.stat().st_size for path in view.rglob("g")}
+
+
+def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    dice = random.Random(11)
+    last = 0
+    generations = {}
+    for _ in range(6):
+        project.run("mount", "--root", ".")
+        view = project.view
+        command = [sys.executable, "-c", WORKER, str(view), str(last)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            stop_after = last + dice.randrange(5, 60)
+            for line in worker.stdout:
+                last = int(line)
+                if last == stop_after:
+                    project.kill_daemon()
+        project.run("mount")
+        found = listed(view)
+        wanted = expected(last)
+        assert {path: size for path, size in found.items() if path in wanted} == wanted
+        unanswered = set(found) - set(wanted)
+        assert unanswered <= {f"d{last + 1}/g", f"d{last}/g"}
+        # take back what the worker was in the middle of, so that it can go on
+        for name in (f"f{last + 1}", f"d{last + 1}/g"):
+            (view / name).unlink(missing_ok=True)
+        if (view / f"d{last + 1}").exists():
+            (view / f"d{last + 1}").rmdir()
+        project.run("snapshot", f"after-{last}")
+        generations[f"after-{last}"] = listed(view)
+    for name, tree in generations.items():
+        project.run("travel", name)
+        assert listed(project.view) == tree
+    project.run("unmount")
+    assert sorted(path.name for path in project.directory.iterdir()) == [".yolofs", ".yolofs.toml"]
+
+
+def test_a_kill_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    project.run("mount", "--root", ".")
+    (project.view / "whole").write_text("whole")
+    project.run("unmount")
+    journal = project.directory / ".yolofs/journal"
+    good = journal.read_bytes()
+    journal.write_bytes(good + b"S 1767225600123456789 torn 7 #12")
+    project.run("mount")
+    names = sorted(path.name for path in project.view.iterdir())
+    project.run("unmount")
+    assert names == [".yolofs.toml", "whole"]
+    assert journal.read_bytes() == good
+    assert (project.directory / ".yolofs/journal.torn").read_bytes() == b"S 1767225600123456789 torn 7 #12"
