@@ -30,6 +30,7 @@ COMMANDS = (
     "timeline",
     "commit",
     "abort",
+    "doctor",
 )
 """In the order in which one meets them; each is ``command`` in the module of its name."""
 

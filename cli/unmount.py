@@ -13,7 +13,7 @@ from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import detach_stale
 from yolofs.errors import DaemonError
 from yolofs.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session import Access, Session
+from yolofs.session import locked
 
 
 @click.command()
@@ -52,5 +52,5 @@ def _clean_up(project: bytes) -> int:
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
     if described is not None:
         places.add(mountpoint_path(described))
-    with Session.open(project, Access.WRITE):  # its lock: nobody serves these
+    with locked(directory):  # so nobody serves these
         return sum(map(detach_stale, places))

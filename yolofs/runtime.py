@@ -17,11 +17,14 @@ SOCKET_NAME = b"control.sock"
 
 
 def runtime_root() -> bytes:
-    """Return the directory that holds the runtime directories of all this user's sessions; it may not exist yet."""
+    """Return the directory that holds the runtime directories of all this user's sessions; it may not exist yet.
+
+    Without symbolic links, so that it is found in the mount table and can be hidden.
+    """
     configured = os.environb.get(b"XDG_RUNTIME_DIR")
     uid = os.getuid()
     if configured and os.path.isabs(configured):
-        return os.path.join(configured, b"yolofs")
+        return os.path.join(os.path.realpath(configured), b"yolofs")
     if os.access(b"/run/user/%d" % uid, os.W_OK):
         return b"/run/user/%d/yolofs" % uid
     if os.access(b"/run", os.W_OK):

@@ -361,6 +361,20 @@ def _finish_put_away(directory: bytes) -> None:
         Journal.create(path).close()
 
 
+@contextlib.contextmanager
+def locked(directory: bytes) -> Iterator[None]:
+    """Hold the lock of the session in ``directory`` (its ``.yolofs``) without opening it, which might not succeed.
+
+    Raises:
+        SessionBusyError: another process holds it.
+    """
+    fd = _lock(directory)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
 def _lock(directory: bytes) -> int:
     """Take the session's lock and return its descriptor."""
     fd = os.open(os.path.join(directory, b"lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

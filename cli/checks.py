@@ -1,0 +1,261 @@
+"""What ``yolofs doctor`` looks at.  Each check returns findings and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import importlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from yolofs.config.load import load
+from yolofs.daemon.client import Client
+from yolofs.daemon.files import mountpoint_path, read_daemon_file
+from yolofs.daemon.mounts import is_ours, mounts_at
+from yolofs.errors import SessionBusyError, YolofsError
+from yolofs.journal import Journal
+from yolofs.paths import display
+from yolofs.runtime import MOUNT_NAME, runtime_directory
+from yolofs.session import DIRECTORY_NAME, Access, Session, locked
+
+_OLDEST_PYTHON = (3, 11)
+_OLDEST_KERNEL = (5, 4)
+"""The oldest one that is still cared for upstream; older ones may work."""
+_LITTLE_SPACE = 1 << 30
+_NO_SPACE = 16 << 20
+_FUSE_CONF = "/etc/fuse.conf"
+
+
+class Level(enum.Enum):
+    """How a check went."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(NamedTuple):
+    """What a check found, and what to do about it."""
+
+    check: str
+    level: Level
+    message: str
+    advice: str = ""
+
+
+def check_machine() -> Iterator[Finding]:
+    """Check what every session needs."""
+    yield _python()
+    yield _kernel()
+    yield _device()
+    yield _fusermount()
+    yield _pyfuse3()
+    yield _bubblewrap()
+
+
+def check_session(project: bytes) -> Iterator[Finding]:
+    """Check the session of a project."""
+    directory = os.path.join(project, DIRECTORY_NAME)
+    yield _permissions(directory)
+    yield from _config(project)
+    yield _journal(directory)
+    yield from _daemon_and_lock(directory)
+    yield from _commits(project)
+    yield _space(directory)
+
+
+# ---- the machine
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("python", Level.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
+    return Finding("python", Level.OK, f"Python {version}")
+
+
+def _kernel() -> Finding:
+    release = platform.release()
+    found = re.match(r"(\d+)\.(\d+)", release)
+    if found and (int(found[1]), int(found[2])) < _OLDEST_KERNEL:
+        return Finding("kernel", Level.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it")
+    return Finding("kernel", Level.OK, f"Linux {release}")
+
+
+def _device() -> Finding:
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        advice = "modprobe fuse; in a container: give it --device /dev/fuse"
+        return Finding("/dev/fuse", Level.FAIL, "is not there", advice)
+    except OSError as error:
+        advice = "chmod 666 /dev/fuse; in a container: give it --device /dev/fuse --cap-add SYS_ADMIN"
+        return Finding("/dev/fuse", Level.FAIL, f"cannot be opened: {error.strerror}", advice)
+    return Finding("/dev/fuse", Level.OK, "can be opened")
+
+
+def _fusermount() -> Finding:
+    program = shutil.which("fusermount3")
+    if program is None:
+        if os.geteuid() == 0:
+            return Finding("fusermount3", Level.OK, "is not there, and root does not need it")
+        return Finding("fusermount3", Level.FAIL, "is not there", "install the package fuse3")
+    if os.geteuid() and not os.stat(program).st_mode & stat.S_ISUID:
+        return Finding("fusermount3", Level.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
+    return Finding("fusermount3", Level.OK, program)
+
+
+def _pyfuse3() -> Finding:
+    try:
+        version = importlib.metadata.version("pyfuse3")
+        importlib.import_module("yolofs.fuse.mount")
+    except (ImportError, importlib.metadata.PackageNotFoundError) as error:
+        return Finding("pyfuse3", Level.FAIL, f"cannot be imported: {error}", "install libfuse3, then reinstall yolofs")
+    wanted = _wanted_range("pyfuse3")
+    if wanted and not is_in_range(version, wanted):
+        message = f"version {version} is not {wanted}, which the device loop was made for"
+        return Finding("pyfuse3", Level.FAIL, message, f"pip install 'pyfuse3{wanted}'")
+    return Finding("pyfuse3", Level.OK, version)
+
+
+def _wanted_range(package: str) -> str:
+    """Return the versions of a package that yolofs itself asks for, such as ``<3.6,>=3.4``."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for requirement in importlib.metadata.requires("yolofs") or []:
+            found = re.match(rf"{package}\s*([<>=!~][^;]*)", requirement)
+            if found:
+                return found[1].strip()
+    return ""
+
+
+def is_in_range(version: str, wanted: str) -> bool:
+    """Tell whether a version meets all of ``wanted``: ``>=X`` and ``<X``; other conditions are passed over."""
+    number = _numbers(version)
+    for condition in wanted.split(","):
+        found = re.fullmatch(r"\s*(>=|<)\s*([\d.]+)\s*", condition)
+        if found and (number >= _numbers(found[2])) != (found[1] == ">="):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"[\d.]+", version)
+    numbers = [int(part) for part in found[0].split(".") if part] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _bubblewrap() -> Finding:
+    program = shutil.which("bwrap")
+    if program is None:
+        return Finding("bubblewrap", Level.WARN, "is not there: no sandbox", "install the package bubblewrap")
+    return Finding("bubblewrap", Level.OK, program)
+
+
+# ---- the session
+
+
+def _permissions(directory: bytes) -> Finding:
+    st = os.lstat(directory)
+    name = display(directory)
+    if st.st_uid != os.geteuid():
+        return Finding("permissions", Level.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
+    if st.st_mode & 0o077:
+        return Finding("permissions", Level.FAIL, f"others can look into {name}", f"chmod 700 {name}")
+    return Finding("permissions", Level.OK, f"only you can look into {name}")
+
+
+def _config(project: bytes) -> Iterator[Finding]:
+    try:
+        settings = load(project)
+    except YolofsError as error:
+        yield Finding("config", Level.FAIL, error.message, "correct the file")
+        return
+    yield Finding("config", Level.OK, ".yolofs.toml can be used")
+    if settings.mount.allow_other is True and os.geteuid():
+        yield _allow_other()
+
+
+def _allow_other() -> Finding:
+    with contextlib.suppress(OSError), open(_FUSE_CONF, encoding="utf-8", errors="replace") as lines:
+        if any(line.strip() == "user_allow_other" for line in lines):
+            return Finding("user_allow_other", Level.OK, f"is in {_FUSE_CONF}")
+    message = "allow_other is set, and fusermount3 will refuse it"
+    return Finding("user_allow_other", Level.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root")
+
+
+def _journal(directory: bytes) -> Finding:
+    path = os.path.join(directory, b"journal")
+    try:
+        damage = Journal.find_damage(path)
+    except FileNotFoundError:
+        return Finding("journal", Level.WARN, "is not there; the next command makes one")
+    except YolofsError as error:
+        return Finding("journal", Level.FAIL, error.message, error.hint)
+    except OSError as error:
+        return Finding("journal", Level.FAIL, f"cannot be read: {error.strerror}")
+    if damage is not None:
+        message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
+        advice = f"yolofs doctor --repair cuts {damage.cut_bytes} bytes there and keeps them as journal.torn"
+        return Finding("journal", Level.FAIL, message, advice)
+    return Finding("journal", Level.OK, f"every line of {os.stat(path).st_size} bytes is sound")
+
+
+def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
+    try:
+        client = Client.connect(directory)
+        if client is not None:
+            with client:
+                yield Finding("daemon", Level.OK, f"process {client.info().pid} serves the mount")
+            return
+    except YolofsError as error:
+        yield Finding("daemon", Level.FAIL, error.message, "yolofs unmount --force")
+        return
+    try:
+        with locked(directory):
+            yield Finding("lock", Level.OK, "is free")
+            yield _stale_mounts(directory)
+    except SessionBusyError as error:
+        yield Finding("lock", Level.WARN, error.message, "wait for it to end")
+
+
+def _stale_mounts(directory: bytes) -> Finding:
+    """Look for what a dead daemon left; the lock is held."""
+    described = read_daemon_file(directory)
+    places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
+    if described is not None:
+        places.add(mountpoint_path(described))
+    stale = [display(place) for place in sorted(places) if any(map(is_ours, mounts_at(place)))]
+    if stale:
+        return Finding("mount", Level.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
+    return Finding("mount", Level.OK, "nothing is left mounted")
+
+
+def _commits(project: bytes) -> Iterator[Finding]:
+    try:
+        with Session.open(project, Access.READ) as session:
+            directory = session.interrupted_commit()
+    except (YolofsError, OSError):
+        return  # said by another check
+    if directory is not None:
+        message = f"one was interrupted: base is partly the view; what it had before lies in {display(directory)}"
+        yield Finding("commits", Level.FAIL, message, "look at yolofs status, then: yolofs commit --force")
+    else:
+        yield Finding("commits", Level.OK, "none was interrupted")
+
+
+def _space(directory: bytes) -> Finding:
+    figures = os.statvfs(directory)
+    free = figures.f_bavail * figures.f_frsize
+    text = f"{free / (1 << 30):.1f} GiB are free for what is staged"
+    if free < _NO_SPACE:
+        return Finding("space", Level.FAIL, text, "make room")
+    return Finding("space", Level.WARN if free < _LITTLE_SPACE else Level.OK, text)
