@@ -36,11 +36,14 @@ def command(force: bool) -> None:
 def _stop(client: Client, *, force: bool) -> bool:
     """Stop the daemon and tell whether it went of its own accord."""
     try:
+        if force:
+            client.info()  # which is answered at once, or never
         client.stop(force=force)
-    except DaemonError:
+    except DaemonError as error:
         if not force:
             raise
         client.kill()
+        say(f"{error.message}; killed it")
         return False
     return True
 

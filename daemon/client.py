@@ -36,9 +36,11 @@ from yolofs.paths import Generation
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-_CONNECT_TIMEOUT_S = 5.0
+_CONNECT_TIMEOUT_S = 3.0
 _TIMEOUT_S = 120.0
 """How long an answer may take; a flush of gigabytes takes long."""
+_FORCE_TIMEOUT_S = 20.0
+"""The same for a forced stop, after which the daemon is killed."""
 _EXIT_TIMEOUT_S = 10.0
 _HANGS_HINT = "yolofs unmount --force"
 
@@ -120,7 +122,7 @@ class Client:
             BusyFilesError: processes are inside the mount, and ``force`` is not given.
         """
         with _pidfd(self.pid) as pidfd:
-            self._call("stop", StopParams(force), Done)
+            self._call("stop", StopParams(force), Done, timeout_s=_FORCE_TIMEOUT_S if force else _TIMEOUT_S)
             self._wait_for_exit(pidfd)
 
     def kill(self) -> None:

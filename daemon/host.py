@@ -109,7 +109,7 @@ class Host:
             with contextlib.suppress(OSError):  # while somebody still serves what the kernel writes out
                 unmount(self.mountpoint, lazy=True)
         try:
-            self._mount.stop()
+            self._mount.stop(unmount=self._entry() is not None)
         finally:
             files.withdraw(self._session.directory)
             with contextlib.suppress(OSError):

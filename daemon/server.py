@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -109,9 +109,9 @@ class Server:
 
     async def _serve_client(self, stream: trio.SocketStream) -> None:
         try:
-            async with stream, self._converse() as methods:
+            async with stream, self._converse() as methods, contextlib.aclosing(_lines(stream)) as lines:
                 try:
-                    async for line in _lines(stream):
+                    async for line in lines:
                         with self._at_work():
                             await _handle(stream, line, methods)
                 except LineTooLongError:
@@ -137,7 +137,7 @@ class Server:
                 self._idle.set()
 
 
-async def _lines(stream: trio.SocketStream) -> AsyncIterator[bytes]:
+async def _lines(stream: trio.SocketStream) -> AsyncGenerator[bytes, None]:
     pending = bytearray()
     async for chunk in stream:
         searched = len(pending)

@@ -76,8 +76,10 @@ class Mount:
         self._watch_mounts()
         self._thread = self.loop.start(self._serve(on_end))
 
-    def stop(self) -> None:
+    def stop(self, *, unmount: bool = True) -> None:
         """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm.
+
+        Without ``unmount`` the mount has been taken away already.
 
         Raises:
             MountError: the device loop had failed; all is cleaned up none the less.
@@ -91,7 +93,7 @@ class Mount:
         except Exception as error:
             raise MountError(f"the device loop failed: {error!r}") from error
         finally:
-            pyfuse3.close(unmount=True)
+            pyfuse3.close(unmount=unmount)
             backend.uninstall()
             self.overlay.close()
             if self._mounts_fd >= 0:

@@ -1,0 +1,106 @@
+"""The real program, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
+DEADLINE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its stdout as a JSON document."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """``yolofs`` in a project; :meth:`__call__` runs a command there."""
+
+    project: Path
+
+    def __call__(self, *words: str | bytes | Path, code: int = 0, cwd: Path | None = None, **env: str) -> Done:
+        """Run a command that has to end with ``code``, without a terminal."""
+        done = subprocess.run(
+            [*COMMAND, *map(os.fsdecode, words)],
+            cwd=cwd or self.project,
+            env=os.environ | env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
+        assert done.returncode == code, f"exit code {done.returncode} and not {code}:\n{out}\n{err}"
+        return Done(done.returncode, out, err)
+
+    def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None) -> str:
+        """Run a command that has to be refused: nothing on stdout; return what it says."""
+        done = self(*words, code=code, cwd=cwd)
+        assert done.out == ""
+        assert done.err.startswith("yolofs: ")
+        return done.err
+
+    @property
+    def session(self) -> Path:
+        """The ``.yolofs`` of the project."""
+        return self.project / ".yolofs"
+
+    @property
+    def log(self) -> str:
+        """The daemon's log so far."""
+        path = self.session / "daemon.log"
+        return path.read_text() if path.exists() else ""
+
+    @property
+    def daemon(self) -> dict[str, Any]:
+        """What ``daemon.json`` says."""
+        document: dict[str, Any] = json.loads((self.session / "daemon.json").read_text())
+        return document
+
+    @contextmanager
+    def mounted(self, *options: str | Path, expected_in_log: tuple[str, ...] = ()) -> Iterator[Path]:
+        """Mount the project's own directory (or as ``options`` say); give the mountpoint; unmount at the end.
+
+        The log must hold no warning but those ``expected_in_log``.
+        """
+        mountpoint = Path(self("mount", *(options or ("--root", "."))).out.rstrip("\n"))
+        try:
+            yield mountpoint
+        finally:
+            self("unmount", "--force")
+        self.check_log(*expected_in_log)
+
+    def check_log(self, *expected: str) -> None:
+        """Fail if the daemon logged anything to worry about, or not what is ``expected``."""
+        worries = [line for line in self.log.splitlines() if line and " INFO " not in line]
+        for text in expected:
+            assert any(text in line for line in worries), f"not logged: {text}\n{self.log}"
+        worries = [line for line in worries if not any(text in line for text in expected)]
+        assert not worries, "\n".join(worries)
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Poll until a condition holds; fail after :data:`DEADLINE_S`."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_S} s: {what}"
+        time.sleep(0.01)

@@ -1,0 +1,294 @@
+"""mount and unmount: the real daemon, real FUSE."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import yolofs.errors
+from tests.cli.program import COMMAND, Program, wait_until
+from yolofs.daemon.mounts import mounts_at
+
+pytestmark = pytest.mark.mount
+
+
+def is_mounted(mountpoint: Path) -> bool:
+    return bool(mounts_at(os.fsencode(mountpoint)))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_mount_prints_the_mountpoint_and_nothing_else(yolofs: Program) -> None:
+    done = yolofs("mount", "--root", ".")
+    mountpoint = Path(done.out.rstrip("\n"))
+    assert (done.out, done.err) == (f"{mountpoint}\n", "")
+    assert is_mounted(mountpoint)
+    assert (mountpoint / "a.txt").read_text() == "one\ntwo\n"
+    assert (yolofs.session / "mnt").resolve() == mountpoint
+    assert (yolofs.session / "daemon.json").stat().st_mode & 0o777 == 0o600
+    yolofs("unmount")
+
+
+def test_unmount_leaves_no_process_no_mount_no_lock_and_no_file(yolofs: Program) -> None:
+    before = {path.name for path in yolofs.session.iterdir()} | {"daemon.log", "lock", "session.json"}
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    pid = yolofs.daemon["pid"]
+    done = yolofs("unmount")
+    assert (done.out, done.err) == ("", "")
+    assert not is_alive(pid)
+    assert not is_mounted(mountpoint)
+    assert not mountpoint.parent.exists()
+    assert {path.name for path in yolofs.session.iterdir()} == before
+    yolofs("snapshot", "x")  # which needs the lock
+    yolofs.check_log()
+
+
+def test_mounting_again_says_where_it_is_mounted_already(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        done = yolofs("mount")
+        assert done.out == f"{mountpoint}\n"
+        assert "mounted already" in done.err
+        message = yolofs.refused("mount", "--root", "/usr", code=2)
+        assert "mounted already, with the root" in message
+
+
+def test_unmounting_twice_is_no_error(yolofs: Program) -> None:
+    with yolofs.mounted():
+        pass
+    assert yolofs("unmount").err == "not mounted; nothing to do\n"
+
+
+def test_unmount_names_the_processes_inside_and_leaves_them_alone(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint, subprocess.Popen(["sleep", "60"], cwd=mountpoint / "dir") as inside:
+        try:
+            message = yolofs.refused("unmount", code=8)
+            assert f"  {inside.pid} sleep /dir\n" in message
+            assert "yolofs unmount --force" in message
+            assert (mountpoint / "a.txt").exists()
+            yolofs("unmount", "--force")
+            assert not is_mounted(mountpoint)
+        finally:
+            inside.kill()
+
+
+def test_unmount_names_a_process_that_has_a_file_mapped_and_closed(yolofs: Program) -> None:
+    script = """
+import mmap, sys
+with open(sys.argv[1]) as file:
+    mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+print(flush=True)
+input()
+"""
+    with yolofs.mounted() as mountpoint:
+        command = [sys.executable, "-c", script, str(mountpoint / "a.txt")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert f"  {process.pid} python" in yolofs.refused("unmount", code=8)
+            process.stdin.write(b"\n")
+
+
+def test_a_killed_daemon_loses_nothing_and_the_next_mount_cleans_up(yolofs: Program) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    (mountpoint / "new").write_text("staged")
+    (mountpoint / "dir").rename(mountpoint / "moved")
+    pid = yolofs.daemon["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(pid), "the daemon's end")
+    assert is_mounted(mountpoint)
+    assert "the daemon has died" in yolofs("status").out
+    with yolofs.mounted() as again:
+        assert again == mountpoint
+        assert len(mounts_at(os.fsencode(mountpoint))) == 1
+        assert (mountpoint / "new").read_text() == "staged"
+        assert (mountpoint / "moved/b.txt").read_text() == "b\n"
+
+
+def test_unmount_cleans_up_after_a_killed_daemon(yolofs: Program) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+    wait_until(lambda: not is_alive(yolofs.daemon["pid"]), "the daemon's end")
+    assert "had died" in yolofs("unmount").err
+    assert not is_mounted(mountpoint)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_daemon_cleanly(yolofs: Program, number: signal.Signals) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    pid = yolofs.daemon["pid"]
+    os.kill(pid, number)
+    wait_until(lambda: not is_alive(pid), "the daemon's end")
+    assert not is_mounted(mountpoint)
+    assert not (yolofs.session / "daemon.json").exists()
+    yolofs.check_log()
+
+
+def test_a_umount_from_outside_ends_the_daemon_cleanly(yolofs: Program) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    pid = yolofs.daemon["pid"]
+    command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+    subprocess.run([*command, mountpoint], check=True)
+    wait_until(lambda: not is_alive(pid), "the daemon's end")
+    assert not (yolofs.session / "daemon.json").exists()
+    yolofs.check_log()
+
+
+def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    pid = yolofs.daemon["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    done = yolofs("unmount", "--force")
+    assert "killed" in done.err
+    assert not is_alive(pid)
+    assert not is_mounted(mountpoint)
+
+
+def test_in_the_foreground_it_stays_until_ctrl_c(yolofs: Program) -> None:
+    command = [*COMMAND, "mount", "--root", ".", "--foreground"]
+    with subprocess.Popen(
+        command, cwd=yolofs.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        mountpoint = Path(process.stdout.readline().decode().rstrip("\n"))
+        assert (mountpoint / "a.txt").exists()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(20) == 0
+        assert b"ending on SIGINT" in process.stderr.read()
+    assert not is_mounted(mountpoint)
+
+
+def test_a_second_mount_of_the_same_session_is_refused_by_the_lock(yolofs: Program) -> None:
+    with yolofs.mounted(expected_in_log=("is at work on this session",)):
+        described = (yolofs.session / "daemon.json").read_bytes()
+        (yolofs.session / "daemon.json").unlink()  # so that the command does not find the daemon
+        message = yolofs.refused("mount", code=5)
+        assert f"process {json.loads(described)['pid']} is at work on this session" in message
+        (yolofs.session / "daemon.json").write_bytes(described)
+
+
+def test_the_root_cannot_change_while_something_is_staged(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "new").touch()
+    assert "commit or yolofs abort" in yolofs.refused("mount", "--root", "/usr", code=2)
+
+
+def test_what_the_daemon_refuses_reaches_the_user_word_by_word(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("roots = 1\n")
+    assert yolofs.refused("mount", code=3).startswith("yolofs: .yolofs.toml:1: roots: unknown key")
+
+
+def test_a_daemon_that_dies_at_start_is_reported_with_the_end_of_its_log(yolofs: Program, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    (broken / "trio").mkdir(parents=True)
+    (broken / "trio/__init__.py").write_text("raise RuntimeError('no trio today')")
+    done = yolofs("mount", code=11, PYTHONPATH=str(broken))
+    assert "ended with exit status 1" in done.err
+    assert "RuntimeError: no trio today" in done.err
+    assert "daemon.log" in done.err
+
+
+def test_code_in_the_current_directory_is_not_run(yolofs: Program) -> None:
+    (yolofs.project / "trio.py").write_text("raise RuntimeError('picked up from the current directory')")
+    with yolofs.mounted():
+        pass
+
+
+def test_rules_that_are_not_enforced_yet_are_warned_of(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
+    done = yolofs("mount", "--root", ".")
+    assert done.err.startswith("warning: rules are stored but not enforced yet")
+    yolofs("unmount")
+    yolofs.check_log("rules are stored but not enforced yet")
+
+
+def test_a_path_too_long_for_a_socket_address_works(yolofs: Program, tmp_path: Path) -> None:
+    runtime = tmp_path / ("long" * 40)
+    runtime.mkdir(mode=0o700)
+    mountpoint = Path(yolofs("mount", "--root", ".", XDG_RUNTIME_DIR=str(runtime)).out.rstrip("\n"))
+    assert mountpoint.is_relative_to(runtime)
+    yolofs("unmount")  # finds it without the variable
+    assert not is_mounted(mountpoint)
+
+
+def test_a_runtime_directory_behind_a_link_is_hidden_from_the_view(yolofs: Program, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("real")
+    yolofs("mount", "--root", tmp_path, XDG_RUNTIME_DIR=str(tmp_path / "link"))
+    assert os.listdir(yolofs.session / "mnt/real/yolofs") == []
+    yolofs("unmount")
+
+
+def test_a_project_name_that_is_not_utf8_works(tmp_path: Path) -> None:
+    project = Path(os.fsdecode(os.fsencode(tmp_path) + b"/p \xff\n'"))
+    project.mkdir()
+    (project / "a").write_text("a")
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / os.fsdecode(b"\xfe\n")).write_text("b")
+        assert 'A  "\\376\\n"\n' in yolofs("status").out
+        status = yolofs("status", "--json").json
+        assert status["project_bytes"].endswith("/p%20%FF%0A%27")
+    yolofs("commit", "--yes")
+    assert (project / os.fsdecode(b"\xfe\n")).read_text() == "b"
+
+
+def test_two_mounts_of_the_whole_root_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    programs = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+        programs.append(Program(tmp_path / name))
+        programs[-1]("init")
+    one, two = programs
+    with one.mounted("--root", "/") as left, two.mounted("--root", "/") as right:
+        for view, other in ((left, right), (right, left)):
+            for name in ("one", "two"):
+                path = view / str(tmp_path / name)[1:]
+                assert (path / "file").read_text() == name
+            assert os.listdir(view / str(left.parent.parent)[1:]) == []
+            assert not (view / str(other)[1:]).exists()
+            command = ["find", str(view / str(left.parent.parent.parent)[1:]), "-maxdepth", "6"]
+            subprocess.run(command, check=True, timeout=20, stdout=subprocess.DEVNULL)
+        (left / str(tmp_path / "two/file")[1:]).write_text("from one")
+        assert (right / str(tmp_path / "two/file")[1:]).read_text() == "two"
+        assert (left / str(tmp_path / "one")[1:]).joinpath(".yolofs").exists() is False
+        assert (right / str(tmp_path / "one")[1:]).joinpath(".yolofs").exists() is True
+        assert f"M  {tmp_path}/two/file" in one("status").out
+        assert "no changes" in two("status").out
+
+
+def test_the_view_of_the_whole_root_shows_pseudo_filesystems_as_empty(yolofs: Program) -> None:
+    with yolofs.mounted("--root", "/") as mountpoint:
+        for name in ("proc", "sys", "dev"):
+            assert os.listdir(mountpoint / name) == []
+        listed = subprocess.run(["ls", "-la", mountpoint, mountpoint / "dev"], capture_output=True, check=True)
+        assert listed.stderr == b""
+
+
+def test_a_command_inside_the_mount_says_that_it_is_inside(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        assert "is inside a mount" in yolofs.refused("status", code=4, cwd=mountpoint)
+
+
+def test_every_error_class_keeps_its_exit_code() -> None:
+    found = {
+        name: value.exit_code
+        for name, value in vars(yolofs.errors).items()
+        if isinstance(value, type) and issubclass(value, yolofs.errors.YolofsError)
+    }
+    assert len(set(found.values())) == len(found)

@@ -1,0 +1,305 @@
+"""The server alone: framing, JSON-RPC errors and clients that misbehave; no mount."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from yolofs.daemon import endpoint, server
+from yolofs.daemon.protocol import MAX_LINE_BYTES, Done, NoParams, SnapshotParams, SnapshotResult
+from yolofs.daemon.server import Method, Result, Server
+from yolofs.errors import BusyFilesError, GenerationError
+
+
+class Fake:
+    """Methods that do nothing, or wait, or fail; counts conversations."""
+
+    def __init__(self) -> None:
+        self.open_count = 0
+        self.gate = trio.Event()
+
+    @contextlib.asynccontextmanager
+    async def converse(self) -> AsyncIterator[Mapping[str, Method]]:
+        self.open_count += 1
+        yield {
+            "info": Method(NoParams, self.info),
+            "snapshot": Method(SnapshotParams, self.snapshot),
+            "wait": Method(NoParams, self.wait),
+            "busy": Method(NoParams, self.busy),
+            "crash": Method(NoParams, self.crash),
+            "fd": Method(NoParams, self.fd),
+        }
+        self.open_count -= 1
+
+    async def info(self, _: NoParams) -> Result:
+        return Result(Done())
+
+    async def snapshot(self, params: SnapshotParams) -> Result:
+        if params.name == "no":
+            raise GenerationError("there is none", hint="yolofs timeline")
+        return Result(SnapshotResult(7))
+
+    async def wait(self, _: NoParams) -> Result:
+        await self.gate.wait()
+        return Result(Done())
+
+    async def busy(self, _: NoParams) -> Result:
+        raise BusyFilesError("busy", users=["1 sh /a"])
+
+    async def crash(self, _: NoParams) -> Result:
+        raise ZeroDivisionError
+
+    async def fd(self, _: NoParams) -> Result:
+        return Result(Done(), 0)
+
+
+class Client:
+    """The other end, which may say anything."""
+
+    def __init__(self, path: bytes) -> None:
+        self.stream = trio.SocketStream(trio.socket.from_stdlib_socket(_connect(path)))
+        self._pending = b""
+
+    async def say(self, raw: bytes) -> None:
+        await self.stream.send_all(raw)
+
+    async def answer(self) -> Any:
+        while b"\n" not in self._pending:
+            chunk = await self.stream.receive_some()
+            assert chunk, "hung up"
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        return json.loads(line)
+
+    async def call(self, message: object) -> Any:
+        await self.say(json.dumps(message).encode() + b"\n")
+        return await self.answer()
+
+    async def is_hung_up(self) -> bool:
+        with trio.fail_after(5):
+            return not await self.stream.receive_some()
+
+
+def _connect(path: bytes) -> socket.socket:
+    sock = endpoint.connect(path, 5)
+    sock.setblocking(False)
+    return sock
+
+
+def serve(tmp_path: Path, talk: Callable[[Callable[[], Client], Fake, Server], Awaitable[None]]) -> None:
+    """Run ``talk`` beside a server."""
+
+    async def run() -> None:
+        fake = Fake()
+        served = Server(fake.converse)
+        path = os.fsencode(tmp_path / "socket")
+        with contextlib.ExitStack() as stack:
+            listener = stack.enter_context(endpoint.bind(path))
+            listener.listen()
+            listener.setblocking(False)
+
+            def connect() -> Client:
+                client = Client(path)
+                stack.callback(client.stream.socket.close)
+                return client
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(served.run, listener)
+                with trio.fail_after(20):
+                    await talk(connect, fake, served)
+                nursery.cancel_scope.cancel()
+
+    trio.run(run)
+
+
+def call(method: str, params: object = None, request_id: object = 1) -> dict[str, object]:
+    message: dict[str, object] = {"jsonrpc": "2.0", "method": method, "id": request_id}
+    return message if params is None else message | {"params": params}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "request_id"),
+    [
+        (b"{", -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b"hello", -32700, None),
+        (b"[]", -32600, None),
+        (b"1", -32600, None),
+        (b"{}", -32600, None),
+        (b'{"jsonrpc":"1.0","method":"info","id":5}', -32600, 5),
+        (b'{"jsonrpc":"2.0","id":"x"}', -32600, "x"),
+        (b'{"jsonrpc":"2.0","method":7,"id":5}', -32600, 5),
+        (b'{"jsonrpc":"2.0","method":"info","id":{}}', -32600, None),
+        (b'{"jsonrpc":"2.0","method":"nothing","id":5}', -32601, 5),
+        (b'{"jsonrpc":"2.0","method":"info","params":[],"id":5}', -32602, 5),
+        (b'{"jsonrpc":"2.0","method":"info","params":{"x":1},"id":5}', -32602, 5),
+        (b'{"jsonrpc":"2.0","method":"snapshot","params":{"name":1},"id":5}', -32602, 5),
+        (b'{"jsonrpc":"2.0","method":"crash","id":5}', -32603, 5),
+    ],
+)
+def test_a_bad_message_gets_its_error_and_the_conversation_goes_on(
+    tmp_path: Path, line: bytes, code: int, request_id: object
+) -> None:
+    async def talk(connect: Callable[[], Client], _fake: Fake, _server: Server) -> None:
+        client = connect()
+        await client.say(line + b"\n")
+        answer = await client.answer()
+        assert answer["jsonrpc"] == "2.0"
+        assert answer["id"] == request_id
+        assert answer["error"]["code"] == code
+        assert "result" not in answer
+        assert await client.call(call("info")) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+    serve(tmp_path, talk)
+
+
+def test_messages_may_come_in_pieces_and_several_at_once(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], _fake: Fake, _server: Server) -> None:
+        client = connect()
+        raw = json.dumps(call("snapshot", {"name": "x"})).encode()
+        for at in range(len(raw)):
+            await client.say(raw[at : at + 1])
+        await client.say(b"\n\n" + json.dumps(call("info", request_id="b")).encode() + b"\n")
+        assert (await client.answer())["result"] == {"generation": 7}
+        assert (await client.answer())["id"] == "b"
+
+    serve(tmp_path, talk)
+
+
+def test_a_notification_gets_no_answer(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], _fake: Fake, _server: Server) -> None:
+        client = connect()
+        await client.say(b'{"jsonrpc":"2.0","method":"info"}\n{"jsonrpc":"2.0","method":"nothing"}\n')
+        assert (await client.call(call("info", request_id=9)))["id"] == 9
+
+    serve(tmp_path, talk)
+
+
+def test_a_users_error_travels_with_all_that_makes_it_again(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], _fake: Fake, _server: Server) -> None:
+        client = connect()
+        assert (await client.call(call("snapshot", {"name": "no"})))["error"] == {
+            "code": -32000,
+            "message": "there is none",
+            "data": {"kind": "GenerationError", "hint": "yolofs timeline", "exit_code": 7, "users": [], "paths": []},
+        }
+        assert (await client.call(call("busy")))["error"]["data"]["users"] == ["1 sh /a"]
+
+    serve(tmp_path, talk)
+
+
+def test_a_line_without_end_is_refused_and_hung_up_on(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        client = connect()
+        with contextlib.suppress(trio.BrokenResourceError):
+            await client.say(b"x" * (MAX_LINE_BYTES + 2))
+        assert (await client.answer())["error"]["code"] == -32600
+        assert await client.is_hung_up()
+        assert (await connect().call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_a_client_that_waits_does_not_hold_up_others(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
+        slow, half, silent = connect(), connect(), connect()
+        await slow.say(json.dumps(call("wait")).encode() + b"\n")
+        await half.say(b'{"jsonrpc":')
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await connect().call(call("info")))["result"] == {}
+        fake.gate.set()
+        assert (await slow.answer())["result"] == {}
+        await served.drain()
+        assert silent is not None
+
+    serve(tmp_path, talk)
+
+
+def test_a_conversation_ends_with_its_connection(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        client = connect()
+        await client.call(call("info"))
+        assert fake.open_count == 1
+        await client.stream.aclose()
+        with trio.fail_after(5):
+            while fake.open_count:
+                await trio.sleep(0.001)
+
+    serve(tmp_path, talk)
+
+
+def test_a_client_that_reads_no_answers_is_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_SEND_TIMEOUT_S", 0.05)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        client = connect()
+        request = json.dumps(call("info")).encode() + b"\n"
+        with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(10):
+            while True:
+                await client.say(request * 100)
+        assert (await connect().call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_too_many_connections_are_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        first, second = connect(), connect()
+        await first.call(call("info"))
+        await second.call(call("info"))
+        assert await connect().is_hung_up()
+        await first.stream.aclose()
+        with trio.fail_after(5):
+            while fake.open_count > 1:
+                await trio.sleep(0.001)
+        assert (await connect().call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_another_user_is_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "peer", lambda sock: (1, os.getuid() + 1))
+
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        assert await connect().is_hung_up()
+        assert not fake.open_count
+
+    serve(tmp_path, talk)
+
+
+def test_a_descriptor_reaches_the_client(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        client = connect()
+        await client.say(json.dumps(call("fd")).encode() + b"\n")
+        data, ancillary, _, _ = await client.stream.socket.recvmsg(65536, socket.CMSG_LEN(4))
+        assert json.loads(data)["result"] == {}
+        ((level, kind, raw),) = ancillary
+        assert (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+        received = int.from_bytes(raw[:4], "little")
+        assert os.path.sameopenfile(received, 0)
+        os.close(received)
+
+    serve(tmp_path, talk)
+
+
+def test_the_largest_message_allowed_is_taken(tmp_path: Path) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        raw = msgspec.json.encode(call("snapshot", {"name": ""}))
+        name = b"n" * (MAX_LINE_BYTES - len(raw))
+        client = connect()
+        await client.say(raw.replace(b'"name":""', b'"name":"%b"' % name) + b"\n")
+        assert (await client.answer())["result"] == {"generation": 7}
+
+    serve(tmp_path, talk)
