@@ -4,9 +4,10 @@
 # directory, which is removed at the end, also after a failure.
 set -euo pipefail
 export LC_ALL=C.UTF-8
+exec 2>&1 # one transcript, in order
 
 command -v yolofs >/dev/null || {
-    echo "demo: there is no yolofs on the PATH; run it as: make demo" >&2
+    echo "demo: there is no yolofs on the PATH; run it as: make demo"
     exit 1
 }
 
@@ -29,7 +30,7 @@ clean_up() {
         fusermount3 -u -z "$mountpoint" || umount -l "$mountpoint" || true
     done
     rm -rf --one-file-system "$scratch"
-    [ "$status" = 0 ] || echo "demo: failed (exit code $status)" >&2
+    [ "$status" = 0 ] || echo "demo: failed (exit code $status)"
     exit "$status"
 }
 trap clean_up EXIT
@@ -48,7 +49,7 @@ check() { # CLAIM COMMAND...: stops the demo unless the command succeeds
     local claim=$1
     shift
     "$@" || {
-        echo "demo: this should hold and does not: $claim" >&2
+        echo "demo: this should hold and does not: $claim"
         exit 1
     }
     echo "checked: $claim"
@@ -109,6 +110,7 @@ check "the view is what it was at the snapshot" [ "$good" = "$(visible "$view")"
 run 'yolofs travel -'
 check "the view is what the mistake made of it" [ "$bad" = "$(visible "$view")" ]
 run 'yolofs travel 1'
+run 'yolofs log | tail -n 4'
 run 'yolofs timeline'
 check "the view is what it was at the snapshot" [ "$good" = "$(visible "$view")" ]
 check "not a byte of the real files has changed" [ "$before" = "$(everything .)" ]
