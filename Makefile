@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types layers docs shell coverage clean
+.PHONY: help setup demo test check format lint types layers docs shell bench coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -39,6 +39,9 @@ docs: setup
 
 shell: setup
 	$(BIN)/shellcheck scripts/*.sh .ci/run
+
+bench: setup ## how a session grows: long journals, snapshots, large directories
+	$(BIN)/python benchmarks/scale.py
 
 coverage: setup ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest

@@ -1,0 +1,118 @@
+"""How a session grows: opening a long journal, snapshots, and renaming a large directory.
+
+    python benchmarks/scale.py [--records 1000000] [--changes 100000] [--files 50000]
+
+Prints one line for each figure.  Without a mount: the figures are those of the core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from yolofs.overlay import Overlay
+from yolofs.records import Fingerprint, Stage
+from yolofs.session import Access, Session
+
+BATCH = 10_000
+OPEN = """
+import resource, sys, time
+from yolofs.session import Access, Session
+start = time.perf_counter()
+with Session.open(sys.argv[1].encode(), Access.WRITE) as session:
+    opened = time.perf_counter()
+    state = session.present()
+    ready = time.perf_counter()
+    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{opened - start:.2f} {ready - opened:.2f} {mib:.0f} {len(state.tree.staged)}")
+"""
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Return how many seconds ``action`` takes."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def write_journal(project: bytes, records: int, changes: int) -> None:
+    """Fill a session with ``records`` records about ``changes`` paths, and a snapshot every hundredth part."""
+    with Session.open(project, Access.WRITE, root=project) as session:
+        batch = []
+        for number in range(1, records + 1):
+            path = b"home/user/project/dir%d/file%d.c" % (number % changes // 100, number % changes)
+            batch.append(Stage(number, path, number, base=Fingerprint(1767225600123456789, 1234, number % changes + 3)))
+            if len(batch) == BATCH:
+                session.journal.append(*batch)
+                batch.clear()
+                session.snapshot()
+        session.journal.append(*batch)
+
+
+def open_journal(project: bytes) -> None:
+    """Open it in a fresh process, as a daemon does."""
+    done = subprocess.run([sys.executable, "-c", OPEN, project.decode()], check=True, capture_output=True, text=True)
+    opened_s, replayed_s, mib, staged = done.stdout.split()
+    print(f"open: scan and collect {opened_s} s, replay {replayed_s} s, peak {mib} MiB, {staged} staged files")
+
+
+def snapshots(project: bytes) -> None:
+    """Time snapshots with all of that staged, and in an empty session."""
+    with Session.open(project, Access.WRITE) as session:
+        full = statistics.median(timed(session.snapshot) for _ in range(101))
+    with tempfile.TemporaryDirectory() as directory:
+        Session.create(os.fsencode(directory))
+        with Session.open(os.fsencode(directory), Access.WRITE, root=os.fsencode(directory)) as session:
+            empty = statistics.median(timed(session.snapshot) for _ in range(101))
+    print(f"snapshot: {full * 1e6:.0f} µs with all of it staged, {empty * 1e6:.0f} µs in an empty session")
+
+
+def rename_directory(files: int) -> None:
+    """Rename a base directory of many files in the view."""
+    with tempfile.TemporaryDirectory() as directory:
+        project = os.fsencode(directory)
+        os.mkdir(os.path.join(project, b"many"))
+        for number in range(files):
+            os.close(os.open(os.path.join(project, b"many/%d" % number), os.O_CREAT | os.O_WRONLY))
+        Session.create(project)
+        with Session.open(project, Access.WRITE, root=project) as session:
+            state = session.present()
+            overlay = Overlay(
+                session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from, max_fds=64
+            )
+            before = sum(session.journal.segment_counts())
+            seconds = timed(lambda: overlay.rename(overlay.root, b"many", overlay.root, b"other"))
+            records = sum(session.journal.segment_counts()) - before
+            overlay.close()
+    print(f"mv of a directory of {files} files: {seconds * 1e6:.0f} µs, {records} record")
+
+
+def main() -> None:
+    """Run all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--changes", type=int, default=100_000)
+    parser.add_argument("--files", type=int, default=50_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        project = os.fsencode(directory)
+        Session.create(project)
+        seconds = timed(lambda: write_journal(project, options.records, options.changes))
+        size = os.path.getsize(os.path.join(project, b".yolofs/journal"))
+        print(f"journal: {options.records} records about {options.changes} paths, {size / 1e6:.0f} MB, {seconds:.1f} s")
+        )
+        open_journal(project)
+        snapshots(project)
+    rename_directory(options.files)
+    print(f"peak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
