@@ -107,7 +107,6 @@ def main() -> None:
         seconds = timed(lambda: write_journal(project, options.records, options.changes))
         size = os.path.getsize(os.path.join(project, b".yolofs/journal"))
         print(f"journal: {options.records} records about {options.changes} paths, {size / 1e6:.0f} MB, {seconds:.1f} s")
-        )
         open_journal(project)
         snapshots(project)
     rename_directory(options.files)
