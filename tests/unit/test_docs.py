@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from yolofs.cli.main import BROKEN_PIPE, INTERRUPTED
 from yolofs.errors import YolofsError
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,12 @@ def test_every_exit_code_is_documented_with_its_error_and_meaning() -> None:
         ((str(kind.exit_code), kind.__name__, _first_sentence(kind)) for kind in _kinds(YolofsError)),
         key=lambda row: int(row[0]),
     )
+
+
+def test_the_exit_codes_that_shells_give_a_meaning_are_documented() -> None:
+    page = (ROOT / "docs/reference/exit-codes.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| \| .+ \|$", page, re.MULTILINE)
+    assert [int(code) for code in rows] == [0, INTERRUPTED, BROKEN_PIPE]
 
 
 def test_each_error_class_has_its_own_exit_code() -> None:
