@@ -72,7 +72,7 @@ class Base:
 
     def refresh_mounts(self) -> None:
         """Read again what is mounted where below base, and which of it are pseudo filesystems."""
-        pseudo = set(self._always_pseudo)
+        pseudo: set[bytes] = set(self._always_pseudo)
         mounts: set[bytes] = set()
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for line in lines:

@@ -134,8 +134,7 @@ def test_every_generation_can_be_reached_in_any_order_and_committed(library: Pat
     view.travel("-")
     assert (Path(root) / "unsaved").read_text() == "x"
 
-    held = open(os.path.join(root, "json/encoder.py"), "r+b", buffering=0)
-    with held:
+    with open(os.path.join(root, "json/encoder.py"), "r+b", buffering=0) as held:
         expected = manifest(root)
         view.commit()
         assert manifest(str(library)) == expected

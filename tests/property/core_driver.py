@@ -169,9 +169,7 @@ class CoreDriver:
             (attr.mode, attr.number, 0, attr.nlink, attr.uid, attr.gid, attr.size, 0, 0, 0),
             {"st_mtime_ns": attr.mtime_ns},
         )
-        return describe(
-            st, lambda: self.overlay.read(inode, 0, attr.size), lambda: self.overlay.readlink(inode)
-        )
+        return describe(st, lambda: self.overlay.read(inode, 0, attr.size), lambda: self.overlay.readlink(inode))
 
     # ---- time
 

@@ -11,6 +11,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 from hypothesis import strategies as st
@@ -160,7 +161,7 @@ def walk_tree(root: bytes) -> Iterator[tuple[bytes, tuple[Any, ...]]]:
                 continue
             full = os.path.join(root, path)
             st = os.lstat(full)
-            yield path, describe(st, lambda full=full: _read(full), lambda full=full: os.readlink(full))
+            yield path, describe(st, partial(_read, full), partial(os.readlink, full))
             if stat.S_ISDIR(st.st_mode):
                 stack.append(path)
 
@@ -193,7 +194,7 @@ class ViewMachine(RuleBasedStateMachine):
         model = os.path.join(self.directory, b"model")
         os.mkdir(base)
         populate(base)
-        shutil.copytree(base, model, symlinks=True)
+        _copy(base, model)
         self.old_umask = os.umask(0)
         self.view = type(self).make_driver(base)
         self.model = PlainDirectory(model)
