@@ -15,6 +15,8 @@ from yolofs.paths import RelPath
 from yolofs.tree import Entry, Staged
 
 ROOT_NUMBER = 1
+UNKNOWN_NUMBER = (1 << 64) - 2
+"""The number of no file: stands in listings for files that cannot be looked at."""
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
 

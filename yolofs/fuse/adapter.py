@@ -176,7 +176,7 @@ class Adapter(pyfuse3.Operations):
 
     @answering
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
-        opened = self._handlers.open(number, flags)
+        opened = self._handlers.open(number, flags, ctx.uid)
         if ctx.pid == self._pid:
             self._own_handles.add(opened.handle)
         if not opened.keeps_pages:
@@ -237,7 +237,6 @@ class Adapter(pyfuse3.Operations):
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
         reply = pyfuse3.readdir_reply
-        number = directory.inode.number
         names = directory.names
         for offset in range(start, len(names)):
             name = names[offset]
@@ -245,7 +244,7 @@ class Adapter(pyfuse3.Operations):
                 if not reply(token, name, _entry(self._handlers.dot(directory, name)), offset + 1):
                     return
                 continue
-            answer = self._handlers.lookup(number, name)
+            answer = self._handlers.listed(directory, name)
             if answer.attr is None:
                 continue  # gone since reading began
             if not reply(token, name, _entry(answer), offset + 1):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from yolofs.inodes import Attr, Inode
+from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
 from yolofs.overlay import Overlay, Owner, may_write
 
@@ -44,6 +44,10 @@ class DirHandle:
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.names: list[bytes] = []
+
+
+_UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
+"""A name in a listing that cannot be looked at: in a directory that one may read and not enter, for instance."""
 
 
 class Handlers:
@@ -163,10 +167,10 @@ class Handlers:
 
     # ---- files
 
-    def open(self, number: int, flags: int) -> Opened:
-        """Open a file; the kernel owes a release."""
+    def open(self, number: int, flags: int, uid: int) -> Opened:
+        """Open a file for a process of the user ``uid``; the kernel owes a release."""
         inode = self._inode(number)
-        keeps_pages = self.overlay.open(inode, flags)
+        keeps_pages = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
         return Opened(self._file_handle(inode, flags), keeps_pages, number)
 
     def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
@@ -177,11 +181,11 @@ class Handlers:
         except FileExistsError:
             if flags & os.O_EXCL:
                 raise
-            return self._open_existing(directory, name, flags)
+            return self._open_existing(directory, name, flags, owner)
         opened = Opened(self._file_handle(inode, os.O_RDWR), True, inode.number)
         return opened, self._answer(directory, name, attr)
 
-    def _open_existing(self, directory: Inode, name: bytes, flags: int) -> tuple[Opened, Answer]:
+    def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         found = self.overlay.lookup(directory, name)
         if found is None:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
@@ -189,7 +193,7 @@ class Handlers:
         try:
             if inode.kind != stat.S_IFREG:
                 raise OSError(errno.EISDIR if inode.is_directory else errno.EEXIST, "not a regular file")
-            opened = self.open(inode.number, flags)
+            opened = self.open(inode.number, flags, owner.uid)
             return opened, self._answer(directory, name, self.overlay.getattr(inode))
         except BaseException:
             self.overlay.forget(inode.number, 1)
@@ -241,6 +245,16 @@ class Handlers:
         if name == b"..":
             inode = inode.parent or inode
         return Answer(self.overlay.getattr(inode), 0.0, 0.0)
+
+    def listed(self, directory: DirHandle, name: bytes) -> Answer:
+        """Look up a name of an open directory; one that cannot be looked at is named all the same, without a type.
+
+        The kernel makes nothing of such an answer but the name; it takes back one look-up of a number nobody has.
+        """
+        try:
+            return self.lookup(directory.inode.number, name)
+        except OSError:
+            return _UNKNOWN
 
     def releasedir(self, handle: int) -> None:
         """Close a directory."""

@@ -15,10 +15,11 @@ from yolofs.paths import RelPath
 class Data(Finding):
     """The contents and attributes of open and named files."""
 
-    def open(self, inode: Inode, flags: int) -> bool:
+    def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> bool:
         """Open a regular file with the flags of open(2) and tell whether the pages that are cached of it still hold.
 
-        The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.
+        The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.  O_TRUNC takes the
+        setuid and setgid bits away unless they may be kept, as they may by root alone.
 
         Raises:
             OSError: ESTALE when the host put another file in the place of this base file.
@@ -29,6 +30,8 @@ class Data(Finding):
             holds = self._check_base(inode, source)
         if flags & os.O_TRUNC:
             self._truncate(inode, 0)
+            if not may_keep_setuid:
+                self._drop_setuid(inode)
         elif inode.fd < 0 and inode.kind == stat.S_IFREG:
             self._fd(inode, write=False)
         inode.opens += 1
@@ -121,6 +124,13 @@ class Data(Finding):
             raise os_error(errno.EINVAL)
         self._own_data(inode, keep=size)
         os.ftruncate(self._fd(inode, write=True), size)
+
+    def _drop_setuid(self, inode: Inode) -> None:
+        """Take the bits away that lend the rights of a file's owner and group: somebody else has changed it."""
+        mode = stat.S_IMODE(self._stat(inode).st_mode)
+        bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
+        if mode & bits:
+            os.chmod(self._own_metadata(inode), mode & ~bits)
 
     def _check_base(self, inode: Inode, source: RelPath) -> bool:
         """Tell whether the base file behind an inode is as the kernel was told; ESTALE if it is another file."""

@@ -13,7 +13,7 @@ from yolofs.overlay.finding import Found
 from yolofs.overlay.layers import os_error
 from yolofs.paths import StoreIno, join
 from yolofs.records import Delete, Rename, Stage
-from yolofs.tree import Entry
+from yolofs.tree import Entry, Staged
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
@@ -84,6 +84,7 @@ class Naming(Data):
         entry = self._record(Stage(self.clock_ns(), path, staged.ino, origin=staged.origin))
         assert entry is not None
         self._adopt(parent, entry.parent)
+        self._touch_ctime(staged)
         inode.lookups += 1
         self.inodes.move(inode, parent, name)
         return inode, self.getattr(inode)
@@ -192,6 +193,7 @@ class Naming(Data):
         """
         staged = found.staged
         if staged is not None and staged.names:
+            self._touch_ctime(staged)
             if inode is not None:
                 left = staged.names[0]
                 assert left.parent is not None
@@ -203,6 +205,12 @@ class Naming(Data):
             self.inodes.drop_if_unused(inode)
         elif staged is not None:
             self._free(staged)
+
+    def _touch_ctime(self, staged: Staged) -> None:
+        """Note on a file that one of its names came or went, as the system does."""
+        path = self.store.path(staged.ino)
+        st = os.lstat(path)
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
 
     def _after_rename(
         self,
