@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import yolofs
 from yolofs.cli.main import BROKEN_PIPE, INTERRUPTED
 from yolofs.errors import YolofsError
 
@@ -16,6 +19,7 @@ CHECK = ROOT / "scripts/check_docs.py"
 
 
 def test_every_exit_code_is_documented_with_its_error_and_meaning() -> None:
+    _import_everything()
     rows = re.findall(
         r"^\| (\d+) \| `(\w+)` \| (.+) \|$", (ROOT / "docs/reference/exit-codes.md").read_text(), re.MULTILINE
     )
@@ -32,6 +36,7 @@ def test_the_exit_codes_that_shells_give_a_meaning_are_documented() -> None:
 
 
 def test_each_error_class_has_its_own_exit_code() -> None:
+    _import_everything()
     codes = [kind.exit_code for kind in _kinds(YolofsError)]
     assert len(set(codes)) == len(codes)
 
@@ -64,6 +69,13 @@ def test_the_index_leads_to_every_page() -> None:
     docs = ROOT / "docs"
     linked = set(re.findall(r"\]\((\w[^)#]*\.md)\)", (docs / "index.md").read_text()))
     assert linked == {str(path.relative_to(docs)) for path in docs.glob("*/*.md")}
+
+
+def _import_everything() -> None:
+    """Import every module, as an error class may be defined beside what raises it."""
+    for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
 
 
 def _kinds(kind: type[YolofsError]) -> Iterator[type[YolofsError]]:
