@@ -4,8 +4,8 @@ The steps come in this order, and ``docs/design/commit.md`` says why:
 
 1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their old base paths
 2. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
-3. :class:`Duplicate`, then :class:`Link`, which need another new path to be there already
-4. :class:`Rewrite` and :class:`SetMetadata`, in place
+3. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and :class:`SetMetadata`, in place
+4. :class:`Link`, which becomes a copy where it has to, and so comes when the file is what it is to be
 5. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before have moved
 
 Numbers of slots (``number``) are unique in a plan: ``parked/NUMBER``, ``new/NUMBER`` and ``replaced/NUMBER`` in the

@@ -28,7 +28,7 @@ from yolofs.commit_plan import (
 )
 from yolofs.commit_survey import Name
 from yolofs.errors import ConflictError, YolofsError
-from yolofs.paths import ROOT, RelPath, display
+from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.tree import Entry, Staged, Tree
 
 
@@ -70,7 +70,7 @@ class _Planner:
             self._plan_name(name)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._holdings.names) if (step := self._finish(name)) is not None]
-        return Plan(self._base.root, (*self._out, *self._in, *self._duplicates, *self._links, *self._in_place, *finish))
+        return Plan(self._base.root, (*self._out, *self._in, *self._duplicates, *self._in_place, *self._links, *finish))
 
     def _check_root(self) -> None:
         staged = self._tree.root.staged
@@ -134,8 +134,10 @@ class _Planner:
         """Return the inode to replace by one rename, so that the name is never missing; None if it has to go first."""
         here = name.here
         assert here is not None
+        assert name.natural is not None
         if stat.S_ISDIR(here.st_mode):
             return None
+        self._check_movable(name.natural, here)
         held = self._holdings.held.get(name.entry)
         if held is not None:
             # Renaming a file over another hard link of it would do nothing.
@@ -154,7 +156,11 @@ class _Planner:
         self._in.append(Place(name.path, number, replaced))
 
     def _check_movable(self, rel: RelPath, st: os.stat_result) -> None:
-        if stat.S_ISDIR(st.st_mode) and self._base.is_pinned(rel):
+        """Refuse to move or remove what is or holds a mount, as the kernel would, or as it could only be copied."""
+        is_mount = rel in self._base.mounts
+        if stat.S_ISDIR(st.st_mode) and not is_mount:
+            is_mount = self._base.is_pinned(rel) or any(is_below(mount, rel) for mount in self._base.mounts)
+        if is_mount:
             raise YolofsError(
                 f"{display(rel)} in base can be neither moved nor removed: it holds this session or a mount",
                 hint="bring it back in the view",

@@ -498,6 +498,14 @@ def mount_tmpfs() -> Iterator[Callable[[bytes], None]]:
         assert libc.umount2(path, 2) == 0
 
 
+def test_a_directory_with_a_mount_below_it_stays(scribe: CommitScribe, mount_tmpfs: Callable[[bytes], None]) -> None:
+    mount_tmpfs(scribe.base.path(RelPath(b"d/sub")))
+    scribe.base.refresh_mounts()
+    scribe.rename(b"d", b"moved")
+    with pytest.raises(YolofsError, match="d in base can be neither moved nor removed"):
+        scribe.plan()
+
+
 def test_things_move_between_devices_below_base(
     tmp_path: Path, scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
 ) -> None:
@@ -513,6 +521,7 @@ def test_things_move_between_devices_below_base(
     scribe.rename(b"d", b"e/d")
     scribe.write(b"e/d/x", b"new")
     scribe.exchange(b"a", b"e/g")
+    scribe.chmod(b"b", 0o640)
     scribe.link_metadata(b"b", b"e/b")
     expected = scribe.expected()
     outcome = execute(scribe.plan(), scribe.store, parking=parking)
