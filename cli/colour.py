@@ -13,13 +13,14 @@ _STYLES = {
 }
 _HEADER = b"\x1b[1m"
 _is_hunk = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@").match
-_control = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_control = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 class PatchPainter:
     """Takes a patch piece by piece and passes it on line by line, coloured.
 
-    Control characters are shown as ``^X``: what a program wrote into a file must not reach the terminal as a command.
+    Control characters are shown as ``^X`` or ``<9b>``: what a program wrote into a file must not reach the terminal
+    as a command.
     """
 
     def __init__(self, out: Callable[[bytes], object]) -> None:
@@ -36,7 +37,7 @@ class PatchPainter:
 
     def _painted(self, line: bytes) -> bytes:
         style = self._style(line)
-        shown = _control.sub(lambda found: b"^" + bytes([found[0][0] ^ 0x40]), line)
+        shown = _control.sub(_visible, line)
         return style + shown + _PLAIN if style and shown else shown
 
     def _style(self, line: bytes) -> bytes:
@@ -52,3 +53,8 @@ class PatchPainter:
             self._new_lines = int(hunk[2]) if hunk[2] is not None else 1
             return _STYLES[b"@"]
         return _HEADER if line.startswith((b"diff ", b"--- ", b"+++ ", b"index ")) else b""
+
+
+def _visible(found: re.Match[bytes]) -> bytes:
+    control = found[0]
+    return b"<%02x>" % control[1] if len(control) > 1 else b"^%c" % (control[0] ^ 0x40)

@@ -34,7 +34,8 @@ def command(range_text: str, as_list: bool, as_json: bool) -> None:
     with reading(find_project()) as session:
         old, new = parse_range(session.timeline, range_text)
         paths = relative_paths(session, paths_given())
-        changes = _compare(session, old, new, paths, expand=not (as_list or as_json))
+        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
+        changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
         place = Place(session.base.root, session.base.relative(session.project))
         if as_json:
             emit_json(_document(session, old, new, changes))

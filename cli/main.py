@@ -79,9 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(words, prog_name="yolofs", standalone_mode=False)
+        with cli.make_context("yolofs", words) as context:  # not cli.main(), which has ideas of its own about errors
+            cli.invoke(context)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
     except BrokenPipeError:
         _forget_stdout()
         return BROKEN_PIPE

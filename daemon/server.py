@@ -117,7 +117,7 @@ class Server:
                 except LineTooLongError:
                     message = f"a message is longer than {MAX_LINE_BYTES} bytes"
                     await _send(stream, encode_error(None, ErrorObject(INVALID_REQUEST, message)))
-        except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+        except (ConnectionError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
             log.debug("a client went away")
         except Exception:
             log.exception("a conversation failed")

@@ -50,10 +50,10 @@ class Terminal:
         """What has been shown, without colours and cursor movements."""
         return _ESCAPES.sub("", self.seen)
 
-    def wait_for(self, text: str) -> None:
-        """Read until ``text`` is shown."""
+    def wait_for(self, text: str, count: int = 1) -> None:
+        """Read until ``text`` has been shown ``count`` times."""
         deadline = time.monotonic() + DEADLINE_S
-        while text not in self.text:
+        while self.text.count(text) < count:
             assert self._read(deadline), f"{text!r} is not shown, but:\n{self.text}"
 
     def type(self, text: str) -> None:

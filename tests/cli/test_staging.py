@@ -1,0 +1,281 @@
+"""status, diff, log, commit and abort, with and without a mount: the same session, the same answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+pytestmark = pytest.mark.mount
+
+
+def change(view: Path) -> None:
+    """Change one thing of each kind."""
+    (view / "a.txt").write_text("one\nTWO\n")
+    (view / "new dir").mkdir()
+    (view / "new dir/new.txt").write_text("new\n")
+    (view / "dir").rename(view / "moved")
+    (view / "old").unlink()
+    (view / "run.sh").chmod(0o755)
+    (view / "link").unlink()
+    (view / "link").write_text("now a file\n")
+
+
+LINES = """\
+M  a.txt
+T  link  (symlink -> file)
+R  dir/ -> moved/
+A  new dir/
+A  new dir/new.txt
+D  old
+X  run.sh  (mode 644 -> 755)
+
+7 changes: 2 added, 1 modified, 1 deleted, 1 renamed, 1 of another type, 1 metadata only
+"""
+
+
+@pytest.fixture
+def yolofs(yolofs: Program) -> Program:
+    project = yolofs.project
+    (project / "old").write_text("old\n")
+    (project / "run.sh").write_text("#!/bin/sh\n")
+    (project / "link").symlink_to("a.txt")
+    os.chmod(project / "run.sh", 0o644)
+    os.chmod(project / "a.txt", 0o644)
+    return yolofs
+
+
+@pytest.fixture(params=["mounted", "unmounted"])
+def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]:
+    """Stage the changes; go on with or without the mount."""
+    with yolofs.mounted() as mountpoint:
+        change(mountpoint)
+        if request.param == "mounted":
+            yield yolofs
+            return
+    yield yolofs
+
+
+def everything(directory: Path) -> dict[str, tuple[int, str]]:
+    """Return mode and content of all in a directory but the session."""
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        name = str(path.relative_to(directory))
+        if not name.startswith(".yolofs"):
+            content = os.readlink(path) if path.is_symlink() else "" if path.is_dir() else path.read_text()
+            found[name] = (path.lstat().st_mode, content)
+    return found
+
+
+def test_status_lists_each_change_in_a_line(staged: Program) -> None:
+    out = staged("status").out
+    assert out.partition("\n\n")[2] == LINES
+    assert out.startswith(("mounted at ", "not mounted\n"))
+    assert f"\nbase {staged.project}, generation 0 and 8 records since\n" in out
+
+
+def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
+    document = staged("status", "--json").json
+    assert list(document) == [
+        "project", "root", "mounted", "mountpoint", "pid", "generation", "records_since", "counts", "changes",
+    ]  # fmt: skip
+    assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
+    changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
+    assert [changes[name]["kind"] for name in ("a.txt", "moved", "link", "old", "run.sh")] == ["M", "R", "T", "D", "X"]
+    assert changes["moved"]["old_path"] == f"{staged.project}/dir"
+    assert changes["moved"]["subtree"] is True
+    assert (changes["link"]["old"]["type"], changes["link"]["new"]["type"]) == ("symlink", "file")
+    assert (changes["run.sh"]["metadata"], changes["run.sh"]["new"]["mode"]) == (["mode"], "0755")
+    assert "new" not in changes["old"]
+    assert "old" not in changes["new dir"]
+
+
+def test_the_diff_is_a_patch_that_git_applies(staged: Program, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(staged.project, copy, symlinks=True, ignore=shutil.ignore_patterns(".yolofs"))
+    done = staged("diff")
+    for option in ("--check", "--apply"):
+        command = ["git", "apply", option, "-"]
+        subprocess.run(command, cwd=copy, input=done.out.encode(), check=True, env=os.environ | {"GIT_DIR": "/nowhere"})
+    assert (copy / "a.txt").read_text() == "one\nTWO\n"
+    assert (copy / "moved/b.txt").read_text() == "b\n"
+    assert (copy / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert not (copy / "old").exists()
+
+
+def test_a_diff_of_some_paths_shows_these_alone(staged: Program) -> None:
+    assert staged("diff", "--list", "--", "a.txt", "new dir").out.splitlines()[:3] == [
+        "M  a.txt", "A  new dir/", "A  new dir/new.txt",
+    ]  # fmt: skip
+    listed = staged("diff", "--list", "--", "b.txt", cwd=staged.project / "dir").out
+    assert listed.startswith("R  dir/b.txt -> moved/b.txt\n\n1 change")
+
+
+def test_a_path_in_the_mount_means_the_same_as_in_the_project(staged: Program) -> None:
+    expected = staged("diff", "--", "a.txt").out
+    assert "+TWO" in expected
+    if (staged.session / "mnt").exists():
+        assert staged("diff", "--", ".yolofs/mnt/a.txt").out == expected
+        assert staged("diff", "--", (staged.session / "mnt").resolve() / "a.txt").out == expected
+    assert staged("diff", "--", staged.project / "a.txt").out == expected
+    assert Program(staged.project / "dir")("diff", "--", "../a.txt").out == expected
+
+
+def test_a_path_in_the_place_of_a_range_is_explained(staged: Program) -> None:
+    assert "hint: for a path: yolofs diff -- a.txt" in staged.refused("diff", "a.txt", code=7)
+    assert "hint: for a path: yolofs log -- a.txt" in staged.refused("log", "a.txt", code=7)
+
+
+def test_a_path_outside_the_root_is_refused(staged: Program) -> None:
+    assert "outside the base directory" in staged.refused("diff", "--", "/etc/passwd", code=2)
+
+
+def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: Program) -> None:
+    done = staged("commit", "--yes")
+    assert done.out == LINES
+    assert f"commit 1 done; what base had before: {staged.session}/commits/1\n" in done.err
+    assert everything(staged.project) == {
+        "a.txt": (0o100644, "one\nTWO\n"),
+        "link": (0o100644, "now a file\n"),
+        "moved": (0o40755, ""),
+        "moved/b.txt": (0o100644, "b\n"),
+        "new dir": (0o40755, ""),
+        "new dir/new.txt": (0o100644, "new\n"),
+        "run.sh": (0o100755, "#!/bin/sh\n"),
+    }
+    assert staged("status").out.endswith("generation 0\n\nno changes\n")
+    if (staged.session / "mnt").exists():
+        assert everything(staged.session / "mnt") == everything(staged.project)
+    assert "nothing to commit" in staged("commit", "--yes").err
+
+
+def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
+    before = staged("status", "--json").json["changes"]
+    document = staged("commit", "--yes", "--json").json
+    assert list(document) == ["commit", "steps", "changes", "left_out"]
+    assert (document["commit"], document["left_out"], document["changes"]) == (1, [], before)
+    again = staged("commit", "--yes", "--json").json
+    assert again == {"commit": None, "steps": 0, "changes": [], "left_out": []}
+
+
+def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:
+    before = everything(staged.project)
+    assert "hint: yolofs commit --yes" in staged.refused("commit", code=2)
+    assert "hint: yolofs commit --yes --json" in staged.refused("commit", "--json", code=2)
+    assert "hint: yolofs abort --yes" in staged.refused("abort", code=2)
+    assert everything(staged.project) == before
+    assert staged("status").out.endswith(LINES)
+
+
+def test_commit_refuses_and_lists_what_changed_in_base_unless_forced(staged: Program) -> None:
+    (staged.project / "a.txt").write_text("changed by the host\n")
+    done = staged("commit", "--yes", code=9)
+    assert done.err.startswith("yolofs: ")
+    assert "/a.txt" in done.err
+    assert "yolofs commit --force" in done.err
+    assert (staged.project / "old").exists()
+    staged("commit", "--yes", "--force")
+    assert (staged.project / "a.txt").read_text() == "one\nTWO\n"
+    kept = [path.read_text() for path in (staged.session / "commits/1/replaced").iterdir() if path.is_file()]
+    assert "changed by the host\n" in kept
+
+
+def test_abort_drops_everything_and_base_stays(staged: Program) -> None:
+    before = everything(staged.project)
+    staged("snapshot", "one")
+    assert staged("abort", "--yes").err == "all that was staged is dropped\n"
+    assert everything(staged.project) == before
+    assert staged("status").out.endswith("generation 0\n\nno changes\n")
+    assert staged("timeline", "--json").json["present"] == 0
+    if (staged.session / "mnt").exists():
+        assert everything(staged.session / "mnt") == before
+    else:
+        assert list((staged.session / "files").rglob("*/*")) == []
+
+
+def test_the_log_has_a_line_for_each_record(staged: Program) -> None:
+    staged("snapshot", "first one")
+    lines = [line.split("  ", 1)[1] for line in staged("log").out.splitlines()]
+    assert [line.split()[1] for line in lines].count("stage") == 5
+    assert "1  stage     a.txt  (copied up)" in lines
+    assert "1  stage     run.sh  (copied up, metadata only)" in lines
+    assert "1  rename    dir -> moved" in lines
+    assert "1  delete    old" in lines
+    assert lines[-1] == "1  snapshot  first one"
+    assert staged("log", "--", "old").out.count("\n") == 1
+    records = staged("log", "--json").json["records"]
+    assert len(records) == len(lines)
+    assert records[-1].items() >= {"kind": "snapshot", "name": "first one", "generation": 1, "live": True}.items()
+
+
+def test_generations_can_be_compared_and_named(staged: Program) -> None:
+    staged("snapshot", "first")
+    staged("travel", "base")
+    assert staged("status").out.endswith("no changes\n")
+    assert staged("diff", "first", "--list").out.endswith(LINES)
+    assert staged("diff", "base..first", "--list").out.endswith(LINES)
+    assert staged("diff", "first..", "--list").out.startswith("M  a.txt\nR  moved/ -> dir/\n")
+    assert "dead" in staged("log").out
+    staged("travel", "-")
+    assert staged("status").out.endswith(LINES)
+    assert "dead" not in staged("log").out.splitlines()[-1]
+
+
+def test_every_json_document_is_one_document(staged: Program) -> None:
+    staged("snapshot", "x")
+    for words in (["status"], ["diff"], ["log"], ["timeline"], ["snapshot"], ["travel", "x"], ["doctor"]):
+        assert isinstance(json.loads(staged(*words, "--json").out), dict)
+
+
+def test_changes_outside_the_project_are_set_apart_with_absolute_paths(yolofs: Program) -> None:
+    outside = yolofs.project.parent / "outside"
+    with yolofs.mounted("--root", "/") as mountpoint:
+        view = mountpoint / str(yolofs.project)[1:]
+        (view / "a.txt").write_text("one\n")
+        (view.parent / "outside").write_text("o\n")
+        (view / "old").rename(view.parent / "old")
+        out = yolofs("status").out
+        assert "\nM  a.txt\n\noutside the project:\n" in out
+        assert f"\nA  {outside}\n" in out
+        assert f"\nR  {yolofs.project}/old -> {yolofs.project.parent}/old\n" in out
+        done = yolofs("diff")
+        assert "note: paths are relative to /, as not all of them lie in the project" in done.err
+        assert f"+++ b{outside}\n" in done.out
+        inside = yolofs("diff", "--", "a.txt")
+        assert (inside.err, "+++ b/a.txt\n" in inside.out) == ("", True)
+        yolofs("abort", "--yes")
+
+
+def test_a_name_that_would_upset_a_terminal_is_quoted(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "\x1b[31mred\n").touch()
+        assert 'A  "\\033[31mred\\n"\n' in yolofs("status").out
+        assert "\x1b" not in yolofs("log").out + yolofs("diff", "--list").out
+
+
+def test_what_a_patch_cannot_say_is_noted_on_stderr(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "empty").mkdir()
+        done = yolofs("diff")
+        assert done.out == ""
+        assert done.err.startswith("note: ")
+        assert "empty" in done.err
+
+
+def test_a_closed_pipe_is_no_complaint(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        for number in range(1000):
+            (mountpoint / f"{number:0200}").touch()
+        for word in ("status", "log", "timeline"):
+            script = '"$@" | exec 0<&-; echo ${PIPESTATUS[0]}'
+            done = subprocess.run(
+                ["bash", "-c", script, "sh", *COMMAND, word], cwd=yolofs.project, capture_output=True, check=True
+            )
+            assert (done.stdout, done.stderr) == (b"141\n", b"")

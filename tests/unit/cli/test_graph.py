@@ -1,0 +1,99 @@
+"""The drawing of a timeline, written out."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.cli.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
+from yolofs.paths import Generation
+from yolofs.records import Marker, Snapshot, Travel
+from yolofs.timeline import Timeline
+
+
+def drawn(moves: str, signs: Signs = UNICODE) -> list[str]:
+    """Draw a timeline: ``P`` is a snapshot, a number a travel there.  Numbers stand behind the signs."""
+    markers: list[Marker] = [Snapshot(1) if move == "P" else Travel(1, Generation(int(move))) for move in moves.split()]
+    lines = []
+    for number, row in enumerate(draw(Timeline(markers).nodes(), signs)):
+        lines.append(f"{row.beside} {number}")
+        if row.below:
+            lines.append(row.below)
+    return lines
+
+
+def test_base_alone() -> None:
+    assert drawn("") == ["◉ 0"]
+
+
+def test_a_straight_line() -> None:
+    assert drawn("P P P") == ["● 0", "● 1", "● 2", "◉ 3"]
+
+
+def test_a_branch_that_was_left_stands_to_the_right() -> None:
+    assert drawn("P P 1 P") == [
+        "●   0",
+        "●   1",
+        "├─╮",
+        "│ ○ 2",
+        "◆   3",
+        "◉   4",
+    ]
+
+
+def test_a_travel_to_and_fro_leads_back_to_the_branch() -> None:
+    assert drawn("P P 1 P 2") == [
+        "●   0",
+        "●   1",
+        "├─╮",
+        "● │ 2",
+        "│ ◆ 3",
+        "│ ○ 4",
+        "◉   5",
+    ]
+
+
+def test_lines_cross_where_they_must_and_lanes_are_used_again() -> None:
+    assert drawn("P P P 1 P 2 P 0 P") == [
+        "●       0",
+        "├─╮",
+        "│ ○     1",
+        "│ ├─╮",
+        "│ ○ │   2",
+        "│ ├─┼─╮",
+        "│ ○ │ │ 3",
+        "│   ◆ │ 4",
+        "│   ○ │ 5",
+        "│     ◆ 6",
+        "│     ○ 7",
+        "◆       8",
+        "◉       9",
+    ]
+    assert drawn("P 0 P 0 P 1 P 3 P") == [
+        "●     0",
+        "├─┬─╮",
+        "│ ○ │ 1",
+        "◆ │ │ 2",
+        "● │ │ 3",
+        "│ │ ◆ 4",
+        "│ │ ○ 5",
+        "│ ◆   6",
+        "│ ○   7",
+        "◆     8",
+        "◉     9",
+    ]
+
+
+def test_ascii_says_the_same() -> None:
+    assert drawn("P P 1 P", ASCII) == ["*   0", "*   1", "+-.", "| o 2", ">   3", "@   4"]
+
+
+def test_too_many_branches_are_drawn_without_lines() -> None:
+    rows = drawn("P " + "0 P " * MAX_LANES)
+    assert rows[:3] == ["● 0", "○ 1", "◆ 2"]
+    assert len(rows) == 2 * MAX_LANES + 2
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_every_generation_has_a_row(count: int) -> None:
+    moves = " ".join(["P", "P", "1"] * count)
+    assert len([line for line in drawn(moves) if line[-1].isdigit()]) == 3 * count + 1
