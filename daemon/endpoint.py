@@ -56,6 +56,7 @@ class HasPeer(Protocol):
 
     def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes:
         """Return an option's value."""
+        ...
 
 
 def peer(sock: HasPeer) -> tuple[int, int]:

@@ -50,7 +50,7 @@ class Base:
         self._hidden_ids = frozenset(
             (st.st_dev, st.st_ino) for rel in self.hidden if (st := _lstat_or_none(self.path(rel))) is not None
         )
-        self._always_pseudo = frozenset(
+        self._always_pseudo: frozenset[bytes] = frozenset(
             rel for path in (*_PSEUDO_PATHS, *runtime) if (rel := self.relative(path)) is not None
         )
         self.pseudo: frozenset[bytes] = frozenset()

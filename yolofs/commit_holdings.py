@@ -22,6 +22,7 @@ class StorePaths(Protocol):
 
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode."""
+        ...
 
 
 class Holdings:

@@ -43,9 +43,11 @@ class StoreFiles(Protocol):
 
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode."""
+        ...
 
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode whatever its mode and return the descriptor."""
+        ...
 
 
 class Folder(NamedTuple):

@@ -254,7 +254,7 @@ def test_what_was_replaced_or_removed_is_kept_by_its_number(scribe: CommitScribe
     scribe.remove(b"d")
     scribe.rename(b"b", b"e/b")
     plan = scribe.commit(parking)
-    numbers = {step.path: step.number for step in plan.steps if hasattr(step, "number")}
+    numbers = {step.path: getattr(step, "number", None) for step in plan.steps}
     replaced = Path(os.fsdecode(parking)) / "replaced"
     assert (replaced / str(numbers[RelPath(b"a")])).read_bytes() == b"base a"
     assert (replaced / str(numbers[RelPath(b"d")]) / "sub" / "y").read_bytes() == b"base d/sub/y"

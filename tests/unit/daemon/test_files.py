@@ -17,6 +17,7 @@ def test_what_is_published_can_be_read_back_whatever_the_bytes(tmp_path: Path) -
     files.publish(directory, described)
     files.publish(directory, described)
     found = files.read_daemon_file(directory)
+    assert found is not None
     assert found == described
     assert files.socket_path(found) == b"/run/\xff/control.sock"
     assert os.readlink(directory + b"/mnt") == files.mountpoint_path(found) == b"/run/\xff/mnt"

@@ -18,6 +18,7 @@ LINE = rb"36 35 98:0 /mnt1 /a\040b\011c\134d rw,noatime master:1 - fuse.yolofs y
 
 def test_a_line_with_escapes_and_optional_fields_is_read() -> None:
     entry = mounts._parse(LINE)
+    assert entry is not None
     assert entry == MountEntry(36, b"98:0", b"/a b\tc\\d", b"fuse.yolofs")
     assert is_ours(entry)
 
