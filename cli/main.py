@@ -54,7 +54,11 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="yolofs", message="%(prog)s %(version)s")
 @click.option(
     "-C",
@@ -72,6 +76,9 @@ def cli(context: click.Context, start: bytes) -> None:
     A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
     """
     context.obj = Options(start)
+    if context.invoked_subcommand is None:
+        output.say(context.get_help())
+        raise click.exceptions.Exit(2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with cli.make_context("yolofs", words) as context:  # not cli.main(), which has ideas of its own about errors
+        with cli.make_context(
+            "yolofs", list(words)
+        ) as context:  # not cli.main(), which has ideas of its own about errors
             cli.invoke(context)
         sys.stdout.flush()
         return 0

@@ -1,0 +1,125 @@
+"""doctor: what it finds, what it says to do, and what it repairs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+
+def findings(yolofs: Program, code: int = 0, path: str | None = None) -> dict[str, dict[str, Any]]:
+    document = yolofs("doctor", "--json", code=code, PATH=path or os.environ["PATH"]).json
+    assert list(document) == ["findings", "ok"]
+    assert document["ok"] is (code == 0)
+    assert {tuple(finding) for finding in document["findings"]} == {("check", "level", "message", "advice")}
+    return {finding["check"]: finding for finding in document["findings"]}
+
+
+def damage(yolofs: Program) -> bytes:
+    """Add a good record, a bad line and a good record; return the journal as it should be after a repair."""
+    yolofs("snapshot", "good")
+    journal = yolofs.session / "journal"
+    good = journal.read_bytes()
+    record = good.splitlines(keepends=True)[-1]
+    journal.write_bytes(good + b"nonsense\n" + record)
+    return good
+
+
+def test_all_is_well_in_a_new_session(yolofs: Program) -> None:
+    found = findings(yolofs)
+    assert {finding["level"] for finding in found.values()} == {"ok"}
+    assert {"python", "kernel", "/dev/fuse", "fusermount3", "pyfuse3", "bubblewrap"} <= set(found)
+    assert {"permissions", "config", "journal", "lock", "mount", "commits", "space"} <= set(found)
+    assert yolofs("doctor").out.count("\n") == len(found)
+
+
+def test_without_a_session_the_machine_alone_is_checked(tmp_path: Path) -> None:
+    done = Program(tmp_path)("doctor")
+    assert "there is no session here" in done.err
+    assert "journal" not in done.out
+    assert "yolofs init" in Program(tmp_path)("doctor", "--repair", code=4).err
+
+
+def test_a_mount_is_named_with_its_process(yolofs: Program) -> None:
+    with yolofs.mounted():
+        assert findings(yolofs)["daemon"]["message"] == f"process {yolofs.daemon['pid']} serves the mount"
+
+
+def test_the_mount_of_a_dead_daemon_is_found(yolofs: Program) -> None:
+    yolofs("mount", "--root", ".")
+    pid = yolofs.daemon["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not Path(f"/proc/{pid}/fd/0").exists(), "the daemon's end")
+    found = findings(yolofs, code=1)
+    assert (found["mount"]["level"], found["mount"]["advice"]) == ("fail", "yolofs unmount")
+    yolofs("unmount")
+    assert findings(yolofs)["mount"]["level"] == "ok"
+
+
+def test_a_session_that_others_can_look_into_is_found(yolofs: Program) -> None:
+    yolofs.session.chmod(0o755)
+    found = findings(yolofs, code=1)["permissions"]
+    assert found["advice"] == f"chmod 700 {yolofs.session}"
+
+
+def test_a_broken_config_is_found(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("nonsense = 1\n")
+    assert findings(yolofs, code=1)["config"]["message"].startswith(".yolofs.toml:1: nonsense: unknown key")
+
+
+def test_an_interrupted_commit_is_found_and_stops_the_next_one(yolofs: Program) -> None:
+    (yolofs.session / "commits/1").mkdir(parents=True)
+    (yolofs.session / "commits/1/plan.json").write_text("{}")
+    assert "was interrupted" in findings(yolofs, code=1)["commits"]["message"]
+    assert "was interrupted" in yolofs.refused("commit", "--yes", code=1)
+
+
+def test_missing_programs_are_found_with_the_package_to_install(yolofs: Program) -> None:
+    found = findings(yolofs, code=0 if os.geteuid() == 0 else 1, path="/nowhere")
+    assert found["bubblewrap"] == {
+        "check": "bubblewrap",
+        "level": "warn",
+        "message": "is not there: no sandbox",
+        "advice": "install the package bubblewrap",
+    }
+
+
+def test_a_damaged_journal_is_found_and_cut_after_asking(yolofs: Program) -> None:
+    good = damage(yolofs)
+    found = findings(yolofs, code=1)["journal"]
+    assert found["message"].startswith("line 3 (byte ")
+    assert found["advice"].startswith("yolofs doctor --repair cuts ")
+    with Terminal(yolofs.project, ["doctor", "--repair"]) as terminal:
+        terminal.wait_for("[y/N] ")
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    assert (yolofs.session / "journal").read_bytes() != good
+    with Terminal(yolofs.project, ["doctor", "--repair"]) as terminal:
+        terminal.wait_for("[y/N] ")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.session / "journal").read_bytes() == good
+    assert (yolofs.session / "journal.torn").read_text().splitlines()[1] == "nonsense"
+    assert "good" in yolofs("timeline").out
+
+
+def test_a_repair_without_a_terminal_needs_yes(yolofs: Program) -> None:
+    good = damage(yolofs)
+    assert "hint: yolofs doctor --repair --yes" in yolofs("doctor", "--repair", code=2).err
+    assert (yolofs.session / "journal").read_bytes() != good
+    yolofs("doctor", "--repair", "--yes")
+    assert (yolofs.session / "journal").read_bytes() == good
+    assert "nothing to repair" in yolofs("doctor", "--repair").err
+
+
+def test_a_journal_in_use_is_not_repaired(yolofs: Program) -> None:
+    with yolofs.mounted():
+        assert "in use by a mount" in yolofs.refused("doctor", "--repair", "--yes", code=2)

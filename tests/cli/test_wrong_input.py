@@ -1,0 +1,185 @@
+"""Wrong input: one line that says what is wrong, one that says what to do, and the documented exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from yolofs.cli.main import COMMANDS
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Program:
+    """Return the program in a directory without a session."""
+    directory = tmp_path / "nowhere"
+    directory.mkdir()
+    return Program(directory)
+
+
+def assert_one_line_and_a_hint(message: str) -> None:
+    first, second = message.splitlines()
+    assert first.startswith("yolofs: ")
+    assert not first.endswith(".")
+    assert second.startswith("hint: ")
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (["nonsense"], "no such command 'nonsense'", "yolofs --help"),
+        (["stauts"], "no such command 'stauts'", "yolofs --help"),
+        (["--nonsense"], "no such option", "yolofs --help"),
+        (["status", "--nonsense"], "no such option", "yolofs status --help"),
+        (["status", "x"], "got unexpected extra argument (x)", "yolofs status --help"),
+        (["travel"], "missing argument", "yolofs travel --help"),
+        (["snapshot", "a", "b"], "got unexpected extra argument (b)", "yolofs snapshot --help"),
+        (["diff", "1", "2"], "got unexpected extra argument (2)", "yolofs diff --help"),
+        (["-C", "/does/not/exist", "status"], "does not exist", "yolofs --help"),
+        (["mount", "--root", "/does/not/exist"], "does not exist", "yolofs mount --help"),
+        (["mount", "--root", "/etc/passwd"], "is a file", "yolofs mount --help"),
+        (["snapshot", "-"], "cannot be named -", "use a name with a letter in it"),
+        (["snapshot", "12"], "cannot be named 12", "use a name with a letter in it"),
+        (["snapshot", "a..b"], "cannot be named a..b", "use a name with a letter in it"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_refused(yolofs: Program, words: list[str], said: str, hint: str) -> None:
+    message = yolofs.refused(*words, code=2)
+    assert_one_line_and_a_hint(message)
+    assert said in message
+    assert f"hint: {hint}" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["travel", "7"], "there is no generation 7: the newest is 1"),
+        (["travel", "frist"], "there is no snapshot named frist"),
+        (["travel", "-"], "there has been no travel to go back from"),
+        (["travel", ""], 'there is no snapshot named ""'),
+        (["diff", "0..7"], "there is no generation 7"),
+        (["diff", "first...first"], "there is no snapshot named .first"),
+        (["log", "\x1b[2J"], 'there is no snapshot named "\\033[2J"'),
+    ],
+)
+def test_a_generation_that_is_not_there_is_refused(yolofs: Program, words: list[str], said: str) -> None:
+    yolofs("snapshot", "first")
+    message = yolofs.refused(*words, code=7)
+    assert_one_line_and_a_hint(message)
+    assert said in message
+
+
+def test_the_nearest_name_is_offered(yolofs: Program) -> None:
+    yolofs("snapshot", "tests-pass")
+    assert "hint: did you mean tests-pass?" in yolofs.refused("travel", "test-pass", code=7)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor")])
+def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program, command: str) -> None:
+    words = [command, *(["x"] if command == "travel" else []), *(["--yes"] if command in ("commit", "abort") else [])]
+    message = nowhere.refused(*words, code=4)
+    assert_one_line_and_a_hint(message)
+    assert "there is no session in" in message
+    assert "hint: yolofs init" in message
+
+
+@pytest.mark.parametrize("command", ["mount", "status", "diff", "log", "snapshot", "timeline"])
+def test_a_broken_configuration_is_one_line_with_its_place(yolofs: Program, command: str) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[mount]\nspin_su = 3\n")
+    message = yolofs.refused(command, code=3)
+    assert message.startswith('yolofs: .yolofs.toml:2: mount.spin_su: unknown key; did you mean "spin_us"?')
+
+
+@pytest.mark.parametrize("command", ["mount", "status", "diff", "log", "snapshot", "timeline"])
+def test_a_damaged_journal_is_one_line_with_its_place(yolofs: Program, command: str) -> None:
+    with (yolofs.session / "journal").open("a") as journal:
+        journal.write("S nonsense\nD more nonsense\n")
+    message = yolofs.refused(command, code=6)
+    assert_one_line_and_a_hint(message)
+    assert "journal, line 2 (byte 17): " in message
+    assert "yolofs doctor --repair" in message
+
+
+def test_a_file_of_the_session_that_cannot_be_used_is_one_line(yolofs: Program) -> None:
+    (yolofs.session / "session.json").write_text("{")
+    assert_one_line_and_a_hint(yolofs.refused("status", code=1))
+
+
+def test_init_is_quick_to_say_that_there_is_a_session_and_touches_nothing(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("# mine\n")
+    before = {path: path.stat().st_mtime_ns for path in yolofs.project.rglob("*")}
+    done = yolofs("init")
+    assert done.out == ""
+    assert "already" in done.err
+    assert {path: path.stat().st_mtime_ns for path in yolofs.project.rglob("*")} == before
+
+
+def test_init_makes_a_session_a_config_and_nothing_else(nowhere: Program) -> None:
+    done = nowhere("init")
+    assert (done.out, done.err.splitlines()[1]) == ("", "next: yolofs mount")
+    assert sorted(os.listdir(nowhere.project)) == [".yolofs", ".yolofs.toml"]
+    assert nowhere.session.stat().st_mode & 0o777 == 0o700
+    assert "no changes" in nowhere("status").out
+
+
+def test_init_elsewhere(nowhere: Program, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    nowhere("init", "../there")
+    assert (tmp_path / "there/.yolofs").is_dir()
+    assert "is not a directory" in nowhere("init", "missing", code=2).err
+
+
+def test_the_config_that_init_writes_is_valid_with_every_line_uncommented(nowhere: Program) -> None:
+    nowhere("init")
+    path = nowhere.project / ".yolofs.toml"
+    lines = [line[1:] if line.startswith("#") and "=" in line else line for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines))
+    assert "config: .yolofs.toml can be used" in nowhere("doctor").out
+
+
+def test_a_session_is_found_from_below_and_with_minus_c(yolofs: Program, nowhere: Program) -> None:
+    assert "no changes" in yolofs("status", cwd=yolofs.project / "dir").out
+    assert "no changes" in nowhere("-C", yolofs.project / "dir", "status").out
+
+
+def test_help_goes_to_stdout_for_the_program_and_for_every_command(nowhere: Program) -> None:
+    for words in ([], *([name] for name in COMMANDS)):
+        done = nowhere(*words, "--help")
+        assert done.out.startswith(f"Usage: yolofs {words[0] if words else '[OPTIONS]'}")
+        assert done.err == ""
+
+
+def test_no_command_at_all_shows_the_help(nowhere: Program) -> None:
+    done = nowhere(code=2)
+    assert done.out == ""
+    assert done.err == nowhere("--help").out
+
+
+def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
+    nowhere: Program, tmp_path: Path
+) -> None:
+    broken = tmp_path / "site"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import yolofs.session\ndef broken(*_): raise ZeroDivisionError('oops')\nyolofs.session.Session.find = broken\n"
+    )
+    path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = nowhere("status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))
+    first, second = done.err.splitlines()
+    assert first == "yolofs: this should not have happened: ZeroDivisionError('oops')"
+    assert "ZeroDivisionError: oops" in Path(second.removeprefix("hint: the traceback is in ")).read_text()
+    assert "Traceback (most recent call last)" in nowhere("--traceback", "status", code=1, PYTHONPATH=path).err
+
+
+def test_starting_is_quick_as_nothing_heavy_is_imported(nowhere: Program) -> None:
+    import subprocess
+
+    code = "import sys, yolofs.cli.main as m; m.main(['status']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=nowhere.project, capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert not {"trio", "rich", "pyfuse3", "asyncio", "watchfiles", "prompt_toolkit"} & set(done.stdout.split())
