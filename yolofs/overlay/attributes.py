@@ -60,7 +60,7 @@ class Attributes(Layers):
         elif staged is not None:
             nlink = 0 if inode.is_orphan else len(staged.names)
             if staged.origin is not None and inode.kind == stat.S_IFREG:
-                data = self.base.lstat(staged.origin)
+                data = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(staged.origin)
                 size, blocks = data.st_size, data.st_blocks
         elif inode.is_orphan:
             nlink = 0

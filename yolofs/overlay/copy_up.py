@@ -45,6 +45,9 @@ class CopyUp(Attributes):
         What has no data that could stay in base is copied whole.
         """
         staged = inode.staged
+        if staged is None and self._is_lost(inode):
+            self._copy_up_lost(inode, None)
+            return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
         ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
         with self._removed_on_error(ino):
@@ -56,30 +59,56 @@ class CopyUp(Attributes):
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""
         staged = inode.staged
+        if staged is None and self._is_lost(inode):
+            self._copy_up_lost(inode, keep)
+            return
         fingerprint = self._fingerprint(inode) if staged is None else None
         origin = staged.origin if staged is not None else None
         ino = self.store.copy_up(self._checked_physical(inode), data=keep != 0 and origin is None)
         with self._removed_on_error(ino):
             if origin is not None:
-                self._copy_data(origin, ino, keep)
+                self._copy_data(inode, ino, keep)
             elif keep is not None:
                 self._cut(ino, keep)
             self._show(inode, ino, None, fingerprint)
 
     def _fill(self, inode: Inode, staged: Staged, keep: int | None) -> None:
         """Copy the data of a metadata-only store inode from base."""
-        assert staged.origin is not None
         path = self.store.path(staged.ino)
         st = os.lstat(path)
-        self._copy_data(staged.origin, staged.ino, keep)
+        self._copy_data(inode, staged.ino, keep)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
         self._show(inode, staged.ino, None, None)
 
-    def _copy_data(self, origin: RelPath, ino: StoreIno, keep: int | None) -> None:
+    def _copy_up_lost(self, inode: Inode, keep: int | None) -> None:
+        """Copy up a file that the host has put away from its base path, from what is open of it: as an orphan.
+
+        Whatever is at the path now is another file, which must not get this one's data.
+
+        Raises:
+            OSError: ESTALE; nothing is open of it.
+        """
+        if inode.fd < 0:
+            raise os_error(errno.ESTALE)
+        source = copying.Source(copying.read_metadata(inode.fd), fd=os.dup(inode.fd))
+        ino = self.store.reserve()
+        try:
+            copying.write_copy(source, self.store.path(ino))
+        finally:
+            source.close()
+        with self._removed_on_error(ino):
+            if keep is not None:
+                self._cut(ino, keep)
+            inode.is_orphan = True
+            inode.entry = None
+            self._show(inode, ino, None, None)
+
+    def _copy_data(self, inode: Inode, ino: StoreIno, keep: int | None) -> None:
+        """Copy an inode's data, which is in base so far, into a store inode."""
         if keep == 0:
             self._cut(ino, 0)
             return
-        source = self.base.open(origin)
+        source = os.dup(self._fd(inode, write=False))
         try:
             target = self.store.open(ino, os.O_WRONLY)
             try:
@@ -133,6 +162,15 @@ class CopyUp(Attributes):
         inode.staged = Staged(ino, origin, inode.key if inode.key is not None else ino, None)
         if staged is not None:
             self._free(staged)
+
+    def _is_lost(self, inode: Inode) -> bool:
+        """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the host's doing."""
+        assert inode.base is not None
+        try:
+            st = self.base.lstat(inode.base)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        return stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st)
 
     def _fingerprint(self, inode: Inode) -> Fingerprint:
         assert inode.base is not None

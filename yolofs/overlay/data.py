@@ -138,7 +138,7 @@ class Data(Finding):
             st = self.base.lstat(source)
         except FileNotFoundError:
             raise os_error(errno.ESTALE) from None
-        if inode.staged is None and self.inodes.number_of(self.base.number(st)) != inode.number:
+        if inode.staged is None and not self._is_file_of(inode, st):
             raise os_error(errno.ESTALE)
         now = (st.st_mtime_ns, st.st_size)
         if now == inode.seen:

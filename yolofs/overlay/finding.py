@@ -75,7 +75,7 @@ class Finding(CopyUp):
         entry = directory.entry
         children = entry.children if entry is not None else None
         source = directory.source
-        names = self.base.names(source) if source is not None else []
+        names = self._base_names(directory, source) if source is not None else []
         if not children:
             return names
         shown = [name for name in names if name not in children]
@@ -93,7 +93,8 @@ class Finding(CopyUp):
         if entry is not None:
             staged = entry.staged
             if staged is not None:
-                return Found(entry, staged, None, os.lstat(self.store.path(staged.ino)))
+                st = os.lstat(self.store.path(staged.ino))
+                return Found(entry, staged, None, st) if self._has_data(staged, st) else None
             rel = entry.base
             if rel is None:
                 return None
@@ -183,13 +184,30 @@ class Finding(CopyUp):
         return inode
 
     def _is_shown(self, entry: Entry) -> bool:
-        """Tell whether an entry shows anything: a redirect to a base path that the host removed does not."""
-        if entry.staged is not None:
-            return True
-        if entry.base is None:
-            return False
+        """Tell whether an entry shows anything: what comes from a base path that the host removed does not."""
+        staged = entry.staged
+        if staged is not None:
+            return staged.origin is None or self._has_data(staged, os.lstat(self.store.path(staged.ino)))
+        return entry.base is not None and self._is_in_base(entry.base)
+
+    def _has_data(self, staged: Staged, st: os.stat_result) -> bool:
+        """Tell whether the data of a staged file with these attributes is still there, should it be in base.
+
+        A directory of which the host removed the base half shows the staged half.
+        """
+        return staged.origin is None or not stat.S_ISREG(st.st_mode) or self._is_in_base(staged.origin)
+
+    def _base_names(self, directory: Inode, source: RelPath) -> list[bytes]:
         try:
-            self.base.lstat(entry.base)
+            return self.base.names(source)
+        except (FileNotFoundError, NotADirectoryError):
+            if directory.staged is None:
+                raise
+            return []
+
+    def _is_in_base(self, rel: RelPath) -> bool:
+        try:
+            self.base.lstat(rel)
         except OSError:
             return False
         return True
@@ -197,10 +215,4 @@ class Finding(CopyUp):
     def _base_has(self, parent: Inode, name: bytes) -> bool:
         """Tell whether base itself has something where ``parent`` would show ``name`` from."""
         source = parent.source
-        if source is None:
-            return False
-        try:
-            self.base.lstat(join(source, name))
-        except OSError:
-            return False
-        return True
+        return source is not None and self._is_in_base(join(source, name))

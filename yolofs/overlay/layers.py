@@ -123,12 +123,27 @@ class Layers:
         if staged is None or staged.origin is not None:
             source = inode.source
             assert source is not None
-            self._keep_fd(inode, self.base.open(source), writes=False)
+            self._keep_fd(inode, self._open_base(inode, source), writes=False)
         else:
             writes = write or staged.ino >= self.fresh_from
             fd = self.store.open(staged.ino, os.O_RDWR if writes else os.O_RDONLY)
             self._keep_fd(inode, fd, writes=writes)
         return inode.fd
+
+    def _open_base(self, inode: Inode, source: RelPath) -> int:
+        """Open the base file behind an inode; ESTALE if the host has put another file there."""
+        fd = self.base.open(source)
+        if inode.staged is None and not self._is_file_of(inode, os.fstat(fd)):
+            os.close(fd)
+            raise os_error(errno.ESTALE)
+        return fd
+
+    def _is_file_of(self, inode: Inode, st: os.stat_result) -> bool:
+        """Tell whether a base file with these attributes is the one that an unstaged inode stands for.
+
+        A directory may be known by a number of its path, so of two directories this cannot tell them apart.
+        """
+        return inode.is_directory or self.inodes.number_of(self.base.number(st)) == inode.number
 
     def _keep_fd(self, inode: Inode, fd: int, *, writes: bool) -> None:
         while len(self._with_fd) >= self._max_fds:

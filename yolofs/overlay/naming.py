@@ -11,7 +11,7 @@ from yolofs.inodes import Attr, Inode
 from yolofs.overlay.data import Data
 from yolofs.overlay.finding import Found
 from yolofs.overlay.layers import os_error
-from yolofs.paths import StoreIno, join
+from yolofs.paths import RelPath, StoreIno, join
 from yolofs.records import Delete, Rename, Stage
 from yolofs.tree import Entry, Staged
 
@@ -80,8 +80,7 @@ class Naming(Data):
             self._copy_up_metadata(inode)
         staged = inode.staged
         assert staged is not None
-        path = join(self.path(parent), name)
-        entry = self._record(Stage(self.clock_ns(), path, staged.ino, origin=staged.origin))
+        entry = self._record_new(parent, name, staged.ino, origin=staged.origin)
         assert entry is not None
         self._adopt(parent, entry.parent)
         self._touch_ctime(staged)
@@ -136,10 +135,13 @@ class Naming(Data):
         absent = not exchange and not self._base_has(parent, name)
         record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent)
         moved, other = self._known(source), self._known(target) if target is not None else None
+        has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
         entry = self._record(record)
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._adopt(new_parent, self.tree.find(self.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
+        if has_unseen:
+            self._orphan_dropped()
 
     # ---- new files
 
@@ -148,13 +150,27 @@ class Naming(Data):
         path = self.store.path(ino)
         with self._removed_on_error(ino):
             self._set_owner(parent, path, owner, mode)
-            entry = self._record(Stage(self.clock_ns(), join(self.path(parent), name), ino))
+            entry = self._record_new(parent, name, ino)
         st = os.lstat(path)
         assert entry is not None
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
         return inode, self._attr(inode, st)
+
+    def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
+        """Record that a name that showed nothing shows a store inode.
+
+        An entry may be there all the same, which the host has pulled base away from under; it goes, with all below.
+        """
+        path = join(self.path(parent), name)
+        stage = Stage(self.clock_ns(), path, ino, origin=origin)
+        left = _entry_at(parent, name)
+        if left is None or left.is_tombstone:
+            return self._record(stage)
+        entry = self._record(Delete(stage.time_ns, path, absent=not self._base_has(parent, name)), stage)
+        self._orphan_dropped()
+        return entry
 
     def _set_owner(self, parent: Inode, path: bytes, owner: Owner, mode: int) -> None:
         """Set a new file's owner, group (the directory's, if that is setgid) and permission bits."""
@@ -182,9 +198,12 @@ class Naming(Data):
             base = self.base.fingerprint(found.st)
         path = join(self.path(parent), name)
         inode = self._known(found)
+        has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
         self._record(Delete(self.clock_ns(), path, absent=absent, base=base))
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._lost_name(found, inode)
+        if has_unseen:
+            self._orphan_dropped()
 
     def _lost_name(self, found: Found, inode: Inode | None) -> None:
         """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see.
@@ -205,6 +224,13 @@ class Naming(Data):
             self.inodes.drop_if_unused(inode)
         elif staged is not None:
             self._free(staged)
+
+    def _orphan_dropped(self) -> None:
+        """Orphan what was known below an entry that went, though nothing was seen there: the host had removed it."""
+        for inode in self.inodes.by_number.values():
+            if inode.entry is not None and inode.entry.is_dropped:
+                inode.is_orphan = True
+                inode.entry = None
 
     def _touch_ctime(self, staged: Staged) -> None:
         """Note on a file that one of its names came or went, as the system does."""
@@ -259,6 +285,8 @@ class Naming(Data):
         if source is not None:
             if source in self.base.pseudo:
                 raise os_error(errno.EROFS)
+            if parent.staged is None and self._is_lost(parent):
+                raise os_error(errno.ENOENT)
             if self.base.is_hidden_name(source, name):
                 raise os_error(errno.EACCES)
 
@@ -295,6 +323,17 @@ class Naming(Data):
             if not source.is_directory:
                 raise os_error(errno.EISDIR)
             self._check_replaceable(new_parent, new_name, target)
+
+
+def _entry_at(parent: Inode, name: bytes) -> Entry | None:
+    return parent.entry.children.get(name) if parent.entry is not None and parent.entry.children else None
+
+
+def _has_more_than_tombstones(directory: Entry | None) -> bool:
+    """Tell whether an entry leads to others that could show something."""
+    if directory is None or not directory.children:
+        return False
+    return any(not entry.is_tombstone for entry in directory.children.values())
 
 
 def _is_same_file(one: Found, other: Found) -> bool:
