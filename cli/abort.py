@@ -15,9 +15,10 @@ from yolofs.timeline import BASE
 @click.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(yes: bool) -> None:
-    """Drop everything that is staged, snapshots too: the view is base again.
+    """Drop everything that is staged, snapshots too.
 
-    This cannot be undone. Files that programs have open keep their content until they are closed.
+    The view is base again. This cannot be undone. Files that programs have open keep their content until they are
+    closed.
     """
     if not yes:
         check_can_ask(instead="yolofs abort --yes")

@@ -22,10 +22,11 @@ from yolofs.timeline import BASE
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
 def command(yes: bool, force: bool, as_json: bool) -> None:
-    """Apply what is staged to the real files, after showing it and asking.
+    """Apply what is staged to the real files, after asking.
 
-    Snapshots end with it: the view is then what base is. What base had before is kept in .yolofs/commits. With a
-    mount, programs wait for the time of the commit and then go on. Refuses if base changed under what is staged.
+    It first shows what that is. Snapshots end with it: the view is then what base is. What base had before is kept in
+    .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
+    under what is staged.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")

@@ -12,11 +12,6 @@ from yolofs.errors import GenerationError
 from yolofs.paths import Generation
 from yolofs.timeline import Timeline
 
-RANGE_HELP = """
-    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all. A generation is a
-    number, the name of a snapshot, base, or - for where one was before the last travel.
-"""
-
 _PATHS_KEY = "yolofs.paths"
 
 

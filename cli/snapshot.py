@@ -17,10 +17,10 @@ from yolofs.session import Access, Session
 @click.option("--if-changed", is_flag=True, help="Do nothing if nothing has changed since the last generation.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(name: str, if_changed: bool, as_json: bool) -> None:
-    """Keep the present state as a generation, with NAME if given, and print its number.
+    """Keep the present state as a generation.
 
-    Takes no time and never fails because files are open.  The name may have been used before: it then means the
-    newest.
+    Prints its number. Takes no time, and never fails because files are open. NAME may have been used before: it then
+    means the newest.
     """
     generation = _snapshot(find_project(), os.fsencode(name), if_changed=if_changed)
     if as_json:

@@ -21,9 +21,9 @@ from yolofs.timeline import BASE
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(as_json: bool) -> None:
-    """Show whether the view is mounted, and what a commit would change.
+    """Show the mount, and what a commit would change.
 
-    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only.  A
+    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
     renamed directory is one line, whatever is in it.
     """
     project = find_project()

@@ -20,7 +20,7 @@ from yolofs.timeline import GenerationInfo, Kind
 def command(as_json: bool) -> None:
     """Show all generations and what each was built on.
 
-    Time runs down.  What the present is built from keeps to the left; branches that were left by a travel are
+    Time runs down. What the present is built from keeps to the left; branches that were left by a travel are
     marked as dead, but can be travelled to all the same.
     """
     with reading(find_project()) as session:

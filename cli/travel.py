@@ -17,10 +17,11 @@ from yolofs.session import Access, Session
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(target: str, force: bool, as_json: bool) -> None:
-    """Show the state of another generation, earlier or later; base is generation 0.
+    """Show another generation, earlier or later.
 
-    What is not snapshotted yet is snapshotted first, so that one can always come back: `yolofs travel -` does.
-    Running programs see the other state at once.  Refuses while programs have files open for writing.
+    Generation 0 is base. What is not snapshotted yet is snapshotted first, so that one can always come back:
+    `yolofs travel -` does. Running programs see the other state at once. Refuses while programs have files open for
+    writing.
     """
     shown, started = _travel(find_project(), target, force=force)
     if as_json:

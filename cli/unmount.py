@@ -19,9 +19,10 @@ from yolofs.session import locked
 @click.command()
 @click.option("--force", is_flag=True, help="Also while processes are inside, and if the daemon hangs: it is killed.")
 def command(force: bool) -> None:
-    """Take the mount away.  What is staged stays staged.
+    """Take the mount away.
 
-    Refuses while processes are at work inside; --force takes the mount away from under them.
+    What is staged stays staged. Refuses while processes are at work inside; --force takes the mount away from under
+    them.
     """
     project = find_project()
     with connected(project) as client:
