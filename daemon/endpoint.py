@@ -16,21 +16,21 @@ _PATH_BYTES = 107
 def bind(path: bytes) -> socket.socket:
     """Make the socket at ``path``, which only its owner may connect to, in place of a dead one; not listening yet.
 
+    Its directory is the owner's alone, so the mode may come a moment later.  (A umask would be the whole process'.)
+
     Raises:
         OSError: as bind(2).
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    old_umask = os.umask(0o177)
     try:
         with _short(path) as address:
             sock.bind(address)
+        os.chmod(path, 0o600)
     except BaseException:
         sock.close()
         raise
-    finally:
-        os.umask(old_umask)
     return sock
 
 

@@ -52,17 +52,12 @@ def test_a_socket_at_a_path_of_any_length_takes_connections(tmp_path: Path, leng
         directory += b"/" + b"d" * 50
         os.mkdir(directory)
     path = directory + b"/s"
-    old_umask = os.umask(0)
-    try:
-        with endpoint.bind(path) as listener:
-            assert os.stat(path).st_mode & 0o777 == 0o600
-            listener.listen()
-            with endpoint.connect(path, 5) as client:
-                assert client.gettimeout() == 5
-                assert endpoint.peer(client) == (os.getpid(), os.getuid())
-        assert os.umask(0) == 0
-    finally:
-        os.umask(old_umask)
+    with endpoint.bind(path) as listener:
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        listener.listen()
+        with endpoint.connect(path, 5) as client:
+            assert client.gettimeout() == 5
+            assert endpoint.peer(client) == (os.getpid(), os.getuid())
 
 
 def test_a_dead_socket_is_replaced_and_nobody_answers_there(tmp_path: Path) -> None:
