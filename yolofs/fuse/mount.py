@@ -115,6 +115,7 @@ class Mount:
         """Keep the list of pseudo filesystems true: the kernel signals POLLPRI when the mount table changes."""
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            self.overlay.base.refresh_mounts()  # our own mountpoint, should it lie below base, is new
             self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self.overlay.base.refresh_mounts())
 
     # ---- reaching in
