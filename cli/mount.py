@@ -13,7 +13,7 @@ from yolofs.cli import output
 from yolofs.cli.project import connected, find_project, session_directory, start_directory
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import UsageError
-from yolofs.paths import display
+from yolofs.paths import display, is_below
 
 
 @click.command()
@@ -43,6 +43,7 @@ def command(root: bytes | None, foreground: bool) -> None:
     for warning in started.info.warnings:
         output.warn(warning)
     _emit_mountpoint(started.info)
+    _say_where_the_project_is(started.info)
     if foreground:
         sys.exit(_wait(started.process))
     started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
@@ -61,6 +62,14 @@ def _report_running(info: Info, root: bytes | None) -> None:
 def _emit_mountpoint(info: Info) -> None:
     output.emit_bytes(unquote(info.mountpoint) + b"\n")
     sys.stdout.flush()
+
+
+def _say_where_the_project_is(info: Info) -> None:
+    """Help those who wonder where their files are in a view of more than the project."""
+    root, project = unquote(info.root), unquote(info.project)
+    if root != project and is_below(project, root.rstrip(b"/")):
+        inside = project[len(root.rstrip(b"/")) + 1 :]
+        output.say(f"the project in it: {display(os.path.join(unquote(info.mountpoint), inside))}")
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

@@ -31,7 +31,7 @@ from yolofs.daemon.protocol import (
     error_from,
     quote,
 )
-from yolofs.errors import DaemonError
+from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -112,8 +112,11 @@ class Client:
         self._call("lend", LendParams(kind), Done)
         try:
             yield
-        finally:
-            self._call("return", NoParams(), Done)
+        except BaseException:
+            with contextlib.suppress(YolofsError):  # the first error is the one to tell
+                self._call("return", NoParams(), Done)
+            raise
+        self._call("return", NoParams(), Done)
 
     def stop(self, *, force: bool) -> None:
         """End the daemon; on return the mount and the process are gone, and the session's lock is free.

@@ -272,6 +272,14 @@ def test_two_mounts_of_the_whole_root_at_once_do_not_wait_for_each_other(tmp_pat
         assert "no changes" in two("status").out
 
 
+def test_mount_says_where_the_project_is_in_a_larger_view(yolofs: Program) -> None:
+    done = yolofs("mount")
+    mountpoint = done.out.rstrip("\n")
+    assert done.err == f"the project in it: {mountpoint}{yolofs.project}\n"
+    assert Path(done.err.rstrip("\n").partition(": ")[2], "a.txt").exists()
+    yolofs("unmount")
+
+
 def test_the_view_of_the_whole_root_shows_pseudo_filesystems_as_empty(yolofs: Program) -> None:
     with yolofs.mounted("--root", "/") as mountpoint:
         for name in ("proc", "sys", "dev"):

@@ -320,6 +320,26 @@ def test_a_client_that_goes_before_its_answer_harms_nobody(yolofs: Program, view
     assert (view / "a.txt").read_text() == "one\n"
 
 
+def test_a_state_that_cannot_be_shown_ends_the_mount_and_loses_nothing(yolofs: Program, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from yolofs.overlay.view import Overlay\n"
+        "def broken(*_, **__): raise ZeroDivisionError('half-way')\n"
+        "Overlay.reload = broken\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    mountpoint = Path(yolofs("mount", "--root", ".", PYTHONPATH=path).out.rstrip("\n"))
+    (mountpoint / "a.txt").write_text("two\n")
+    message = yolofs.refused("travel", "0", code=11)
+    assert "see .yolofs/daemon.log" in message
+    wait_until(lambda: not (yolofs.session / "daemon.json").exists(), "the daemon's end")
+    assert "travel failed half-way: the mount ends; what is staged is safe" in yolofs.log
+    (yolofs.session / "daemon.log").unlink()
+    with yolofs.mounted():
+        assert (mountpoint / "a.txt").read_text() == "one\n"
+        yolofs("travel", "-")
+        assert (mountpoint / "a.txt").read_text() == "two\n"
+
+
 def test_the_program_works_through_a_hundred_snapshots_while_files_are_written(yolofs: Program, view: Path) -> None:
     stop = threading.Event()
 

@@ -255,14 +255,14 @@ def test_a_client_that_reads_no_answers_is_hung_up_on(tmp_path: Path, monkeypatc
 def test_too_many_connections_are_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
 
-    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
         first, second = connect(), connect()
         await first.call(call("info"))
         await second.call(call("info"))
         assert await connect().is_hung_up()
         await first.stream.aclose()
         with trio.fail_after(5):
-            while fake.open_count > 1:
+            while not served._free.value:
                 await trio.sleep(0.001)
         assert (await connect().call(call("info")))["result"] == {}
 
