@@ -247,7 +247,7 @@ def _commits(project: bytes) -> Iterator[Finding]:
         return  # said by another check
     if directory is not None:
         message = f"one was interrupted: base is partly the view; what it had before lies in {display(directory)}"
-        yield Finding("commits", Level.FAIL, message, "look at yolofs status, then: yolofs commit --force")
+        yield Finding("commits", Level.FAIL, message, "yolofs commit finishes it")
     else:
         yield Finding("commits", Level.OK, "none was interrupted")
 

@@ -10,10 +10,10 @@ from yolofs.cli.listing import Place, emit_changes, summary
 from yolofs.cli.output import ask, check_can_ask, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading
 from yolofs.daemon.protocol import LoanKind
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import UsageError
 from yolofs.paths import display
-from yolofs.session import Session
-from yolofs.session_commit import CommitResult, commit
+from yolofs.session import Access, Session
+from yolofs.session_commit import CommitResult, commit, finish_interrupted
 from yolofs.timeline import BASE
 
 
@@ -33,6 +33,7 @@ def command(yes: bool, force: bool, as_json: bool) -> None:
     if not yes:
         check_can_ask(instead="yolofs commit --yes")
     project = find_project()
+    _finish_interrupted(project)
     while True:
         shown = None if yes else _show_and_ask(project)
         if shown == []:
@@ -42,7 +43,6 @@ def command(yes: bool, force: bool, as_json: bool) -> None:
             if shown is not None and shown != changes:
                 say("what is staged has changed meanwhile; look again")
                 continue
-            _check_interrupted(session, force=force)
             if yes and not as_json:
                 _emit(session, changes)
             with progress("committing") as update:
@@ -78,13 +78,15 @@ def _emit(session: Session, changes: list[Change]) -> None:
     emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
 
 
-def _check_interrupted(session: Session, *, force: bool) -> None:
-    directory = session.interrupted_commit()
-    if directory is not None and not force:
-        raise YolofsError(
-            "the last commit was interrupted: base is partly what the view shows",
-            hint=f"what base had before lies in {display(directory)}; to go on from here: yolofs commit --force",
-        )
+def _finish_interrupted(project: bytes) -> None:
+    """Finish a commit that was said yes to and then interrupted."""
+    with Session.open(project, Access.READ) as session:
+        if session.interrupted_commit() is None:
+            return
+    with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
+        result = finish_interrupted(session, progress=update)
+    if result is not None:
+        say(f"commit {result.number}, which was interrupted, is finished")
 
 
 def _report(session: Session, result: CommitResult, changes: list[Change], *, as_json: bool) -> None:

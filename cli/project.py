@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 
 from yolofs.cli.options import Options
+from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import NoSessionError, UsageError
@@ -73,6 +74,8 @@ def reading(project: bytes) -> Iterator[Session]:
         if client is not None:
             client.flush()
     with Session.open(project, Access.READ) as session:
+        if session.interrupted_commit() is not None:
+            warn("a commit was interrupted, so this is not what the view was; yolofs commit finishes it")
         yield session
 
 

@@ -10,6 +10,8 @@ import errno
 import gc
 import logging
 import os
+import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -26,6 +28,7 @@ from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.runtime import MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
+from yolofs.session_commit import finish_interrupted
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
@@ -55,7 +58,7 @@ class Host:
             session.journal,
             state.tree,
             fresh_from=state.fresh_from,
-            max_fds=settings.max_fds,
+            max_fds=min(settings.max_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
         )
         self._mount = Mount(
             self._overlay,
@@ -75,15 +78,18 @@ class Host:
         """Open the session of ``project``, clean up after a daemon that died, and mount.
 
         ``on_end`` is called on another thread once the mount has ended for whatever reason.  The process' umask
-        becomes 0: from here on the kernel has applied the callers'.
+        becomes 0, as the kernel has applied the callers'; its switch interval and its garbage become the mount's.
 
         Raises:
-            YolofsError: no session, locked, a journal that cannot be trusted, or FUSE refuses.
+            YolofsError: no session, locked, a journal that cannot be trusted, an interrupted commit that cannot be
+                finished, or FUSE refuses.
         """
         session = Session.open(project, Access.WRITE, root=root)
         try:
+            finish_interrupted(session)
             runtime = _prepare_runtime(session.directory)
             host = cls(session, runtime)
+            sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
             gc.collect()
             gc.freeze()  # the state stays: the collector need not walk it over and over
             os.umask(0)
@@ -206,6 +212,7 @@ class Host:
         session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
             session.reopen()
+            finish_interrupted(session)  # the lender died over it; what base is now nobody may see
             is_done = os.stat(session.journal.path).st_ino != self._lent_journal
             state = session.present()
             stale = overlay.reload(

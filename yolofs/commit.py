@@ -22,11 +22,12 @@ import msgspec
 from yolofs.commit_conflicts import find_conflicts
 from yolofs.commit_plan import Plan, Step, describe
 from yolofs.commit_planner import plan_commit
+from yolofs.commit_resume import ResumedSteps
 from yolofs.commit_steps import Steps, StoreFiles
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display
 
-__all__ = ["CommitError", "Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit"]
+__all__ = ["CommitError", "Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
 
 _PLAN = b"plan.json"
 _PROGRESS = b"progress"
@@ -50,8 +51,10 @@ class CommitError(YolofsError):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a commit that went through could not do."""
+    """What a commit that went through did, and could not do."""
 
+    steps: int
+    """How many there were."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """Paths whose ``owner``, ``group``, ``times``, ``hard link`` or ``xattr NAME`` could not be carried over."""
 
@@ -77,31 +80,71 @@ def execute(
     os.makedirs(parking, 0o700, exist_ok=True)
     _write_new(parking, _PLAN, plan.encode(), durable=durable)
     with Steps(plan, store, parking, durable=durable) as steps:
-        log = os.open(os.path.join(parking, _PROGRESS), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            _do_all(plan, steps, log, parking, progress)
-        finally:
-            os.close(log)
+        _do_from(0, plan, steps, parking, progress)
         _complete(plan, steps, parking, durable=durable)
-        return Outcome(steps.left_out)
+        return Outcome(len(plan.steps), steps.left_out)
 
 
-def _do_all(plan: Plan, steps: Steps, log: int, parking: bytes, progress: Callable[[int, int], None] | None) -> None:
+def resume(store: StoreFiles, *, parking: bytes, progress: Callable[[int, int], None] | None = None) -> Outcome:
+    """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for :func:`execute`.
+
+    Raises:
+        CommitError: a step failed, as it may have before; those before it are done.
+        YolofsError: the plan cannot be read.
+        OSError: the commit's directory or base cannot be opened.
+    """
+    with open(os.path.join(parking, _PLAN), "rb") as file:
+        plan = Plan.decode(file.read())
+    with ResumedSteps(plan, store, parking, durable=True) as steps:
+        done = _count_done(os.path.join(parking, _PROGRESS))
+        for step in plan.steps[:done]:
+            steps.recall(step)
+        _do_from(done, plan, steps, parking, progress)
+        _complete(plan, steps, parking, durable=True)
+        return Outcome(len(plan.steps), steps.left_out)
+
+
+def _count_done(path: bytes) -> int:
+    """Return how many steps are done for certain: as many as there are whole lines in their order."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return 0
+    done = 0
+    while done < len(lines) and lines[done] == b"%d" % done:
+        done += 1
+    return done
+
+
+def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Callable[[int, int], None] | None) -> None:
+    """Do the steps from ``first`` on, and log each."""
     total = len(plan.steps)
-    for index, step in enumerate(plan.steps):
-        try:
-            steps.do(step)
+    path = os.path.join(parking, _PROGRESS)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.ftruncate(log, sum(len(b"%d\n" % index) for index in range(first)))
+        for index in range(first, total):
+            _do_one(index, plan, steps, parking)
             os.write(log, b"%d\n" % index)
-        except OSError as error:
-            raise CommitError(
-                f"the commit stopped at step {index + 1} of {total}, to {describe(step)}: {_reason(error)}",
-                step=step,
-                done=index,
-                directory=parking,
-                hint=f"nothing is lost: what base had before lies in {display(parking)}",
-            ) from error
-        if progress is not None:
-            progress(index + 1, total)
+            if progress is not None:
+                progress(index + 1, total)
+    finally:
+        os.close(log)
+
+
+def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
+    step = plan.steps[index]
+    try:
+        steps.do(step)
+    except OSError as error:
+        raise CommitError(
+            f"the commit stopped at step {index + 1} of {len(plan.steps)}, to {describe(step)}: {_reason(error)}",
+            step=step,
+            done=index,
+            directory=parking,
+            hint=f"nothing is lost; mend that and go on with yolofs commit (what base had: {display(parking)})",
+        ) from error
 
 
 def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> None:

@@ -336,7 +336,7 @@ class Steps:
 
     def _rewrite(self, step: Rewrite) -> None:
         spot, st = self._reach(step.path)
-        if not stat.S_ISREG(st.st_mode) or st.st_ino != step.inode:
+        if not stat.S_ISREG(st.st_mode):  # another inode is right if it came from another device, or from the host
             raise OSError(errno.ESTALE, "it was replaced while the commit ran")
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
@@ -353,16 +353,17 @@ class Steps:
         self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
 
     def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
+        """Keep a copy of what is about to be overwritten; one that is there is whole, from before a crash."""
         name = b"%d" % number
-        copying.copy_node(self._at(spot), at(self._replaced.fd, name))
-        os.chmod(at(self._replaced.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
+        if _exists(self._replaced.fd, name):
+            return
+        copying.copy_node(self._at(spot), at(self._new.fd, name))
+        os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
         if self._durable:  # now, as the only other copy is about to be overwritten
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._replaced.fd)
-            try:
-                os.fsync(fd)
-                os.fsync(self._replaced.fd)
-            finally:
-                os.close(fd)
+            _sync_file(self._new.fd, name)
+        os.rename(name, name, src_dir_fd=self._new.fd, dst_dir_fd=self._replaced.fd)
+        if self._durable:
+            os.fsync(self._replaced.fd)
 
     def _set_metadata(self, step: SetMetadata) -> None:
         spot, st = self._reach(step.path)
@@ -402,7 +403,23 @@ def _rename(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:
     os.rename(src, dst, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
 
 
+def _exists(directory_fd: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sync_file(directory_fd: int, name: bytes) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory_fd)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def _make_folder(directory: bytes, name: bytes) -> Folder:
     path = os.path.join(directory, name)
-    os.mkdir(path, 0o700)
+    os.makedirs(path, 0o700, exist_ok=True)
     return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

@@ -244,6 +244,7 @@ class Session:
         Takes the time of one write, however much is staged.  The caller tells its overlay (``Overlay.mark``).
         """
         self._check_name(name)
+        self.check_no_interrupted_commit()
         if if_changed and not self.has_unsnapshotted():
             return None
         marker = Snapshot(coarse_clock_ns(), name)
@@ -260,6 +261,7 @@ class Session:
             GenerationError: there is no such generation.
         """
         target = self.timeline.resolve(text)
+        self.check_no_interrupted_commit()
         self.snapshot(if_changed=True)
         marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if not text.isdigit() else b"")
         self.journal.append(marker)
@@ -299,11 +301,22 @@ class Session:
         return max(_commit_numbers(self.directory), default=0) + 1
 
     def interrupted_commit(self) -> bytes | None:
-        """Return the directory of a commit that died half way, None if none did.  Base is partly committed then."""
-        last = max(_commit_numbers(self.directory), default=0)
-        directory = self.commit_directory(last)
-        is_done = not last or os.path.exists(os.path.join(directory, b"done"))
-        return None if is_done else directory
+        """Return the directory of a commit that stopped half way, None if there is none.
+
+        Base is partly committed then, so that no state can be shown before the commit is finished.
+        """
+        directory = self.commit_directory(max(_commit_numbers(self.directory), default=0))
+        has_plan = os.path.exists(os.path.join(directory, b"plan.json"))
+        return directory if has_plan and not os.path.exists(os.path.join(directory, b"done")) else None
+
+    def check_no_interrupted_commit(self) -> None:
+        """Raise YolofsError if there is an interrupted commit."""
+        directory = self.interrupted_commit()
+        if directory is not None:
+            raise YolofsError(
+                f"a commit was interrupted (what base had before lies in {display(directory)}); it has to be finished",
+                hint="yolofs commit",
+            )
 
     def collect(self) -> int:
         """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.

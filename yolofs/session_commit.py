@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from yolofs.commit import execute, find_conflicts, plan_commit
+from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath, display
 from yolofs.session import Progress, Session
@@ -29,10 +29,15 @@ def commit(session: Session, *, force: bool = False, progress: Progress | None =
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.
 
+    A commit that was interrupted is finished instead.
+
     Raises:
         ConflictError: paths changed in base; nothing was done.
-        CommitError: a step failed half way; nothing is lost.
+        CommitError: a step failed half way; nothing is lost, and the next commit goes on there.
     """
+    finished = finish_interrupted(session, progress=progress)
+    if finished is not None:
+        return finished
     tree = session.state()
     conflicts = find_conflicts(tree, session.base)
     if conflicts and not force:
@@ -49,7 +54,23 @@ def commit(session: Session, *, force: bool = False, progress: Progress | None =
     directory = session.commit_directory(number)
     outcome = execute(plan, session.store, parking=directory, progress=progress)
     session.put_away(os.path.join(directory, b"journal"))
-    return CommitResult(number, len(plan.steps), outcome.left_out)
+    return CommitResult(number, outcome.steps, outcome.left_out)
+
+
+def finish_interrupted(session: Session, *, progress: Progress | None = None) -> CommitResult | None:
+    """Finish the commit that a crash or an error interrupted; None if there was none.  Blocks.
+
+    Until that is done base is neither what it was nor what the view showed, so nothing else can be done first.
+
+    Raises:
+        CommitError: a step fails (again).
+    """
+    directory = session.interrupted_commit()
+    if directory is None:
+        return None
+    outcome = resume(session.store, parking=directory, progress=progress)
+    session.put_away(os.path.join(directory, b"journal"))
+    return CommitResult(int(os.path.basename(directory)), outcome.steps, outcome.left_out)
 
 
 def abort(session: Session) -> None:
@@ -57,5 +78,9 @@ def abort(session: Session) -> None:
 
     A mount of the session must be paused meanwhile.  Store inodes that its open files still show go with them, or
     when the session is opened next.
+
+    Raises:
+        YolofsError: a commit was interrupted.
     """
+    session.check_no_interrupted_commit()
     session.put_away(None)

@@ -66,6 +66,7 @@ def _walk(root: str, times: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
     for directory, names, files in os.walk(root):
         if directory == root and ".yolofs" in names:
             names.remove(".yolofs")
+        names.sort()
         for name in sorted(names + files):
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, root)

@@ -1,0 +1,124 @@
+"""A commit is killed at one line of its code after another, and finished: base is what the view was, every time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import walk_tree
+from yolofs.session import Access, Session
+from yolofs.session_commit import commit, finish_interrupted
+
+pytestmark = pytest.mark.timeout(300)
+TRACED = ("commit", "copying", "syscalls", "store")
+SHARES = 16
+"""The kill points are dealt out to so many tests, that each may be short."""
+POINTS = 12
+"""For each share."""
+
+
+def populate(root: bytes) -> None:
+    for directory in (b"d/sub", b"e", b"f"):
+        os.makedirs(os.path.join(root, directory))
+    for name in (b"a", b"b", b"c", b"d/x", b"d/sub/y", b"e/x", b"f/1", b"f/2"):
+        Path(os.fsdecode(os.path.join(root, name))).write_bytes(b"base " + name)
+
+
+def work(view: CoreDriver) -> None:
+    """Leave something for every kind of step."""
+    view.rename(b"a", b"t")
+    view.rename(b"b", b"a")
+    view.rename(b"t", b"b")
+    view.overwrite(b"c", b"new c")
+    view.chmod(b"e/x", 0o600)
+    view.mkdir(b"new", 0o750)
+    view.create(b"new/file", b"made", 0o640)
+    view.link(b"new/file", b"e/link")
+    view.symlink(b"somewhere", b"new/soft")
+    view.rename(b"f", b"new/f")
+    view.unlink(b"new/f/1")
+    view.unlink(b"d/sub/y")
+    view.rmdir(b"d/sub")
+    view.unlink(b"d/x")
+    view.rmdir(b"d")
+    view.create(b"d", b"now a file", 0o644)
+    view.utimes(b"e", 1_000_000_000_000_000_000)
+
+
+def prepare(project: Path) -> dict[bytes, tuple[Any, ...]]:
+    """Make a project with that work staged, and return what the view shows."""
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir()
+    populate(os.fsencode(project))
+    view = CoreDriver(os.fsencode(project))
+    work(view)
+    expected = view.tree()
+    view.close()
+    return expected
+
+
+def killed_at(line: int, project: bytes) -> int:
+    """Commit in a child that kills itself at its ``line``-th line; return how many it ran if it came through."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        _commit_and_die(line, project, writing)
+    os.close(writing)
+    with open(reading, "rb") as answer:
+        said = answer.read()
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0), status
+    return int(said or b"0")
+
+
+def _commit_and_die(line: int, project: bytes, writing: int) -> None:
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        if not frame.f_globals.get("__name__", "").startswith(tuple(f"yolofs.{name}" for name in TRACED)):
+            return None
+        if event == "line":
+            count += 1
+            if count == line:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    try:
+        with Session.open(project, Access.WRITE) as session:
+            sys.settrace(trace)
+            commit(session)
+            sys.settrace(None)
+        os.write(writing, b"%d" % count)
+        os._exit(0)
+    except BaseException as error:
+        os.write(2, repr(error).encode())
+        os._exit(1)
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_it_is_finished(tmp_path: Path, share: int) -> None:
+    directory = tmp_path / "project"
+    project = os.fsencode(directory)
+    prepare(directory)
+    total = killed_at(0, project)
+    assert total > 500
+    was_interrupted = 0
+    for point in range(POINTS):
+        line = 1 + (point * SHARES + share) * total // (POINTS * SHARES)
+        expected = prepare(directory)
+        killed_at(line, project)
+        with Session.open(project, Access.WRITE) as session:
+            was_interrupted += session.interrupted_commit() is not None
+            finish_interrupted(session)
+            commit(session)
+        assert dict(walk_tree(project)) == expected, f"killed at line {line} of {total}"
+    assert was_interrupted >= POINTS // 3  # the others died while planning, or when all was done

@@ -1,0 +1,112 @@
+"""A commit that is killed anywhere is finished by the next command, and base is what the view was."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crash.test_kill import Project
+from tests.mount.test_whole_path import manifest
+
+pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
+
+WORK = """
+set -e
+for i in $(seq 1 40); do mv moved/f$i kept/m$i; done          # parked
+mv chain/a chain/x; mv chain/b chain/a; mv chain/x chain/b    # swapped
+rm -r gone; mkdir gone; echo new > gone/file                  # deleted and recreated
+sed -i s/1/one/ kept/f1*                                      # replaced
+for i in $(seq 1 20); do echo new$i > kept/new$i; done        # created
+mkdir -p made/below; ln kept/new1 made/below/hard; ln -s x made/soft
+mv directory made/directory; rm made/directory/f2; chmod 700 made
+chmod 600 kept/f5
+rm type; mkdir type; touch type/f
+"""
+
+
+def populate(project: Path) -> None:
+    for directory in ("moved", "kept", "chain", "gone/sub", "directory"):
+        (project / directory).mkdir(parents=True)
+    for number in range(1, 41):
+        (project / f"moved/f{number}").write_text(f"moved {number}\n")
+        (project / f"kept/f{number}").write_text(f"kept {number}\n")
+    for number in range(5):
+        (project / f"gone/sub/f{number}").write_text("gone")
+        (project / f"directory/f{number}").write_text("stays")
+    for name in ("chain/a", "chain/b", "type"):
+        (project / name).write_text(name)
+
+
+def stop_commit_after(project: Project, lines: int) -> bool:
+    """Start a commit and kill it once its log has that many lines; return whether it was still at work."""
+    command = [sys.executable, "-m", "yolofs.cli.main", "commit", "--yes"]
+    with subprocess.Popen(
+        command, cwd=project.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as commit:
+        log = project.directory / ".yolofs/commits/1/progress"
+        while commit.poll() is None:
+            try:
+                if log.read_bytes().count(b"\n") >= lines:
+                    break
+            except FileNotFoundError:
+                pass
+        commit.send_signal(signal.SIGKILL)
+    return commit.returncode == -signal.SIGKILL and not (log.parent / "done").exists()
+
+
+def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
+    return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
+    directory = tmp_path / "project"
+    project = Project(directory)
+    populate(directory)
+    project.run("mount", "--root", ".")
+    subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
+    expected = without_settings(manifest(str(project.view)))
+    assert without_settings(manifest(str(directory))) != expected
+    if finisher != "daemon":
+        project.run("unmount")
+    stop_commit_after(project, random.Random(seed).randrange(0, 190))
+    if finisher == "commit":
+        project.run("commit", "--yes")
+    else:
+        project.run("mount")
+        assert without_settings(manifest(str(project.view))) == expected
+    assert without_settings(manifest(str(directory))) == expected
+    assert "no changes" in project.run("status")
+    if finisher != "commit":
+        project.run("unmount")
+    assert (directory / ".yolofs/commits/1/done").exists()
+    assert not list((directory / ".yolofs/commits/1/parked").iterdir())
+
+
+def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
+    directory = tmp_path / "project"
+    project = Project(directory)
+    populate(directory)
+    project.run("mount", "--root", ".")
+    subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
+    project.run("unmount")
+    assert stop_commit_after(project, 60)
+    for words in (["abort", "--yes"], ["travel", "0"], ["snapshot"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "yolofs.cli.main", *words],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "a commit was interrupted" in done.stderr
+        assert "hint: yolofs commit" in done.stderr
+    project.run("commit", "--yes")
