@@ -530,3 +530,15 @@ def test_things_move_between_devices_below_base(
         path: node._replace(links=frozenset()) for path, node in expected.items()
     }
     assert outcome.left_out == {RelPath(b"e/b"): ("hard link",)}
+
+
+def test_a_file_loses_its_hard_links_by_moving_to_another_device(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    """As with mv(1): no device can link to another."""
+    mount_tmpfs(scribe.base.path(RelPath(b"e")))
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"d/a")))
+    scribe.write(b"a", b"new")
+    scribe.rename(b"a", b"e/a")
+    scribe.commit(parking)
+    assert (read(scribe, b"e/a"), read(scribe, b"d/a")) == (b"new", b"base a")
