@@ -23,7 +23,8 @@ from yolofs.errors import SessionBusyError, YolofsError
 from yolofs.journal import Journal
 from yolofs.paths import display
 from yolofs.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session import DIRECTORY_NAME, Access, Session, locked
+from yolofs.session import Access, Session, locked
+from yolofs.session_root import DIRECTORY_NAME
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_KERNEL = (5, 4)

@@ -15,7 +15,8 @@ from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import NoSessionError, UsageError
 from yolofs.paths import RelPath, display
-from yolofs.session import DIRECTORY_NAME, Access, Session
+from yolofs.session import Access, Session
+from yolofs.session_root import DIRECTORY_NAME
 
 
 def start_directory() -> bytes:

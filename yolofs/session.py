@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Self
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
@@ -31,11 +30,11 @@ from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
 from yolofs.runtime import runtime_root
+from yolofs.session_root import DIRECTORY_NAME, settle_root
 from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
-DIRECTORY_NAME = b".yolofs"
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is in all."""
 
@@ -46,15 +45,6 @@ class Access(enum.Enum):
     READ = "read"
     WRITE = "write"
     LENT = "lent"
-
-
-class Identity(msgspec.Struct, frozen=True):
-    """``session.json``: what a session's paths are relative to.  Both paths are percent-encoded bytes."""
-
-    root: str
-    configured: str
-    """What the configuration said then: once it says something else, that counts again."""
-    version: int = 1
 
 
 class State(msgspec.Struct, frozen=True):
@@ -142,7 +132,13 @@ class Session:
             if access is Access.WRITE:
                 _finish_put_away(directory)
             journal = Journal.open(path, read_only=access is Access.READ)
-            base_root = _settle_root(project, settings, root, journal, may_write=access is Access.WRITE)
+            base_root = settle_root(
+                project,
+                settings.root,
+                root,
+                is_empty=not journal.markers and not any(journal.segment_counts()),
+                may_write=access is Access.WRITE,
+            )
             session = cls(project, access, settings, base_root, journal, lock_fd)
             if access is Access.WRITE:
                 session.collect()
@@ -402,56 +398,6 @@ def _lock(directory: bytes) -> int:
     os.ftruncate(fd, 0)
     os.pwrite(fd, b"%d\n" % os.getpid(), 0)
     return fd
-
-
-def _settle_root(project: bytes, settings: Settings, root: bytes | None, journal: Journal, *, may_write: bool) -> bytes:
-    """Return the base directory of a session, and note it so that every later command uses the same."""
-    path = os.path.join(project, DIRECTORY_NAME, b"session.json")
-    stored = _read_identity(path)
-    configured = _configured(project, settings)
-    old = unquote_to_bytes(stored.root) if stored is not None else None
-    if stored is not None and old is not None:
-        is_as_before = root is None and unquote_to_bytes(stored.configured) == configured
-        if not may_write or is_as_before or root == old:
-            return old
-    wanted = root if root is not None else configured
-    is_empty = not journal.markers and not any(journal.segment_counts())
-    if old is not None and old != wanted and not is_empty:
-        if root is None:
-            return old
-        raise UsageError(
-            f"what is staged is relative to {display(old)}, so the root cannot become {display(wanted)} now",
-            hint="yolofs commit or yolofs abort first",
-        )
-    if not os.path.isdir(wanted):
-        raise UsageError(f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or --root")
-    if may_write:
-        _write_identity(path, Identity(quote_from_bytes(wanted), quote_from_bytes(configured)))
-    return wanted
-
-
-def _configured(project: bytes, settings: Settings) -> bytes:
-    root = os.path.expanduser(os.fsencode(settings.root))
-    return os.path.realpath(os.path.join(project, root))
-
-
-def _read_identity(path: bytes) -> Identity | None:
-    try:
-        with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=Identity)
-    except FileNotFoundError:
-        return None
-    except msgspec.DecodeError as error:
-        raise YolofsError(f"{display(path)} cannot be read: {error}", hint="yolofs doctor") from error
-
-
-def _write_identity(path: bytes, identity: Identity) -> None:
-    temporary = path + b".new"
-    with open(temporary, "wb") as file:
-        file.write(msgspec.json.encode(identity))
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(temporary, path)
 
 
 @contextlib.contextmanager

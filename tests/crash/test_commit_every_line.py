@@ -99,7 +99,7 @@ def _commit_and_die(line: int, project: bytes, writing: int) -> None:
             sys.settrace(None)
         os.write(writing, b"%d" % count)
         os._exit(0)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - the parent has to know
         os.write(2, repr(error).encode())
         os._exit(1)
 
