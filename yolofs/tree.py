@@ -209,7 +209,8 @@ class Tree:
         if parent.children is None:
             parent.children = {}
         entry = parent.children.get(name)
-        from_base = record.base is not None or record.origin is not None
+        is_link = record.ino in self.staged
+        from_base = not is_link and (record.base is not None or record.origin is not None)
         is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
         if entry is None:
             base = join(parent.source, name) if from_base and parent.source is not None else None

@@ -1,0 +1,155 @@
+"""The override tree: what each record does, and that a replay of the same records gives the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.errors import JournalError
+from yolofs.paths import RelPath, StoreIno
+from yolofs.records import Delete, Fingerprint, Rename, Stage
+from yolofs.tree import Shown, Tree
+
+FINGERPRINT = Fingerprint(1, 2, 3)
+
+
+def stage(path: bytes, ino: int, *, base: bool = False, origin: bytes | None = None, time_ns: int = 1) -> Stage:
+    return Stage(
+        time_ns,
+        RelPath(path),
+        StoreIno(ino),
+        base=FINGERPRINT if base else None,
+        origin=RelPath(origin) if origin is not None else None,
+    )
+
+
+def delete(path: bytes, *, absent: bool = False) -> Delete:
+    return Delete(5, RelPath(path), absent=absent)
+
+
+def rename(src: bytes, dst: bytes, *, exchange: bool = False, absent: bool = False) -> Rename:
+    return Rename(7, RelPath(src), RelPath(dst), exchange=exchange, absent=absent)
+
+
+def shown(tree: Tree, path: bytes) -> tuple[int | None, bytes | None] | None:
+    """The store inode and the base path behind a path of the view, None if it shows nothing."""
+    found = tree.resolve(path)
+    if found is None:
+        return None
+    return found.staged.ino if found.staged is not None else None, found.base
+
+
+def test_an_empty_tree_is_base() -> None:
+    tree = Tree()
+    assert tree.resolve(b"a/b") == Shown(None, None, RelPath(b"a/b"))
+    assert list(tree.walk()) == []
+
+
+def test_a_new_file_shows_its_store_inode_and_touches_its_directory() -> None:
+    tree = Tree([stage(b"d/f", 4, time_ns=9)])
+    assert shown(tree, b"d/f") == (4, None)
+    assert shown(tree, b"d/g") == (None, b"d/g")
+    directory = tree.find(b"d")
+    assert directory is not None
+    assert directory.touched_ns == 9
+
+
+def test_a_copy_up_does_not_touch_the_directory_and_keeps_which_file_it_is() -> None:
+    tree = Tree([stage(b"d/f", 4, base=True), stage(b"d/f", 5)])
+    assert shown(tree, b"d/f") == (5, None)
+    found = tree.resolve(b"d/f")
+    assert found is not None
+    assert found.staged is not None
+    assert (found.staged.key, found.staged.base) == (b"d/f", FINGERPRINT)
+    directory = tree.find(b"d")
+    assert directory is not None
+    assert directory.touched_ns == 0
+    assert set(tree.staged) == {5}
+
+
+def test_metadata_only_keeps_the_base_path_until_the_data_follows() -> None:
+    tree = Tree([stage(b"f", 4, base=True, origin=b"f")])
+    assert shown(tree, b"f") == (4, b"f")
+    tree.apply(stage(b"f", 4))
+    assert shown(tree, b"f") == (4, None)
+
+
+def test_children_of_a_metadata_only_directory_come_from_base() -> None:
+    tree = Tree([stage(b"d", 4, base=True, origin=b"d"), stage(b"d/f", 5)])
+    assert shown(tree, b"d/other") == (None, b"d/other")
+    assert shown(tree, b"d/f") == (5, None)
+
+
+def test_a_new_directory_shows_no_children_of_base() -> None:
+    tree = Tree([delete(b"d"), stage(b"d", 4)])
+    assert shown(tree, b"d") == (4, None)
+    assert tree.resolve(b"d/f") is None
+
+
+def test_a_deleted_name_leaves_a_tombstone_unless_base_has_nothing_there() -> None:
+    tree = Tree([delete(b"f"), stage(b"g", 4), delete(b"g", absent=True)])
+    assert tree.resolve(b"f") is None
+    assert shown(tree, b"g") == (None, b"g")
+    assert [path for path, _ in tree.walk()] == [b"f"]
+    assert tree.staged == {}
+
+
+def test_a_renamed_base_directory_is_one_redirect() -> None:
+    tree = Tree([rename(b"d", b"e/x")])
+    assert shown(tree, b"e/x/sub/f") == (None, b"d/sub/f")
+    assert tree.resolve(b"d/sub/f") is None
+    assert len(list(tree.walk())) == 3
+
+
+def test_entries_move_with_their_directory() -> None:
+    tree = Tree([stage(b"d/f", 4, base=True), delete(b"d/g"), rename(b"d", b"e")])
+    assert shown(tree, b"e/f") == (4, None)
+    assert tree.resolve(b"e/g") is None
+    tree.apply(rename(b"e", b"d", absent=True))
+    assert shown(tree, b"d/f") == (4, None)
+    assert shown(tree, b"d/h") == (None, b"d/h")
+
+
+def test_a_rename_over_a_file_drops_what_was_there() -> None:
+    tree = Tree([stage(b"a", 4), stage(b"b", 5, base=True), rename(b"a", b"b", absent=True)])
+    assert shown(tree, b"b") == (4, None)
+    assert set(tree.staged) == {4}
+
+
+def test_an_exchange_swaps_base_paths_and_store_inodes() -> None:
+    tree = Tree([stage(b"a", 4), rename(b"a", b"d/b", exchange=True)])
+    assert shown(tree, b"d/b") == (4, None)
+    assert shown(tree, b"a") == (None, b"d/b")
+
+
+def test_hard_links_share_across_copy_up() -> None:
+    tree = Tree([stage(b"a", 4), stage(b"d/b", 4), stage(b"a", 5), stage(b"d/b", 5)])
+    found, other = tree.resolve(b"a"), tree.resolve(b"d/b")
+    assert found is not None
+    assert other is not None
+    assert found.staged is other.staged
+    assert found.staged is not None
+    assert [entry.path() for entry in found.staged.names] == [b"a", b"d/b"]
+    assert found.staged.key == 4
+
+
+def test_a_link_to_a_metadata_only_file_touches_its_directory() -> None:
+    tree = Tree([stage(b"f", 4, base=True, origin=b"f"), stage(b"d/link", 4, origin=b"f", time_ns=9)])
+    directory = tree.find(b"d")
+    assert directory is not None
+    assert directory.touched_ns == 9
+    assert shown(tree, b"d/link") == (4, b"f")
+
+
+def test_staging_a_directory_settles_its_time() -> None:
+    tree = Tree([stage(b"d/f", 4), stage(b"d", 5, base=True, origin=b"d")])
+    directory = tree.find(b"d")
+    assert directory is not None
+    assert directory.touched_ns == 0
+    assert shown(tree, b"d/f") == (4, None)
+
+
+@pytest.mark.parametrize("record", [stage(b"d/f", 9), delete(b"d/f"), rename(b"d/f", b"g"), rename(b"g", b"d/f")])
+def test_a_record_below_a_deleted_directory_does_not_fit(record: Stage | Delete | Rename) -> None:
+    tree = Tree([delete(b"d")])
+    with pytest.raises(JournalError, match="does not fit"):
+        tree.apply(record)
