@@ -20,34 +20,18 @@ from collections.abc import Callable
 import msgspec
 
 from yolofs.commit_conflicts import find_conflicts
-from yolofs.commit_plan import Plan, Step, describe
+from yolofs.commit_plan import Plan, describe
 from yolofs.commit_planner import plan_commit
 from yolofs.commit_resume import ResumedSteps
 from yolofs.commit_steps import Steps, StoreFiles
-from yolofs.errors import YolofsError
+from yolofs.errors import CommitError
 from yolofs.paths import RelPath, display
 
-__all__ = ["CommitError", "Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
+__all__ = ["Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
 
 _PLAN = b"plan.json"
 _PROGRESS = b"progress"
 _DONE = b"done"
-
-
-class CommitError(YolofsError):
-    """A commit stopped on its way, so base is partly what the view was; nothing is lost.
-
-    ``step`` is the one that failed, None if all were done; ``done`` counts those before it; ``directory`` is the
-    commit's, with what was replaced.
-    """
-
-    exit_code = 12
-
-    def __init__(self, message: str, *, step: Step | None, done: int, directory: bytes, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.step = step
-        self.done = done
-        self.directory = directory
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -140,7 +124,6 @@ def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
     except OSError as error:
         raise CommitError(
             f"the commit stopped at step {index + 1} of {len(plan.steps)}, to {describe(step)}: {_reason(error)}",
-            step=step,
             done=index,
             directory=parking,
             hint=f"nothing is lost; mend that and go on with yolofs commit (what base had: {display(parking)})",
@@ -160,7 +143,6 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> Non
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
         raise CommitError(
             f"all {total} steps of the commit are done, but it could not be closed: {_reason(error)}{where}",
-            step=None,
             done=total,
             directory=parking,
             hint=f"what base had before lies in {display(parking)}",

@@ -12,7 +12,8 @@
     ├── BusyFilesError              exit 8   files are open for writing
     ├── ConflictError               exit 9   base changed under a staged change
     ├── MountError                  exit 10  FUSE is missing or refuses
-    └── DaemonError                 exit 11  the daemon does not answer, or answered with an error
+    ├── DaemonError                 exit 11  the daemon does not answer, or answered with an error
+    └── CommitError                 exit 12  a commit stopped on its way
 
 ``cli.main`` alone prints them.  Filesystem operations of the view raise plain :class:`OSError`: their errno is
 the message, and the FUSE adapter hands it to the kernel.
@@ -109,3 +110,17 @@ class DaemonError(YolofsError):
     """The daemon does not answer, or answered with an error of its own."""
 
     exit_code = 11
+
+
+class CommitError(YolofsError):
+    """A commit stopped on its way, so base is partly what the view was; nothing is lost.
+
+    ``done`` counts the steps that are done; ``directory`` is the commit's own, with what was replaced.
+    """
+
+    exit_code = 12
+
+    def __init__(self, message: str, *, done: int, directory: bytes, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.done = done
+        self.directory = directory

@@ -88,6 +88,8 @@ class Session:
         is_new = not os.path.isdir(directory)
         os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
         os.chmod(directory, 0o700)
+        with contextlib.suppress(FileExistsError), open(os.path.join(directory, b".gitignore"), "xb") as ignored:
+            ignored.write(b"*\n")  # no git should ever take in what is staged
         journal = os.path.join(directory, b"journal")
         if not os.path.lexists(journal):
             Journal.create(journal).close()

@@ -16,9 +16,9 @@ import pytest
 from tests.commit_model import CommitScribe, contents, scan
 from yolofs import syscalls
 from yolofs.base import Base
-from yolofs.commit import CommitError, Plan, execute
+from yolofs.commit import Plan, execute
 from yolofs.commit_trees import remove_tree
-from yolofs.errors import YolofsError
+from yolofs.errors import CommitError, YolofsError
 from yolofs.paths import RelPath
 
 OLD = 1_400_000_000_000_000_007
@@ -314,8 +314,8 @@ def test_what_the_host_made_meanwhile_is_not_overwritten(scribe: CommitScribe, p
         execute(plan, scribe.store, parking=parking)
     assert read(scribe, b"c") == b"from the host"
     assert "to create c: File exists" in caught.value.message
+    assert plan.steps[caught.value.done].path == b"c"
     assert caught.value.directory == parking
-    assert caught.value.step == plan.steps[caught.value.done]
     assert os.fsdecode(parking) in caught.value.hint
 
 
