@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from yolofs.inodes import Attr, Inode
-from yolofs.overlay.layers import Layers
+from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath, join
 from yolofs.tree import Entry
 
@@ -18,7 +19,7 @@ class Attributes(Layers):
         """Return the attributes of an inode.
 
         Raises:
-            OSError: the base file behind it is gone.
+            OSError: the base file behind it is gone; ESTALE if another has taken its place.
         """
         return self._attr(inode, self._stat(inode))
 
@@ -45,7 +46,10 @@ class Attributes(Layers):
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
-        return self.base.lstat(inode.base)
+        st = self.base.lstat(inode.base)
+        if stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st):
+            raise os_error(errno.ESTALE)
+        return st
 
     def _attr(self, inode: Inode, st: os.stat_result) -> Attr:
         """Return an inode's attributes, given those of its store inode or base file."""

@@ -125,12 +125,12 @@ class Overlay(Naming):
         _, staged, base = _shown(parent, name)
         if staged is None and base is None:
             return False
-        if inode.key == (staged.key if staged is not None else base):
-            return True
-        return committed and base is not None and self._take_over(inode, base)
+        if committed and base is not None and (inode.staged is not None or inode.base != base):
+            return self._take_over(inode, base)
+        return inode.key == (staged.key if staged is not None else base)
 
     def _take_over(self, inode: Inode, base: RelPath) -> bool:
-        """After a commit: let the base file at ``base`` be known by the inode that was staged there."""
+        """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there."""
         try:
             st = self.base.lstat(base)
         except OSError:
@@ -138,7 +138,8 @@ class Overlay(Naming):
         if stat.S_IFMT(st.st_mode) != inode.kind:
             return False
         self.inodes.rename_number(self.base.number(st), inode.number)
-        inode.seen = (st.st_mtime_ns, st.st_size)
+        if inode.staged is not None:  # of any other, the host may have changed the content since the kernel saw it
+            inode.seen = (st.st_mtime_ns, st.st_size)
         return True
 
 
