@@ -34,6 +34,13 @@ def is_refused_by_git(path: bytes, *, is_symlink: bool) -> bool:
     return is_symlink and _refused_link(path.rpartition(b"/")[2]) is not None
 
 
+def _refused_part(path: bytes) -> bytes:
+    """Return a path up to the first name that git refuses (all of it, where that is the last)."""
+    names = path.split(b"/")
+    refused = next((depth for depth, name in enumerate(names, 1) if _refused_name(name)), len(names))
+    return b"/".join(names[:refused])
+
+
 class Notes:
     """Collects the notes of one patch."""
 
@@ -45,20 +52,28 @@ class Notes:
         """Directories that the patch takes a file from."""
         self._new_directories: list[bytes] = []
         self._old_directories: list[bytes] = []
+        self._refused: dict[bytes, list[bytes]] = {}
+        """The paths that git refuses, by the outermost name that it refuses them for."""
 
     def add(self, note: str) -> None:
         """Add a sentence (without a full stop)."""
         self._notes.append(note)
 
     def all(self) -> list[str]:
-        """Return all notes, those on empty directories last."""
+        """Return all notes, those on refused paths and on empty directories last."""
+        refused = [
+            f"{display(paths[0])} is a path that git refuses in patches"
+            if len(paths) == 1
+            else f"{display(part)} holds {len(paths)} changes that git refuses in patches"
+            for part, paths in self._refused.items()
+        ]
         new = [f"{display(path)} is an empty directory" for path in self._new_directories if path not in self._filled]
         gone = [
             f"{display(path)} is an empty directory that was deleted"
             for path in self._old_directories
             if path not in self._emptied
         ]
-        return self._notes + new + gone
+        return self._notes + refused + new + gone
 
     def see(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
         """Note what cannot be said about a change; ``has_old`` and ``has_new`` tell which side can at all."""
@@ -75,7 +90,7 @@ class Notes:
             self._see_metadata(change, change.new)
 
     def _see_directories(self, change: Change) -> None:
-        if change.kind in (Kind.MODIFIED, Kind.METADATA):
+        if change.kind in (Kind.MODIFIED, Kind.METADATA) or is_refused_by_git(change.path, is_symlink=False):
             return
         if change.new is not None and change.new.type == stat.S_IFDIR:
             self._new_directories.append(change.path)
@@ -90,8 +105,10 @@ class Notes:
             if side is None or is_seen or side.type == stat.S_IFDIR:
                 continue
             name = _TYPE_NAMES.get(side.type)
-            reason = f"is {name}, which git does not know" if name else "is a path that git refuses in patches"
-            self.add(f"{display(path)} {reason}")
+            if name:
+                self.add(f"{display(path)} is {name}, which git does not know")
+            else:
+                self._refused.setdefault(_refused_part(path), []).append(path)
             return
 
     def _see_metadata(self, change: Change, new: Side) -> None:

@@ -466,6 +466,11 @@ class TestNotes:
         assert f"{path.decode()} is a path that git refuses in patches" in notes
         assert files(target)[b"text"] == (b"100644", b"changed\n")
 
+    def test_what_git_refuses_of_one_repository_is_one_note(self, scribe: Scribe, target: Path) -> None:
+        for path in (b"d/.git/config", b"d/.git/objects/ab/cd", b"d/.git/HEAD"):
+            make(scribe, path)
+        assert self.notes(scribe, target) == ["d/.git holds 3 changes that git refuses in patches"]
+
     @pytest.mark.parametrize("path", [b".gitx", b"x.git", b".gitignore", b"git~2", b"d/.gitmodules", b".git x"])
     def test_paths_that_only_look_as_if_git_refused_them(self, scribe: Scribe, target: Path, path: bytes) -> None:
         make(scribe, path)
