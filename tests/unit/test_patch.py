@@ -467,7 +467,7 @@ class TestNotes:
         assert files(target)[b"text"] == (b"100644", b"changed\n")
 
     def test_what_git_refuses_of_one_repository_is_one_note(self, scribe: Scribe, target: Path) -> None:
-        for path in (b"d/.git/config", b"d/.git/objects/ab/cd", b"d/.git/HEAD"):
+        for path in (b"d/.git/config", b"d/.git/HEAD", b"d/.git/refs/head"):
             make(scribe, path)
         assert self.notes(scribe, target) == ["d/.git holds 3 changes that git refuses in patches"]
 
