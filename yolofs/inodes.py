@@ -109,30 +109,53 @@ class Inode:
 
 
 class InodeTable:
-    """All known inodes by number, and which number a file gets."""
+    """All known inodes by number, and which number a file gets.
+
+    A file's *natural* number is that of its base file, which a staged file keeps.  It is not enough: the host may
+    have deleted that file and used the number for another, and after a commit the file has a new one.  So a number
+    goes to a natural number and a key: None for a base file, :attr:`yolofs.tree.Staged.key` for a staged one.  At
+    any time at most one base file leads to a number.
+    """
 
     def __init__(self, on_drop: Callable[[Inode], None]) -> None:
         """``on_drop`` is called with each inode that is forgotten, to let go of what it holds."""
         self._on_drop = on_drop
         self.by_number: dict[int, Inode] = {}
-        self._alias: dict[int, int] = {}
+        self._numbers: dict[tuple[int, bytes | int | None], int] = {}
+        self._leads_to: dict[int, int] = {}
         self._alternates = 0
 
-    def number_of(self, natural: int) -> int:
-        """Return the number in use for the file whose own number is ``natural``."""
-        return self._alias.get(natural, natural)
+    def number_of(self, natural: int, key: bytes | int | None = None) -> int:
+        """Return the number of a file, its natural number unless that has been given to another.
+
+        A staged file that is not known by its key has the number that its base file had.
+        """
+        if not self._numbers:
+            return natural
+        number = self._numbers.get((natural, key))
+        if number is None and key is not None:
+            number = self._numbers.get((natural, None))
+        return natural if number is None else number
 
     def rename_number(self, natural: int, number: int) -> None:
-        """Let the file whose own number is ``natural`` be known as ``number``."""
-        if natural != number:
-            self._alias[natural] = number
-        else:
-            self._alias.pop(natural, None)
+        """Let the base file whose natural number is ``natural`` be known as ``number``; whatever was no longer is."""
+        before = self._leads_to.get(number, number)
+        if before != natural and self.number_of(before) == number:
+            self._take_fresh(before, None)
+        self._numbers[natural, None] = number
+        self._leads_to[number] = natural
 
-    def alternate(self, natural: int) -> int:
-        """Return a fresh number for the file whose own number is ``natural``, as another file still holds that."""
+    def alternate(self, natural: int, key: bytes | int | None, holder: Inode) -> int:
+        """Return, for good, a fresh number for a file whose number ``holder``, another file, has."""
+        if holder.staged is not None:  # it is not to follow the base file to its new number
+            self._numbers.setdefault((natural_number(holder.staged), holder.staged.key), holder.number)
+        return self._take_fresh(natural, key)
+
+    def _take_fresh(self, natural: int, key: bytes | int | None) -> int:
         self._alternates += 1
-        fresh = self._alias[natural] = _ALTERNATE | self._alternates
+        fresh = self._numbers[natural, key] = _ALTERNATE | self._alternates
+        if key is None:
+            self._leads_to[fresh] = natural
         return fresh
 
     def add(self, inode: Inode) -> Inode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,3 +93,78 @@ def test_a_directory_that_the_host_makes_a_file_shows_as_one(base: Path, mounted
         os.close(fd)
     assert directory.is_file()
     assert directory.read_bytes() == b"a file now"
+
+
+def make_with_number(base: Path, number: int) -> Path:
+    """Make a base file that has an inode number of a deleted one; skip where the filesystem does not do that."""
+    tried = []
+    try:
+        for turn in range(200):
+            path = base / f"host{turn}"
+            path.write_bytes(b"the host's")
+            if path.stat().st_ino == number:
+                return path
+            tried.append(path)
+    finally:
+        for path in tried:
+            path.unlink()
+    pytest.skip("this filesystem does not use numbers again so soon")
+
+
+@pytest.mark.parametrize("first", ["staged", "host's"])
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_number_that_the_host_uses_again_is_not_taken_for_the_staged_file(
+    base: Path, mounted: Mounter, first: str, is_committed: bool
+) -> None:
+    (base / "f").write_bytes(b"base")
+    number = (base / "f").stat().st_ino
+    view = mounted(base_timeout_s=0.0, staged_timeout_s=0.0)
+    file = Path(os.fsdecode(view.mountpoint)) / "f"
+    with file.open("ab") as appending:
+        appending.write(b", staged")
+    assert file.stat().st_ino == number
+    if is_committed:
+        view.commit()
+        shutil.rmtree(base / ".yolofs/commits")  # what was replaced goes, and its number with it
+    else:
+        (base / "f").unlink()
+    other = file.with_name(make_with_number(base, number).name)
+    if not is_committed:
+        view.remount()
+    pair = (file, other) if first == "staged" else (other, file)
+    numbers = [path.stat().st_ino for path in pair]
+    assert len(set(numbers)) == 2
+    for _ in range(3):
+        assert file.read_bytes() == b"base, staged"
+        assert other.read_bytes() == b"the host's"
+        assert [path.stat().st_ino for path in pair] == numbers
+    with other.open("ab") as appending:
+        appending.write(b" and ours")
+    assert file.read_bytes() == b"base, staged"
+    assert other.read_bytes() == b"the host's and ours"
+    assert [path.stat().st_ino for path in pair] == numbers
+    view.remount()
+    assert file.read_bytes() == b"base, staged"
+    assert other.read_bytes() == b"the host's and ours"
+    assert file.stat().st_ino != other.stat().st_ino
+
+
+def test_many_commits_of_files_that_change_numbers(base: Path, mounted: Mounter) -> None:
+    names = [f"f{k}" for k in range(5)]
+    for name in names:
+        (base / name).write_bytes(name.encode())
+    view = mounted(base_timeout_s=0.0, staged_timeout_s=0.0)
+    root = Path(os.fsdecode(view.mountpoint))
+    numbers = {name: (root / name).stat().st_ino for name in names}
+    for turn in range(6):
+        for name in names[turn % 2 :: 2]:
+            (root / name).write_bytes(b"%d of " % turn + name.encode())
+        view.commit()
+        shutil.rmtree(base / ".yolofs/commits")
+        (base / f"host{turn}").write_bytes(b"host")
+        assert (root / f"host{turn}").read_bytes() == b"host"
+        assert {name: (root / name).stat().st_ino for name in names} == numbers
+        everything = [path.stat().st_ino for path in root.iterdir()]
+        assert len(everything) == len(set(everything))
+        for name in names:
+            assert (root / name).read_bytes().endswith(name.encode())

@@ -115,12 +115,13 @@ class Finding(CopyUp):
         staged = found.staged
         table = self.inodes
         kind = stat.S_IFMT(found.st.st_mode)
-        natural = self._natural_number(found)
-        inode = table.by_number.get(table.number_of(natural))
+        natural, key = self._natural_number(found), staged.key if staged is not None else None
+        number = table.number_of(natural, key)
+        inode = table.by_number.get(number)
         if inode is None:
-            inode = table.add(Inode(table.number_of(natural), kind, parent, name))
+            inode = table.add(Inode(number, kind, parent, name))
         elif not self._is_known_as(inode, kind, staged):
-            inode = table.add(Inode(table.alternate(natural), kind, parent, name))
+            inode = table.add(Inode(table.alternate(natural, key, inode), kind, parent, name))
         elif inode.parent is not parent or inode.name != name:
             table.move(inode, parent, name)
         if staged is None and inode.base != found.base:
@@ -174,11 +175,12 @@ class Finding(CopyUp):
             return False
         if staged is None:
             return inode.staged is None
-        return inode.staged is None or inode.staged is staged or inode.staged.key == staged.key
+        return inode.staged is staged or inode.key == staged.key
 
     def _known(self, found: Found) -> Inode | None:
         """Return the inode of what was found if there is one."""
-        inode = self.inodes.by_number.get(self.inodes.number_of(self._natural_number(found)))
+        key = found.staged.key if found.staged is not None else None
+        inode = self.inodes.by_number.get(self.inodes.number_of(self._natural_number(found), key))
         if inode is None or not self._is_known_as(inode, stat.S_IFMT(found.st.st_mode), found.staged):
             return None
         return inode
