@@ -124,9 +124,9 @@ class CoreDriver:
         with self._parent(path) as (parent, name):
             self.overlay.unlink(parent, name)
 
-    def rename(self, old: bytes, new: bytes) -> None:
+    def rename(self, old: bytes, new: bytes, flags: int = 0) -> None:
         with self._parent(old) as (parent, name), self._parent(new) as (new_parent, new_name):
-            self.overlay.rename(parent, name, new_parent, new_name)
+            self.overlay.rename(parent, name, new_parent, new_name, flags)
 
     def link(self, old: bytes, new: bytes) -> None:
         with self._held(old) as (inode, _), self._parent(new) as (parent, name):

@@ -6,6 +6,7 @@ The same machine drives the core (:mod:`tests.property.test_core_model`) and a m
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import stat
@@ -16,6 +17,10 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+AT_FDCWD = -100
+_libc = ctypes.CDLL(None, use_errno=True)
 
 NAMES = (b"a", b"b", b"c", b"d e", b"n\nl%#", b"\xff\xfe")
 EXPLICIT_NS = 1_000_000_000_123_456_789
@@ -42,7 +47,7 @@ class Driver(Protocol):
     def mkdir(self, path: bytes, mode: int) -> None: ...
     def rmdir(self, path: bytes) -> None: ...
     def unlink(self, path: bytes) -> None: ...
-    def rename(self, old: bytes, new: bytes) -> None: ...
+    def rename(self, old: bytes, new: bytes, flags: int = 0) -> None: ...
     def link(self, old: bytes, new: bytes) -> None: ...
     def symlink(self, target: bytes, path: bytes) -> None: ...
     def chmod(self, path: bytes, mode: int) -> None: ...
@@ -115,8 +120,9 @@ class PlainDirectory:
     def unlink(self, path: bytes) -> None:
         os.unlink(self._at(path))
 
-    def rename(self, old: bytes, new: bytes) -> None:
-        os.rename(self._at(old), self._at(new))
+    def rename(self, old: bytes, new: bytes, flags: int = 0) -> None:
+        if _libc.renameat2(AT_FDCWD, self._at(old), AT_FDCWD, self._at(new), flags):
+            raise OSError(ctypes.get_errno(), "renameat2")
 
     def link(self, old: bytes, new: bytes) -> None:
         os.link(self._at(old), self._at(new), follow_symlinks=False)
@@ -258,9 +264,9 @@ class ViewMachine(RuleBasedStateMachine):
     def unlink(self, path: bytes) -> None:
         self.both("unlink", path)
 
-    @rule(old=paths, new=paths)
-    def rename(self, old: bytes, new: bytes) -> None:
-        self.both("rename", old, new)
+    @rule(old=paths, new=paths, flags=st.sampled_from((0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE)))
+    def rename(self, old: bytes, new: bytes, flags: int) -> None:
+        self.both("rename", old, new, flags)
 
     @rule(old=paths, new=paths)
     def link(self, old: bytes, new: bytes) -> None:

@@ -113,6 +113,8 @@ class Naming(Data):
 
         One record, whatever lies below a directory that is renamed.
         """
+        if flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE):
+            raise os_error(errno.EINVAL)
         source = self._find(parent, name)
         target = self._find(new_parent, new_name)
         if source is None or (target is None and flags & RENAME_EXCHANGE):
