@@ -120,7 +120,7 @@ class CommitError(YolofsError):
 
     exit_code = 12
 
-    def __init__(self, message: str, *, done: int, directory: bytes, hint: str = "") -> None:
+    def __init__(self, message: str, *, done: int = 0, directory: bytes = b"", hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.done = done
         self.directory = directory

@@ -49,6 +49,7 @@ class Inode:
         "entry",
         "fd",
         "fd_writes",
+        "is_left",
         "is_orphan",
         "kind",
         "lookups",
@@ -77,6 +78,8 @@ class Inode:
         """The base path that shows here while ``staged`` is None; rename does not change it."""
         self.is_orphan = False
         """Whether no name of the view leads here any more: deleted, replaced, or left behind by a travel."""
+        self.is_left = False
+        """Whether it is an orphan only because a travel left it behind: another travel may come back to it."""
         self.lookups = 0
         self.opens = 0
         self.writers = 0
@@ -144,6 +147,13 @@ class InodeTable:
             self._take_fresh(before, None)
         self._numbers[natural, None] = number
         self._leads_to[number] = natural
+
+    def claim(self, natural: int, key: bytes | int | None, number: int) -> None:
+        """Let a file, base or staged, be known as ``number``."""
+        if key is None:
+            self.rename_number(natural, number)
+        else:
+            self._numbers[natural, key] = number
 
     def alternate(self, natural: int, key: bytes | int | None, holder: Inode) -> int:
         """Return, for good, a fresh number for a file whose number ``holder``, another file, has."""

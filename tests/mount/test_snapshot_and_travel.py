@@ -125,6 +125,49 @@ def test_a_working_directory_outlives_travels(mounted: Mounter) -> None:
         os.chdir(before)
 
 
+def test_a_working_directory_that_was_gone_or_made_anew_is_there_again(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "d").mkdir()
+    at(view, "d/f").write_bytes(b"1")
+    first = view.snapshot()
+    before = os.getcwd()
+    os.chdir(at(view, "d"))
+    try:
+        view.travel(0)
+        assert os.listdir(".") == []
+        view.travel(first)
+        assert os.listdir(".") == ["f"]
+        assert Path("f").read_bytes() == b"1"
+        at(view, "d/f").unlink()
+        os.chdir(at(view, "."))
+        at(view, "d").rmdir()
+        at(view, "d").mkdir()
+        os.chdir(at(view, "d"))
+        Path("g").write_bytes(b"2")
+        second = view.snapshot()
+        for generation, names in ((first, ["f"]), (second, ["g"]), (0, []), (first, ["f"]), (second, ["g"])):
+            view.travel(generation)
+            assert os.listdir(".") == names
+        Path("h").write_bytes(b"3")
+        assert sorted(os.listdir(at(view, "d"))) == ["g", "h"]
+        assert at(view, "d").stat().st_ino == Path().stat().st_ino
+    finally:
+        os.chdir(before)
+
+
+def test_a_file_that_was_gone_has_its_number_again(mounted: Mounter) -> None:
+    view = mounted()
+    at(view, "d").mkdir()
+    at(view, "d/f").write_bytes(b"1")
+    number = at(view, "d/f").stat().st_ino
+    first = view.snapshot()
+    for _ in range(3):
+        view.travel(0)
+        assert not at(view, "d").exists()
+        view.travel(first)
+        assert at(view, "d/f").stat().st_ino == number
+
+
 MAPPER = """
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import Inode
+from yolofs.inodes import Inode, natural_number
 from yolofs.journal import Journal
 from yolofs.overlay.naming import Naming
-from yolofs.paths import RelPath, StoreIno, join
+from yolofs.paths import ROOT, RelPath, StoreIno, join
 from yolofs.tree import Entry, Staged, Tree
 
 
@@ -94,7 +95,7 @@ class Overlay(Naming):
 
         Returns whether all of its names still lead to it.
         """
-        if inode.is_orphan:
+        if inode.is_orphan and not (inode.is_left and (inode.is_directory or not inode.opens)):
             return False
         places = [place for place in names if self._still_leads(place, inode, committed=committed)]
         if places:
@@ -105,13 +106,14 @@ class Overlay(Naming):
             )
             is_left = is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed
             if not is_left:
+                inode.is_orphan = inode.is_left = False
                 self.inodes.move(inode, parent, name)
                 inode.entry, inode.staged, inode.base = entry, staged, base
                 if is_moved:
                     self._close_fd(inode)
                     stale.inodes.append(inode.number)
                 return len(places) == len(names)
-        inode.is_orphan = True
+        inode.is_orphan = inode.is_left = True
         inode.entry = None
         stale.entries.extend((parent.number, name) for parent, name in names)
         (stale.attributes if inode.opens else stale.inodes).append(inode.number)
@@ -127,7 +129,29 @@ class Overlay(Naming):
             return False
         if committed and base is not None and (inode.staged is not None or inode.base != base):
             return self._take_over(inode, base)
-        return inode.key == (staged.key if staged is not None else base)
+        return self._is_still(inode, staged, base)
+
+    def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None) -> bool:
+        """Tell whether an inode is what its path shows now, and see that it is known by the inode's number.
+
+        A directory may be another one than before: programs that work in it mean its path.
+        """
+        is_same = inode.key == (staged.key if staged is not None else base)
+        if is_same and not inode.is_orphan:
+            return True
+        if not (is_same or inode.is_directory):
+            return False
+        try:
+            st = os.lstat(self.store.path(staged.ino)) if staged is not None else self.base.lstat(base or ROOT)
+        except OSError:
+            return False
+        if stat.S_IFMT(st.st_mode) != inode.kind:
+            return False
+        if staged is not None:
+            self.inodes.claim(natural_number(staged), staged.key, inode.number)
+        else:
+            self.inodes.claim(self.base.number(st), None, inode.number)
+        return True
 
     def _take_over(self, inode: Inode, base: RelPath) -> bool:
         """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there."""
