@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 import os
 import platform
+import pwd
 import re
 import shutil
 import stat
@@ -102,6 +103,14 @@ def _device() -> Finding:
     return Finding("/dev/fuse", Level.OK, "can be opened")
 
 
+def _has_name(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
 def _fusermount() -> Finding:
     program = shutil.which("fusermount3")
     if program is None:
@@ -110,6 +119,9 @@ def _fusermount() -> Finding:
         return Finding("fusermount3", Level.FAIL, "is not there", "install the package fuse3")
     if os.geteuid() and not os.stat(program).st_mode & stat.S_ISUID:
         return Finding("fusermount3", Level.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
+    if os.geteuid() and not _has_name(os.geteuid()):
+        advice = "run yolofs as a user that /etc/passwd knows"
+        return Finding("fusermount3", Level.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice)
     return Finding("fusermount3", Level.OK, program)
 
 

@@ -72,7 +72,10 @@ class Mount:
             pyfuse3.init(self._adapter, os.fsdecode(self.mountpoint), options)
         except RuntimeError as error:
             backend.uninstall()
-            raise MountError(f"cannot mount at {display(self.mountpoint)}: {error}", hint="yolofs doctor") from error
+            raise MountError(
+                f"cannot mount at {display(self.mountpoint)}: {error}",
+                hint="yolofs doctor; what fusermount3 said is in .yolofs/daemon.log",
+            ) from error
         self._watch_mounts()
         self._thread = self.loop.start(self._serve(on_end))
 
