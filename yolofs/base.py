@@ -23,7 +23,7 @@ from yolofs.paths import RelPath, is_below, join, parse_relpath
 from yolofs.records import Fingerprint
 
 PSEUDO_TYPES = frozenset(
-    b"autofs binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
+    b"binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
     b"hugetlbfs mqueue nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
 )
 """Filesystem types (as in ``/proc/self/mountinfo``) that hold no data of the user's."""
@@ -72,19 +72,15 @@ class Base:
 
     def refresh_mounts(self) -> None:
         """Read again what is mounted where below base, and which of it are pseudo filesystems."""
-        pseudo: set[bytes] = set(self._always_pseudo)
-        mounts: set[bytes] = set()
+        mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
-            for line in lines:
-                fields, _, rest = line.partition(b" - ")
-                rel = self.relative(_unescape(fields.split(b" ")[4]))
+            for path, kind in read_mounts(lines):
+                rel = self.relative(path)
                 if rel:
-                    mounts.add(rel)
-                    if rest.split(b" ", 1)[0] in PSEUDO_TYPES:
-                        pseudo.add(rel)
-        pseudo.discard(b"")
+                    mounts[rel] = kind
+        pseudo = self._always_pseudo.union(rel for rel, kind in mounts.items() if kind in PSEUDO_TYPES)
         self.mounts = frozenset(mounts)
-        self.pseudo = frozenset(pseudo)
+        self.pseudo = pseudo - {b""}
 
     def is_hidden(self, rel: bytes) -> bool:
         """Tell whether a base path is one that no view may show (or lies below one)."""
@@ -208,6 +204,16 @@ def _lstat_or_none(path: bytes) -> os.stat_result | None:
         return os.lstat(path)
     except OSError:
         return None
+
+
+def read_mounts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the path and the filesystem type of each line of ``/proc/self/mountinfo``.
+
+    A path may come several times; what is mounted there last is what one sees.  Format: proc(5).
+    """
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        yield _unescape(fields.split(b" ")[4]), rest.split(b" ", 1)[0]
 
 
 def _unescape(field: bytes) -> bytes:
