@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 _DELAY_S = 0.3
-"""Work that is done by then shows no bar."""
+_MANY = 1000
+"""Work on fewer things shows no bar if it is done within the delay."""
 
 
 @contextlib.contextmanager
@@ -26,7 +27,7 @@ def bar(label: str) -> Iterator[Callable[[int, int], None]]:
     def update(done: int, total: int) -> None:
         nonlocal is_shown
         progress.update(task, completed=done, total=total)
-        if not is_shown and time.monotonic() - begun > _DELAY_S:
+        if not is_shown and (total >= _MANY or time.monotonic() - begun > _DELAY_S):
             progress.start()
             is_shown = True
 
