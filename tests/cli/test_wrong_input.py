@@ -168,12 +168,12 @@ def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
         "import yolofs.session\ndef broken(*_): raise ZeroDivisionError('oops')\nyolofs.session.Session.find = broken\n"
     )
     path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {"PYTHONPATH": path, "TMPDIR": str(tmp_path)}
-    done = nowhere("status", code=1, **environment)
+    done = nowhere("status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))
     first, second = done.err.splitlines()
     assert first == "yolofs: this should not have happened: ZeroDivisionError('oops')"
     assert "ZeroDivisionError: oops" in Path(second.removeprefix("hint: the traceback is in ")).read_text()
-    assert "Traceback (most recent call last)" in nowhere("--traceback", "status", code=1, **environment).err
+    done = nowhere("--traceback", "status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))
+    assert "Traceback (most recent call last)" in done.err
 
 
 def test_starting_is_quick_as_nothing_heavy_is_imported(nowhere: Program) -> None:
