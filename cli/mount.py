@@ -40,12 +40,14 @@ def command(root: bytes | None, foreground: bool) -> None:
             _report_running(client.info(), root)
             return
     started = launch(project, session_directory(project), root=root, in_foreground=foreground)
+    if foreground:
+        _pass_signals_on(started.process)  # before anybody can know that it is mounted
     for warning in started.info.warnings:
         output.warn(warning)
     _emit_mountpoint(started.info)
     _say_where_the_project_is(started.info)
     if foreground:
-        sys.exit(_wait(started.process))
+        sys.exit(started.process.wait())
     started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
 
 
@@ -72,9 +74,8 @@ def _say_where_the_project_is(info: Info) -> None:
         output.say(f"the project in it: {display(os.path.join(unquote(info.mountpoint), inside))}")
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a daemon in the foreground, whom the terminal's Ctrl-C reaches as well, and return its status."""
+def _pass_signals_on(process: subprocess.Popen[bytes]) -> None:
+    """Leave the end to a daemon in the foreground, whom the terminal's Ctrl-C reaches as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: process.send_signal(number))
-    return process.wait()
