@@ -29,6 +29,8 @@ PSEUDO_TYPES = frozenset(
 """Filesystem types (as in ``/proc/self/mountinfo``) that hold no data of the user's."""
 _PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
 _ROOT_NUMBER = 1
+_SESSION_MARK = b"journal"
+"""What tells a session's directory from another one of that name."""
 
 
 class Base:
@@ -91,12 +93,15 @@ class Base:
     def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
         """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names.
 
-        A hidden directory is hidden wherever a bind mount shows it too.
+        A hidden directory is hidden wherever a bind mount shows it too, and so is that of any other session: who could
+        write to its journal would write to base at the next commit there.
         """
         if name not in self._hidden_names:
             return False
         path = join(rel, name)
-        return path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path)))
+        if path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path))):
+            return True
+        return os.path.lexists(self.path(join(path, _SESSION_MARK)))
 
     def _is_hidden_file(self, st: os.stat_result | None) -> bool:
         return st is not None and (st.st_dev, st.st_ino) in self._hidden_ids

@@ -59,3 +59,18 @@ def test_a_directory_named_like_the_session_directory_is_free_elsewhere(base: Pa
     with pytest.raises(PermissionError):
         (root / "d/.yolofs").rename(root / ".yolofs")
     assert os.listdir(root / "d") == [".yolofs"]
+
+
+def test_another_session_below_cannot_be_reached(base: Path, mounted: Mounter) -> None:
+    (base / "other/.yolofs").mkdir(parents=True)
+    (base / "other/.yolofs/journal").write_bytes(b"theirs")
+    view = mounted()
+    other = Path(os.fsdecode(view.mountpoint)) / "other"
+    assert os.listdir(other) == []
+    with pytest.raises(FileNotFoundError):
+        (other / ".yolofs/journal").read_bytes()
+    with pytest.raises(PermissionError):
+        (other / ".yolofs").mkdir()
+    other.rename(other.with_name("elsewhere"))
+    with pytest.raises(FileNotFoundError):
+        os.listdir(other.with_name("elsewhere") / ".yolofs")

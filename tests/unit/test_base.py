@@ -69,6 +69,14 @@ def test_the_session_directory_is_hidden(base: Base) -> None:
     assert base.hidden_in(b"project") == 1
 
 
+def test_other_sessions_are_hidden_and_other_directories_of_that_name_are_not(base: Base, tmp_path: Path) -> None:
+    (tmp_path / "project/sub/.yolofs").mkdir(parents=True)
+    assert base.names(b"project/sub") == [b".yolofs"]
+    (tmp_path / "project/sub/.yolofs/journal").write_bytes(b"")
+    assert base.names(b"project/sub") == []
+    assert base.is_hidden_name(b"project/sub", b".yolofs")
+
+
 def test_the_runtime_directory_is_empty(base: Base) -> None:
     assert base.names(b"run/yolofs") == []
     assert base.names(b"run") == [b"yolofs"]
