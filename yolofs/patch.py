@@ -262,10 +262,13 @@ def _labels(pair: Pair) -> tuple[bytes, bytes]:
 
 
 def _label(path: bytes) -> bytes:
-    return _quoted(path) + (b"\t" if b" " in path else b"")  # so that the name's end is certain, as git does
+    name = _quoted(path)
+    return name + (b"\t" if b" " in name and name == path else b"")  # so that the name's end is certain, as git does
 
 
 def _quoted(path: bytes) -> bytes:
-    if all(32 <= byte < 127 for byte in path) and b'"' not in path and b"\\" not in path:
+    """Return a name as git writes it; one that starts or ends with a space in quotes, as git 2.39 loses such spaces."""
+    is_plain = all(32 <= byte < 127 for byte in path) and b'"' not in path and b"\\" not in path
+    if is_plain and not any(name.startswith(b" ") or name.endswith(b" ") for name in path.split(b"/")):
         return path
     return b'"%b"' % quote_c(path).encode()
