@@ -3,12 +3,14 @@ SHELL := bash
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# Tests mostly wait for the processes that they start.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types layers docs shell bench coverage clean
+.PHONY: help setup demo test nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 setup: ## install what is missing (Debian packages as root, Python packages into .venv)
 	@scripts/setup.sh
@@ -17,7 +19,13 @@ demo: setup ## work through a view of the Python standard library, then commit
 	@scripts/demo.sh
 
 test: setup ## run all tests; those that mount are skipped without /dev/fuse
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+nightly: ## run the tests that take long or need the network, and the model test at length
+	@scripts/setup.sh --nightly
+	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
+	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest --timeout 7200 \
+	    tests/property tests/mount/test_mount_model.py
 
 check: format lint types layers docs shell ## everything that is checked without running the program
 
@@ -40,8 +48,19 @@ docs: setup
 shell: setup
 	$(BIN)/shellcheck scripts/*.sh .ci/run
 
-bench: setup ## how a session grows: long journals, snapshots, large directories
-	$(BIN)/python benchmarks/scale.py
+bench: setup bench-core ## all benchmarks, at full size: hours, on a machine that does nothing else
+	@scripts/setup-bench.sh
+	$(BIN)/python -m benchmarks --size full --rounds 5 --json benchmarks.json --svg benchmarks.svg
+
+bench-quick: setup ## yolofs beside the plain directory, OverlayFS and fuse-overlayfs, small: some minutes
+	@scripts/setup-bench.sh
+	$(BIN)/python -m benchmarks --size quick --rounds 3 --json benchmarks.json --svg benchmarks.svg
+
+bench-core: setup ## our own code without a mount: tree, rules, journal, changes, plan, requests; how a session grows
+	$(BIN)/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.answering
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.rules
 
 coverage: setup ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest

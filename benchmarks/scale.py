@@ -1,6 +1,6 @@
 """How a session grows: opening a long journal, snapshots, and renaming a large directory.
 
-    python benchmarks/scale.py [--records 1000000] [--changes 100000] [--files 50000]
+    python -m benchmarks.scale [--records 1000000] [--changes 100000] [--files 50000]
 
 Prints one line for each figure.  Without a mount: the figures are those of the core.
 """
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 
 from yolofs.overlay import Overlay
+from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Fingerprint, Stage
 from yolofs.session import Access, Session
 
@@ -48,12 +49,27 @@ def write_journal(project: bytes, records: int, changes: int) -> None:
         batch = []
         for number in range(1, records + 1):
             path = b"home/user/project/dir%d/file%d.c" % (number % changes // 100, number % changes)
-            batch.append(Stage(number, path, number, base=Fingerprint(1767225600123456789, 1234, number % changes + 3)))
+            batch.append(
+                Stage(
+                    number,
+                    RelPath(path),
+                    StoreIno(number),
+                    base=Fingerprint(1767225600123456789, 1234, number % changes + 3),
+                )
+            )
             if len(batch) == BATCH:
                 session.journal.append(*batch)
                 batch.clear()
                 session.snapshot()
         session.journal.append(*batch)
+
+
+def write_checkpoint(project: bytes) -> None:
+    """Write a checkpoint, as the end of a mount does."""
+    with Session.open(project, Access.WRITE) as session:
+        seconds = timed(lambda: session.write_checkpoint(least_records=0))
+    size = os.path.getsize(os.path.join(project, b".yolofs/checkpoint"))
+    print(f"checkpoint: {size / 1e6:.1f} MB, {seconds:.1f} s")
 
 
 def open_journal(project: bytes) -> None:
@@ -107,6 +123,8 @@ def main() -> None:
         seconds = timed(lambda: write_journal(project, options.records, options.changes))
         size = os.path.getsize(os.path.join(project, b".yolofs/journal"))
         print(f"journal: {options.records} records about {options.changes} paths, {size / 1e6:.0f} MB, {seconds:.1f} s")
+        open_journal(project)
+        write_checkpoint(project)
         open_journal(project)
         snapshots(project)
     rename_directory(options.files)

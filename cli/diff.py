@@ -8,20 +8,25 @@ from collections.abc import Callable, Sequence
 import click
 
 from yolofs.changes import Change, compare
+from yolofs.cli.guard import readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes
+from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
+from yolofs.runs import find_run, generation_of, touched_paths
 from yolofs.session import Session
 
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all")
+@click.option("--run", "run", type=int, metavar="N", help="What run N changed, and nobody else.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
-def command(range_text: str, as_list: bool, as_json: bool) -> None:
+def command(range_text: str, run: int | None, as_list: bool, as_json: bool) -> None:
     """Print what changed as a patch that `git apply` takes.
 
     RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base) or all, which is what a commit
@@ -32,17 +37,45 @@ def command(range_text: str, as_list: bool, as_json: bool) -> None:
     stderr. So is what a patch cannot express, such as an empty directory or an owner.
     """
     with reading(find_project()) as session:
-        old, new = parse_range(session.timeline, range_text)
         paths = relative_paths(session, paths_given())
+        if run is not None:
+            old, new, paths = _of_run(session, run, range_text, paths)
+        else:
+            old, new = parse_range(session.timeline, range_text)
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
         changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
+        guard, root = options().guard, session.base.root
+        changes = seen(guard, changes, root)
         place = Place(session.base.root, session.base.relative(session.project))
         if as_json:
             emit_json(_document(session, old, new, changes))
         elif as_list:
             emit_changes(changes, place)
         else:
-            _emit_patch(session, changes, place)
+            shown = readable(guard, changes, root)
+            if len(shown) < len(changes):
+                say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
+            _emit_patch(session, shown, place)
+
+
+def _of_run(
+    session: Session, number: int, range_text: str, paths: Sequence[RelPath]
+) -> tuple[Generation, Generation | None, list[RelPath]]:
+    """Return the two states between which a run lies, and the paths that it touched.
+
+    Raises:
+        UsageError: there is a range, too, or its generations have been committed or dropped.
+    """
+    if range_text != "all" or paths:
+        raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
+    run = find_run(session.directory, number)
+    before = generation_of(run.start.before, session.journal)
+    if before is None:
+        raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
+    after = generation_of(run.end.after, session.journal) if run.end is not None else None
+    touched = touched_paths(session.journal, before + 1, number)
+    # A run that changed nothing touches no path, and no paths would mean all of them.
+    return before, after if touched else before, touched
 
 
 def _compare(

@@ -6,9 +6,11 @@ import os
 
 import click
 
+from yolofs.cli.agents import AGENTS, install
+from yolofs.cli.options import start_directory
 from yolofs.cli.output import say
-from yolofs.cli.project import start_directory
 from yolofs.config.load import FILE_NAME
+from yolofs.errors import UsageError
 from yolofs.paths import display
 from yolofs.session import Session
 
@@ -21,24 +23,39 @@ _CONFIG = b"""\
 
 [rules]
 # What programs in the view may do with a path: allow, read-only, write-ask, ask, deny or hidden.
-#"."      = "allow"
-#"~/.ssh" = "hidden"
+# The project is open and credentials are hidden without any rule here: docs/reference/preset.md.
+#"vendor"  = "read-only"
+#"~/notes" = "allow"
 """
 
 
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=bytes))
-def command(directory: bytes | None) -> None:
+@click.option(
+    "--agents", metavar="LIST", default="", help="Have these agents run shell commands through yolofs run; see below."
+)
+def command(directory: bytes | None, agents: str) -> None:
     """Start a session in DIR (or here).
 
     Makes .yolofs/, which holds everything that is staged, and a .yolofs.toml to put settings in, unless they are
     there already.
+
+    LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between them. For each a
+    hook is added to its settings in DIR, and a marked block with a guide to the file that it reads (CLAUDE.md,
+    AGENTS.md and so on); nothing that is there is replaced.
     """
+    names = [name.strip() for name in agents.split(",") if name.strip()]
+    for name in names:
+        if name not in AGENTS:
+            raise UsageError(f"there is no agent {name!r} that yolofs knows", hint=f"known: {', '.join(AGENTS)}")
     project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
     is_new = Session.create(project)
     _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
     place = display(project)
     say(f"started a session in {place}" if is_new else f"there is a session in {place} already; nothing changed")
+    for name in names:
+        for path in install(project, name):
+            say(f"{name}: wrote {display(path)}")
     say("next: yolofs mount")
 
 

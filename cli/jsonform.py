@@ -37,6 +37,7 @@ def change_fields(change: Change, root: bytes) -> dict[str, Any]:
             fields[key] = _side_fields(side)
     fields["content"] = change.content
     fields["metadata"] = [aspect.value for aspect in change.metadata]
+    fields["unseen_names"] = change.unseen_names
     fields["subtree"] = change.is_subtree
     return fields
 

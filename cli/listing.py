@@ -57,13 +57,13 @@ def emit_changes(changes: Sequence[Change], place: Place) -> None:
     inside = [change for change in changes if place.holds(change)]
     outside = [change for change in changes if not place.holds(change)]
     for change in inside:
-        emit(_line(change, place, inside=True))
+        emit(change_line(change, place, inside=True))
     if outside:
         if inside:
             emit()
         emit("outside the project:")
         for change in outside:
-            emit(_line(change, place, inside=False))
+            emit(change_line(change, place, inside=False))
     if changes:
         emit()
     emit(summary(changes))
@@ -85,7 +85,8 @@ def counts(changes: Iterable[Change]) -> dict[str, int]:
     return {kind.value: found[kind.value] for kind in Kind}
 
 
-def _line(change: Change, place: Place, *, inside: bool) -> str:
+def change_line(change: Change, place: Place, *, inside: bool) -> str:
+    """Return a change as one line; ``inside``: with paths relative to the project."""
     path = place.show(change.path, inside=inside) + _slash(change)
     if change.old_path is not None:
         path = f"{place.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
@@ -112,4 +113,6 @@ def _notes(change: Change) -> str:
             notes.append(f"owner {old.uid}:{old.gid} -> {new.uid}:{new.gid}")
         else:
             notes.append(aspect.value)
+    if change.unseen_names:
+        notes.append(f"{change.unseen_names} more of its names in base")
     return ", ".join(notes)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, assert_never
 
 import click
 
+from yolofs.audit import Note
+from yolofs.cli.auditform import note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.paths import Generation, RelPath, display, is_below
 from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.runs import find_run, run_of
 from yolofs.session import Session
 
 
@@ -28,26 +33,55 @@ class Entry(NamedTuple):
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all")
+@click.option("--run", "run", type=int, metavar="N", help="Only what run N did.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(range_text: str, as_json: bool) -> None:
-    """Print the records of the journal, oldest first.
+def command(range_text: str, run: int | None, as_json: bool) -> None:
+    """Print what happened: records, asks, refusals, changes of rules.
 
-    RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies on a
-    branch that a travel has left is marked as dead.
+    Oldest first. RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies
+    on a branch that a travel has left is marked as dead. Refusals that are alike are counted.
     """
     with reading(find_project()) as session:
+        if run is not None:
+            find_run(session.directory, run)
         start, end = parse_range(session.timeline, range_text)
         paths = relative_paths(session, paths_given())
         entries = _entries(session, start, end, paths)
+        notes = notes_between(session, start, end, [session.base.path(path) for path in paths])
+        guard = options().guard
+        if guard is not None:
+            root = session.base.root
+            entries = (e for e in entries if all(guard.may_see(absolute(root, path)) for path in _paths(e.record)))
+            notes = iter(())  # which are about what others may have wanted
+        if run is not None:
+            entries = (entry for entry in entries if run_of(entry.record) == run)
+            notes = iter(())
         root = session.base.root
         if as_json:
-            emit_json_list("records", (_fields(entry, root) for entry in entries))
+            emit_json_list("records", (_any_fields(item, root) for item in _in_place(entries, notes)))
             return
         place = Place(root, session.base.relative(session.project))
         width = len(str(session.timeline.present + 1))
-        for entry in entries:
-            line = _line(entry, place, width)
-            emit(line if entry.is_live else paint(f"{line}  [dead]", "dim"))
+        for item in _in_place(entries, notes):
+            if isinstance(item, Entry):
+                line = _line(item, place, width)
+                emit(line if item.is_live else paint(f"{line}  [dead]", "dim"))
+            else:
+                emit(f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}")
+
+
+def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
+    """Yield records in their order, and each note before the first record that is later."""
+    waiting = deque(notes)
+    for entry in entries:
+        while waiting and waiting[0].time_ns < entry.record.time_ns:
+            yield waiting.popleft()
+        yield entry
+    yield from waiting
+
+
+def _any_fields(item: Entry | Note, root: bytes) -> dict[str, Any]:
+    return _fields(item, root) if isinstance(item, Entry) else note_fields(item)
 
 
 def _entries(session: Session, start: Generation, end: Generation | None, paths: Sequence[RelPath]) -> Iterator[Entry]:
@@ -100,7 +134,8 @@ def _word(record: Record) -> str:
 def _line(entry: Entry, place: Place, width: int) -> str:
     record = entry.record
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {_word(record):<8}"
-    return f"{head}  {_what(record, place)}".rstrip()
+    run = run_of(record)
+    return f"{head}  {_what(record, place)}".rstrip() + (f"  [run {run}]" if run else "")
 
 
 def _what(record: Record, place: Place) -> str:
@@ -108,6 +143,7 @@ def _what(record: Record, place: Place) -> str:
         case Stage():
             how = ", metadata only" if record.origin is not None else ""
             how = f"copied up{how}" if record.base is not None else how.removeprefix(", ")
+            how += ", known by no name" if record.is_nameless else ""
             return place.show_path(record.path) + (f"  ({how})" if how else "")
         case Delete():
             return place.show_path(record.path)
@@ -130,6 +166,9 @@ def _fields(entry: Entry, root: bytes) -> dict[str, Any]:
         "generation": entry.generation,
         "live": entry.is_live,
     }
+    run = run_of(record)
+    if run:
+        fields["run"] = run
     match record:
         case Stage():
             fields |= text_fields("path", absolute(root, record.path))

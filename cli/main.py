@@ -22,15 +22,24 @@ COMMANDS = (
     "init",
     "mount",
     "unmount",
+    "run",
+    "shell",
     "status",
     "diff",
     "log",
+    "runs",
+    "blame",
     "snapshot",
     "travel",
     "timeline",
     "commit",
     "abort",
+    "watch",
+    "asks",
+    "answer",
+    "rule",
     "doctor",
+    "hook",
 )
 """In the order in which one meets them; each is ``command`` in the module of its name."""
 
@@ -75,19 +84,25 @@ def cli(context: click.Context, start: bytes) -> None:
 
     A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
     """
-    context.obj = Options(start)
+    if not isinstance(context.obj, Options):
+        context.obj = Options(start)
     if context.invoked_subcommand is None:
         output.say(context.get_help())
         raise click.exceptions.Exit(2)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return the exit code."""
+def main(arguments: Sequence[str] | None = None, options: Options | None = None) -> int:
+    """Run a command line and return the exit code; ``options`` stand for those before the command."""
     output.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    socket_path = os.environ.get("YOLOFS_SOCKET")
+    if socket_path is not None and options is None:
+        code = _inside(words, socket_path)
+        if code is not None:
+            return code
     try:
         with cli.make_context(
-            "yolofs", list(words)
+            "yolofs", list(words), obj=options
         ) as context:  # not cli.main(), which has ideas of its own about errors
             cli.invoke(context)
         sys.stdout.flush()
@@ -108,6 +123,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if _wants_traceback(words):
             traceback.print_exc()
         return _report(error)
+
+
+def _inside(words: Sequence[str], socket_path: str) -> int | None:
+    """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be done here."""
+    from yolofs.cli.inside import LOCAL
+    from yolofs.cli.inside import main as carry_out
+    from yolofs.cli.running import is_in_sandbox
+
+    if not words or words[0] in LOCAL or words[0].startswith("-") or not is_in_sandbox():
+        return None
+    return carry_out(words, socket_path)
 
 
 def _report(error: Exception) -> int:

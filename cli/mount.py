@@ -10,7 +10,8 @@ import sys
 import click
 
 from yolofs.cli import output
-from yolofs.cli.project import connected, find_project, session_directory, start_directory
+from yolofs.cli.options import start_directory
+from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below

@@ -7,22 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import click
-
-from yolofs.cli.options import Options
+from yolofs.cli.options import options, start_directory
 from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
-from yolofs.errors import NoSessionError, UsageError
-from yolofs.paths import RelPath, display
+from yolofs.errors import DaemonError, NoSessionError, UsageError
+from yolofs.paths import RelPath, display, is_below
 from yolofs.session import Access, Session
 from yolofs.session_root import DIRECTORY_NAME
-
-
-def start_directory() -> bytes:
-    """Return the directory that the command starts from, absolute: the current one, or that of ``-C``."""
-    options: Options = click.get_current_context().find_object(Options) or Options()
-    return os.path.abspath(options.start)
 
 
 def find_project() -> bytes:
@@ -31,6 +23,9 @@ def find_project() -> bytes:
     Raises:
         NoSessionError: there is no session here.
     """
+    known = options().project
+    if known is not None:
+        return known
     start = start_directory()
     try:
         return Session.find(start)
@@ -46,7 +41,6 @@ def find_project() -> bytes:
 def is_inside_mount(path: bytes) -> bool:
     """Tell whether a path lies in a yolofs mount."""
     from yolofs.daemon.mounts import is_ours, read_mounts
-    from yolofs.paths import is_below
 
     path = os.path.realpath(path)
     return any(is_ours(entry) and is_below(path, entry.mountpoint) for entry in read_mounts())
@@ -78,6 +72,19 @@ def reading(project: bytes) -> Iterator[Session]:
         if session.interrupted_commit() is not None:
             warn("a commit was interrupted, so this is not what the view was; yolofs commit finishes it")
         yield session
+
+
+@contextlib.contextmanager
+def connected_or_refused(project: bytes) -> Iterator[Client]:
+    """Connect to the project's daemon for the time of the block.
+
+    Raises:
+        DaemonError: there is none.
+    """
+    with connected(project) as client:
+        if client is None:
+            raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
+        yield client
 
 
 class Changing(NamedTuple):
@@ -118,15 +125,32 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
 
 
 def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> RelPath:
-    full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"
-    parent, name = os.path.split(full)
-    if name in (b"", b".", b"..") or full == os.path.join(session.directory, b"mnt"):
-        full = os.path.realpath(full)
-    else:
-        full = os.path.join(os.path.realpath(parent), name)
-    if mountpoint is not None and (full == mountpoint or full.startswith(mountpoint + b"/")):
-        full = session.base.path(full[len(mountpoint) + 1 :])
+    full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:
         raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
     return relative
+
+
+def absolute_path(project: bytes, path: bytes) -> bytes:
+    """Return a path that a user typed as the host names it: absolute, and one in the mount as the same in base."""
+    from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
+
+    directory = session_directory(project)
+    described = read_daemon_file(directory)
+    if described is None:
+        return _host_path(path, directory, None, b"/")
+    return _host_path(path, directory, mountpoint_path(described), root_path(described))
+
+
+def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: bytes) -> bytes:
+    """Return the absolute path of what a user typed; a last component that is a symlink is not followed."""
+    full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"
+    parent, name = os.path.split(full)
+    if name in (b"", b".", b"..") or full == os.path.join(directory, b"mnt"):
+        full = os.path.realpath(full)
+    else:
+        full = os.path.join(os.path.realpath(parent), name)
+    if mountpoint is not None and is_below(full, mountpoint):
+        full = os.path.join(root, full[len(mountpoint) + 1 :]).rstrip(b"/") or b"/"
+    return full

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs.cli.project import start_directory
+from yolofs.cli.options import start_directory
 from yolofs.errors import GenerationError
 from yolofs.paths import Generation
 from yolofs.timeline import Timeline

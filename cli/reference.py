@@ -1,13 +1,19 @@
-"""Writes ``docs/reference/commands.md`` from the commands' own help: ``python -m yolofs.cli.reference``."""
+"""Writes pages of ``docs/reference`` from what the code says.
+
+``commands.md`` from the commands' own help: ``python -m yolofs.cli.reference``;
+``preset.md`` from the built-in rules: ``python -m yolofs.cli.reference preset``.
+"""
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import Any
 
 import click
 
 from yolofs.cli.main import COMMANDS, cli
+from yolofs.rules.preset import SECTIONS, PresetRule, Section
 
 _WIDTH = 80
 _HEAD = """\
@@ -19,10 +25,30 @@ Data goes to stdout, talk to stderr. Without a terminal nothing asks a question,
 progress bars; `NO_COLOR` turns colours off on a terminal too. `--json` prints one document, described in
 [JSON](json.md). What exit codes mean is in [Exit codes](exit-codes.md).
 """
+_PRESET_WIDTH = 120
+_PRESET_HEAD = """\
+# Built-in rules
+
+What programs in a view may do before you write any rule. Rules of yours come before these on the same path, and
+`preset = "none"` ([settings](config.md)) switches them off: then everything is asked that no other rule settles.
+`yolofs rule explain PATH` says which rule decides over a path.
+
+This page is what the code says; `python -m yolofs.cli.reference preset` writes it.
+
+The order does not matter, except that of two lines about the same path the first counts, as where the project is your
+home directory. `~` is the home directory of the user who mounts. Where `~/.ssh` is a link, what it leads to is
+hidden too.
+
+Below directories called `.git`, `node_modules` and `site-packages` the names in here (`**/*.pem`) do not count, as
+branches may be called `fix.key` and published packages bring certificates. Names in your own rules do.
+
+What is hidden or denied by its name is opened by a rule for its path (`yolofs rule allow tests/server.key`), or for all
+that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
+"""
 
 
 def render() -> str:
-    """Return the page."""
+    """Return the page of commands."""
     settings: dict[str, Any] = {**cli.context_settings, "terminal_width": _WIDTH}
     top = click.Context(cli, info_name="yolofs", **settings)
     parts = [_HEAD, _section("yolofs", cli.get_help(top))]
@@ -31,6 +57,9 @@ def render() -> str:
         assert command is not None
         context = click.Context(command, info_name=name, parent=top)
         parts.append(_section(f"yolofs {name}", command.get_help(context)))
+        for below, inner in command.commands.items() if isinstance(command, click.Group) else ():
+            inner_context = click.Context(inner, info_name=below, parent=context)
+            parts.append(_section(f"yolofs {name} {below}", inner.get_help(inner_context)))
     return "\n".join(parts)
 
 
@@ -38,5 +67,24 @@ def _section(title: str, text: str) -> str:
     return f"## {title}\n\n```text\n{text}\n```\n"
 
 
+def render_preset() -> str:
+    """Return the page of built-in rules."""
+    return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS)])
+
+
+def _preset_section(section: Section) -> str:
+    state = section.rules[0].state.value
+    lines = [f"## {section.title}", "", _wrapped(f"**{state}**" + (f": {section.reason}" if section.reason else ""))]
+    return "\n".join([*lines, "", _wrapped(", ".join(map(_preset_rule, section.rules))), ""])
+
+
+def _preset_rule(rule: PresetRule) -> str:
+    return f"`{rule.key}`" + (f" ({rule.reason})" if rule.reason else "")
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _PRESET_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    sys.stdout.write(render_preset() if sys.argv[1:] == ["preset"] else render())

@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from yolofs.changes import Change
+from yolofs.cli.guard import seen
 from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes
-from yolofs.cli.output import emit, emit_json, progress
+from yolofs.cli.options import options
+from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, reading
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
@@ -28,9 +30,11 @@ def command(as_json: bool) -> None:
     """
     project = find_project()
     info = _mount_info(project)
+    for warning in info.warnings if info is not None else ():
+        warn(warning)
     with reading(project) as session:
         with progress("comparing") as update:
-            changes = session.compare(BASE, progress=update)
+            changes = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
         if as_json:
             emit_json(_document(session, info, changes))
         else:
@@ -72,6 +76,7 @@ def _document(session: Session, info: Info | None, changes: list[Change]) -> dic
         "mounted": info is not None,
         **(text_fields("mountpoint", unquote(info.mountpoint)) if info is not None else {"mountpoint": None}),
         "pid": info.pid if info is not None else None,
+        "warnings": list(info.warnings) if info is not None else [],
         "generation": session.timeline.present,
         "records_since": session.journal.segment_counts()[-1],
         "counts": counts(changes),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from yolofs.config.lines import KeyPath
-from yolofs.config.settings import RuleLine, RuleState, Settings
+from yolofs.config.settings import RuleLine, Settings, StateWord
 from yolofs.errors import ConfigError
 
 Table = TypeVar("Table", bound=msgspec.Struct)
@@ -28,6 +27,8 @@ class Source:
 
     name: str
     lines: Mapping[KeyPath, int]
+    known: type[msgspec.Struct] = Settings
+    """All that such a file may hold."""
 
     def error(self, path: KeyPath, message: str) -> ConfigError:
         """Return the error for a key, with its line if that is known."""
@@ -36,13 +37,13 @@ class Source:
         return ConfigError(f"{where}: {dotted(path)}: {message}")
 
 
-def read_settings(source: Source, data: dict[str, Any]) -> Settings:
-    """Return the settings that ``data`` holds, defaults filled in.
+def read_settings(source: Source, data: dict[str, Any], known: type[Table]) -> Table:
+    """Return the settings that ``data`` holds, defaults filled in; ``known`` is that of the source.
 
     Raises:
         ConfigError: for the first key that is unknown or whose value does not fit.
     """
-    return _read_table(source, (), data, Settings)
+    return _read_table(source, (), data, known)
 
 
 def key_paths(table: type[msgspec.Struct] = Settings, above: KeyPath = ()) -> Iterator[KeyPath]:
@@ -72,7 +73,7 @@ def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) ->
     for key, value in _items(source, path, data):
         here = (*path, key)
         if key not in types:
-            raise source.error(here, f"unknown key; {_known_instead(here, types)}")
+            raise source.error(here, f"unknown key; {_known_instead(source, here, types)}")
         type_ = types[key]
         if type_ == tuple[RuleLine, ...]:
             values[key] = _read_rules(source, here, value)
@@ -85,7 +86,7 @@ def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) ->
 
 def _read_rules(source: Source, path: KeyPath, data: Any) -> tuple[RuleLine, ...]:
     return tuple(
-        RuleLine(key, _read_value(source, (*path, key), value, RuleState), source.lines.get((*path, key)))
+        RuleLine(key, _read_value(source, (*path, key), value, StateWord), source.lines.get((*path, key)))
         for key, value in _items(source, path, data)
     )
 
@@ -106,10 +107,10 @@ def _read_value(source: Source, path: KeyPath, value: Any, type_: Any) -> Any:
         raise source.error(path, message) from error
 
 
-def _known_instead(path: KeyPath, here: Iterable[str]) -> str:
+def _known_instead(source: Source, path: KeyPath, here: Iterable[str]) -> str:
     """Return the second half of the message about an unknown key."""
     key = path[-1]
-    for known in key_paths():
+    for known in key_paths(source.known):
         if known[-1] == key:  # a known key below the wrong [table]
             return f"did you mean {_place(known)}?"
     return _nearest(key, here) or f"known here: {', '.join(here)}"
@@ -121,6 +122,8 @@ def _place(path: KeyPath) -> str:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
+    import difflib  # takes long, and only a mistake needs it
+
     found = difflib.get_close_matches(word.lower(), list(known), n=1)
     return f'did you mean "{found[0]}"?' if found else ""
 

@@ -1,4 +1,4 @@
-"""Reading ``.yolofs.toml``.  Every mistake is one line: file, line, key, what was expected, the nearest word."""
+"""Reading settings and rules.  Every mistake is one line: file, line, key, what was expected, the nearest word."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import os
 import re
 import stat
 import tomllib
+from typing import TypeVar
+
+import msgspec
 
 from yolofs.config.check import Source, read_settings
 from yolofs.config.lines import key_lines
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError
+
+Table = TypeVar("Table", bound=msgspec.Struct)
 
 FILE_NAME = ".yolofs.toml"
 
@@ -21,17 +26,42 @@ def load(project_dir: str | bytes) -> Settings:
     Raises:
         ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong value.
     """
+    return load_file(os.path.join(os.fsencode(project_dir), os.fsencode(FILE_NAME)), FILE_NAME, Settings)
+
+
+def user_file(home: bytes) -> bytes:
+    """Return the path of the user's own file, whether there is one or not."""
+    configured = os.environb.get(b"XDG_CONFIG_HOME", b"")
+    directory = configured if os.path.isabs(configured) else os.path.join(home, b".config")
+    return os.path.join(directory, b"yolofs", b"config.toml")
+
+
+def load_file(path: bytes, name: str, table: type[Table]) -> Table:
+    """Return the settings of the file at ``path``, which errors call ``name``; the defaults if there is none.
+
+    Raises:
+        ConfigError: as for :func:`load`.
+    """
     try:
-        raw = _read(os.path.join(os.fsencode(project_dir), os.fsencode(FILE_NAME)))
+        raw = _read(path)
     except FileNotFoundError:
-        return Settings.defaults()
+        return table()
     except OSError as error:
-        raise ConfigError(f"{FILE_NAME}: cannot be read: {error.strerror}") from error
-    return parse(raw)
+        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
+    return parse_table(raw, name, table)
 
 
 def parse(raw: bytes, name: str = FILE_NAME) -> Settings:
     """Return the settings that ``raw`` spells; ``name`` is what errors call the file.
+
+    Raises:
+        ConfigError: as for :func:`load`.
+    """
+    return parse_table(raw, name, Settings)
+
+
+def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
+    """Return the settings that ``raw`` spells, of a file that may hold what ``table`` does.
 
     Raises:
         ConfigError: as for :func:`load`.
@@ -50,7 +80,7 @@ def parse(raw: bytes, name: str = FILE_NAME) -> Settings:
         raise ConfigError(f"{name}: not TOML: a number has thousands of digits") from None
     except RecursionError:
         raise ConfigError(f"{name}: not TOML: nested too deeply") from None
-    return read_settings(Source(name, key_lines(text)), data)
+    return read_settings(Source(name, key_lines(text), table), data, table)
 
 
 def _read(path: bytes) -> bytes:

@@ -17,11 +17,14 @@ MAX_SECONDS = 10_000_000.0
 Text: TypeAlias = Annotated[str, Meta(min_length=1, description="a string that is not empty")]
 Flag: TypeAlias = Annotated[bool, Meta(description="true or false")]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS, description="a number of seconds from 0 to 10000000")]
-RuleState: TypeAlias = Annotated[
+StateWord: TypeAlias = Annotated[
     Literal["allow", "read-only", "write-ask", "ask", "deny", "hidden"],
     Meta(description='"allow", "read-only", "write-ask", "ask", "deny" or "hidden"'),
 ]
-"""The spellings of :class:`yolofs.rules.Access`; a test keeps the two equal."""
+"""The spellings of :class:`yolofs.rules.RuleState`; a test keeps the two equal."""
+
+
+Names: TypeAlias = Annotated[tuple[Text, ...], Meta(description="an array of strings that are not empty")]
 
 
 class RuleLine(NamedTuple):
@@ -30,7 +33,7 @@ class RuleLine(NamedTuple):
     key: str
     """A path or a pattern, not looked at yet."""
 
-    state: RuleState
+    state: StateWord
 
     line: int | None
     """Its line in the file, from 1; None if it could not be told."""
@@ -48,8 +51,11 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     staged_timeout: Seconds = 86400.0
     """How long the kernel may cache names and attributes that only yolofs changes."""
 
-    writeback_cache: Flag = False
-    """Whether the kernel collects small writes; each written file then costs one more request at close."""
+    watch: Flag = True
+    """Whether the project's base files are watched, so that the kernel may cache them for longer."""
+
+    watched_timeout: Seconds = 60.0
+    """How long the kernel may cache names and attributes of base files that are watched."""
 
     xattrs: Flag = False
     """Whether extended attributes are served; the kernel then asks for one before every write."""
@@ -66,6 +72,32 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many file descriptors are kept open for files that no process has open."""
 
 
+class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[run]``: the sandbox of ``yolofs run``."""
+
+    network: Annotated[Literal["host", "none"], Meta(description='"host" or "none"')] = "host"
+    """Whether commands have the host's network."""
+
+    hide_env: Names = (
+        "SSH_AUTH_SOCK",
+        "SSH_AGENT_PID",
+        "GPG_AGENT_INFO",
+        "*_TOKEN",
+        "*_SECRET",
+        "*_SECRET_KEY",
+        "*_ACCESS_KEY",
+        "*_API_KEY",
+        "*_PRIVATE_KEY",
+        "*_PASSWORD",
+        "*_PASSPHRASE",
+        "*_CREDENTIALS",
+    )
+    """Names and patterns of variables that commands do not get."""
+
+    keep_env: Names = ()
+    """Names and patterns of variables that commands get in spite of that."""
+
+
 class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[diff]``: how differences are shown."""
 
@@ -76,6 +108,23 @@ class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=0, le=2**40, description="a whole number of bytes from 0 to 1099511627776")
     ] = 8 << 20
     """Files above this many bytes are shown as binary."""
+
+
+class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that the user's own ``config.toml`` says, for all projects."""
+
+    preset: Annotated[Literal["standard", "none"], Meta(description='"standard" or "none"')] = "standard"
+    """Whether the built-in rules are in force."""
+
+    rules: tuple[RuleLine, ...] = ()
+    """``[rules]``, in the order of the file; no key is relative."""
+
+
+class LearnedRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that ``rules.toml`` says."""
+
+    rules: tuple[RuleLine, ...] = ()
+    """``[rules]``, in the order of the file."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,7 +139,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ask_default: Annotated[Literal["deny", "allow"], Meta(description='"deny" or "allow"')] = "deny"
     """The answer to an ask that nobody answered."""
 
+    preset: Annotated[Literal["auto", "standard", "none"], Meta(description='"auto", "standard" or "none"')] = "auto"
+    """Whether the built-in rules are in force; "auto": as the user's own file says."""
+
     mount: MountSettings = MountSettings()
+    run: RunSettings = RunSettings()
     diff: DiffSettings = DiffSettings()
 
     rules: tuple[RuleLine, ...] = ()

@@ -1,4 +1,8 @@
-"""The commands' end of the control socket: plain blocking calls."""
+"""The commands' end of the control socket: plain blocking calls.
+
+What concerns rules and asks is imported where it is used: most commands have no use for it, and all of them wait for
+their imports.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Iterator
-from typing import Self, TypeVar
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -31,10 +36,26 @@ from yolofs.daemon.protocol import (
     error_from,
     quote,
 )
+from yolofs.daemon.run_messages import (
+    BeginRunParams,
+    BeginRunResult,
+    EndRunParams,
+    EndRunResult,
+    EnterRunParams,
+    LookParams,
+    LookResult,
+)
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation
 
+if TYPE_CHECKING:
+    from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+    from yolofs.daemon.rule_messages import SourcedRule
+    from yolofs.rules import Origin, Rule, Sources
+
 R = TypeVar("R", bound=msgspec.Struct)
+Event: TypeAlias = "AskInfo | EndedInfo"
+"""An ask that is new or has changed, or what became of one."""
 
 _CONNECT_TIMEOUT_S = 3.0
 _TIMEOUT_S = 120.0
@@ -45,6 +66,15 @@ _EXIT_TIMEOUT_S = 10.0
 _HANGS_HINT = "yolofs unmount --force"
 
 
+class Looked(NamedTuple):
+    """What a command has said, in the file ``fd``: stdout, then stderr."""
+
+    code: int
+    fd: int
+    out_bytes: int
+    err_bytes: int
+
+
 class Client:
     """A connection to a living daemon; use :meth:`connect`, and :meth:`close` or ``with``."""
 
@@ -53,6 +83,7 @@ class Client:
         self._pending = bytearray()
         self._last_id = 0
         self._received_fds: list[int] = []
+        self._events: deque[Event] = deque()
         self.pid = endpoint.peer(sock)[0]
         """The daemon's, 0 if it lives in another pid namespace."""
 
@@ -75,6 +106,11 @@ class Client:
         for fd in self._received_fds:
             os.close(fd)
         self._received_fds = []
+
+    def hang_up(self) -> None:
+        """End the connection, also for another thread that waits at it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self
@@ -106,6 +142,28 @@ class Client:
         result = self._call("travel", TravelParams(quote(os.fsencode(text)), force), TravelResult)
         return Generation(result.target), Generation(result.generation)
 
+    def look(self, words: Sequence[bytes], directory: bytes) -> Looked:
+        """Have a command carried out, from inside a sandbox; the descriptor is closed with this connection."""
+        result = self._call("look", LookParams(tuple(map(quote, words)), quote(directory)), LookResult)
+        if not self._received_fds:
+            raise DaemonError("the daemon has sent no output")
+        return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
+
+    def begin_run(self, command: Sequence[bytes], directory: bytes, *, snapshot: bool) -> BeginRunResult:
+        """Begin a run, which ends with :meth:`end_run` or with this connection."""
+        return self._call(
+            "begin_run", BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot), BeginRunResult
+        )
+
+    def enter_run(self, run: int, namespace: int) -> None:
+        """Tell which pid namespace holds the processes of a run: what they change counts as the run's."""
+        self._call("enter_run", EnterRunParams(run, namespace), Done)
+
+    def end_run(self, run: int, code: int | None, name: bytes, *, snapshot: bool) -> Generation | None:
+        """End a run; return the snapshot made, None if nothing had changed (or none was wanted)."""
+        result = self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
+        return Generation(result.generation) if result.generation is not None else None
+
     @contextlib.contextmanager
     def lend(self, kind: LoanKind) -> Iterator[None]:
         """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too."""
@@ -117,6 +175,78 @@ class Client:
                 self._call("return", NoParams(), Done)
             raise
         self._call("return", NoParams(), Done)
+
+    def asks(self) -> list[AskInfo]:
+        """Return all asks that wait, oldest first."""
+        from yolofs.daemon.ask_messages import AsksParams, AsksResult
+
+        asks: list[AskInfo] = []
+        more = True
+        while more:
+            page = self._call("asks", AsksParams(asks[-1].id if asks else 0), AsksResult)
+            asks += page.asks
+            more = page.more and bool(page.asks)
+        return asks
+
+    def rules(self) -> Sources:
+        """Return the rules that are in force."""
+        from yolofs.daemon.rule_messages import RulesParams, RulesResult, sources_of
+
+        page = self._call("rules", RulesParams(), RulesResult)
+        rules: list[SourcedRule] = list(page.rules)
+        while page.more and page.rules:
+            page = self._call("rules", RulesParams(len(rules)), RulesResult)
+            rules += page.rules
+        return sources_of(rules, page.warnings)
+
+    def set_rule(self, rule: Rule, *, lasting: bool = True) -> None:
+        """Put a rule in force, for good or for this session.
+
+        Raises:
+            ConfigError: ``rules.toml`` cannot be changed.
+        """
+        from yolofs.daemon.rule_messages import SetRuleParams, encode_key
+
+        self._call("set_rule", SetRuleParams(encode_key(rule), rule.state, lasting), Done)
+
+    def unset_rule(self, rule: Rule) -> tuple[Origin, ...]:
+        """Remove the learned rule and the answer that are about the same as ``rule``; return where there was one.
+
+        Raises:
+            ConfigError: ``rules.toml`` cannot be changed.
+        """
+        from yolofs.daemon.rule_messages import UnsetRuleParams, UnsetRuleResult, encode_key
+
+        return self._call("unset_rule", UnsetRuleParams(encode_key(rule)), UnsetRuleResult).removed
+
+    def answer(self, params: AnswerParams) -> tuple[int, ...]:
+        """Answer an ask; return the numbers of all that this answered.
+
+        Raises:
+            AskError: it does not wait any more.
+            UsageError: the answer does not fit.
+        """
+        from yolofs.daemon.ask_messages import AnswerResult
+
+        return self._call("answer", params, AnswerResult).answered
+
+    def watch(self) -> None:
+        """Have the daemon send what happens to asks, from all that wait now on: see :meth:`next_event`."""
+        self._call("watch", NoParams(), Done)
+
+    def next_event(self) -> Event:
+        """Wait for the next event, however long.
+
+        Raises:
+            DaemonError: the daemon is gone.
+        """
+        self._socket.settimeout(None)
+        while not self._events:
+            try:
+                self._take_event(msgspec.json.decode(self._read_line(), type=Answer))
+            except OSError as error:
+                raise DaemonError(f"the daemon has hung up: {error.strerror}") from error
+        return self._events.popleft()
 
     def stop(self, *, force: bool) -> None:
         """End the daemon; on return the mount and the process are gone, and the session's lock is free.
@@ -151,6 +281,9 @@ class Client:
         try:
             self._socket.sendall(encode_request(self._last_id, method, params))
             answer = msgspec.json.decode(self._read_line(), type=Answer)
+            while answer.method:
+                self._take_event(answer)
+                answer = msgspec.json.decode(self._read_line(), type=Answer)
             if answer.error is not None:
                 raise error_from(answer.error)
             return msgspec.json.decode(answer.result, type=result)
@@ -161,6 +294,16 @@ class Client:
             raise DaemonError(f"the daemon has hung up: {error.strerror}", hint="see .yolofs/daemon.log") from error
         except msgspec.DecodeError as error:
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
+
+    def _take_event(self, message: Answer) -> None:
+        """Keep a notification for :meth:`next_event`; what this version does not know it passes over."""
+        from yolofs.daemon.ask_messages import AskInfo, EndedInfo
+
+        match message.method:
+            case "asked":
+                self._events.append(msgspec.json.decode(message.params, type=AskInfo))
+            case "ended":
+                self._events.append(msgspec.json.decode(message.params, type=EndedInfo))
 
     def _read_line(self) -> bytes:
         while (end := self._pending.find(b"\n")) < 0:

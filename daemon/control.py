@@ -8,10 +8,24 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TypeVar
 
+import msgspec
 import trio
 
+from yolofs.daemon.agent import AgentMethods
+from yolofs.daemon.ask_messages import (
+    AnswerParams,
+    AnswerResult,
+    AskInfo,
+    AsksParams,
+    AsksResult,
+    answer_of,
+    ask_info,
+    ended_info,
+)
+from yolofs.daemon.asks import Ask, Ended
 from yolofs.daemon.host import Host
 from yolofs.daemon.protocol import (
+    MAX_LINE_BYTES,
     Done,
     LendParams,
     LoanKind,
@@ -21,16 +35,35 @@ from yolofs.daemon.protocol import (
     StopParams,
     TravelParams,
     TravelResult,
+    encode_notification,
     unquote,
 )
-from yolofs.daemon.server import Method, Result
-from yolofs.errors import SessionBusyError, UsageError
+from yolofs.daemon.rule_messages import (
+    RulesParams,
+    SetRuleParams,
+    UnsetRuleParams,
+    UnsetRuleResult,
+    decode_rule,
+    page_of,
+)
+from yolofs.daemon.rulekeeper import SESSION_SOURCE
+from yolofs.daemon.run_control import RunMethods
+from yolofs.daemon.server import Connection, Method, Result
+from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
+from yolofs.rules import RuleState
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
 
 BUSY_WAIT_S = 30.0
 """How long a method waits for another one to end before it gives up."""
+_LEAVE_S = 1.0
+"""How long those whose ask an unmount has answered may take to leave."""
+_LEAVE_AGAIN_S = 0.02
+_LOOKING = 2
+"""How many commands from inside sandboxes are carried out at a time."""
+_MAX_ASKS_BYTES = MAX_LINE_BYTES // 2
+_MAX_BY_CHARS = 100
 
 
 class Control:
@@ -40,13 +73,23 @@ class Control:
         self._host = host
         self._lock = trio.Lock()
         self._is_lent = False
+        self._looking = trio.CapacityLimiter(_LOOKING)
         self.ended = trio.Event()
         """Set once the mount is gone and the session given back."""
 
     @contextlib.asynccontextmanager
-    async def converse(self) -> AsyncIterator[Mapping[str, Method]]:
+    async def converse_with_agent(self, _: Connection) -> AsyncIterator[Mapping[str, Method]]:
+        """Return the methods for a client inside a sandbox."""
+        agent = AgentMethods(self._host, self._alone, self._looking)
+        try:
+            yield agent.methods
+        finally:
+            agent.close()
+
+    @contextlib.asynccontextmanager
+    async def converse(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
         """Return the methods for one client.  What it has been lent comes back at the end, however that comes."""
-        conversation = _Conversation(self)
+        conversation = _Conversation(self, connection)
         try:
             yield conversation.methods
         finally:
@@ -63,6 +106,7 @@ class Control:
         if self.ended.is_set():
             return
         with trio.CancelScope(shield=True):
+            self._host.broker.close()  # while there is somebody to serve those who are let go
             if unmount:
                 await self._log_failure(lambda: self._host.unmount(force=True))
             await self._log_failure(self._host.close)
@@ -98,9 +142,12 @@ class Control:
 class _Conversation:
     """The methods as one client sees them."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Control, connection: Connection) -> None:
         self._control = control
+        self._connection = connection
         self._loan: LoanKind | None = None
+        self._watching = contextlib.ExitStack()
+        self._runs = RunMethods(lambda: control._host, lambda: control._alone())
         self.methods: Mapping[str, Method] = {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),
@@ -109,10 +156,19 @@ class _Conversation:
             "lend": Method(LendParams, self._lend),
             "return": Method(NoParams, self._return),
             "stop": Method(StopParams, self._stop),
+            "asks": Method(AsksParams, self._asks),
+            "answer": Method(AnswerParams, self._answer),
+            "watch": Method(NoParams, self._watch),
+            "rules": Method(RulesParams, self._rules),
+            "set_rule": Method(SetRuleParams, self._set_rule),
+            "unset_rule": Method(UnsetRuleParams, self._unset_rule),
+            **self._runs.methods,
         }
 
     async def end(self) -> None:
         """Take back what was lent: the client is gone, so nobody works on the session any more."""
+        self._watching.close()
+        await self._runs.end()
         if self._loan is not None:
             await self._take_back()
 
@@ -162,9 +218,63 @@ class _Conversation:
     async def _stop(self, params: StopParams) -> Result:
         self._check_not_lent()
         async with self._control._alone() as host:
-            await _in_thread(lambda: host.unmount(force=params.force))
+            await self._unmount(host, force=params.force)
             await self._control._close(unmount=False)
         return Result(Done())
+
+    @staticmethod
+    async def _unmount(host: Host, *, force: bool) -> None:
+        """Answer all asks, then unmount: who has just been let go gets a moment to leave."""
+        patience_s = _LEAVE_S if host.broker.release_all() else 0.0
+        deadline = trio.current_time() + patience_s
+        while True:
+            try:
+                return await _in_thread(lambda: host.unmount(force=force))
+            except BusyFilesError:
+                if trio.current_time() >= deadline:
+                    raise
+            host.broker.release_all()
+            await trio.sleep(_LEAVE_AGAIN_S)
+
+    # ---- asks; they need no turn, as the session is not touched
+
+    async def _asks(self, params: AsksParams) -> Result:
+        infos: list[AskInfo] = []
+        size = 0
+        for ask in self._control._host.broker.waiting:
+            if ask.id > params.after:
+                info = ask_info(ask)
+                size += len(msgspec.json.encode(info)) + 1
+                if size > _MAX_ASKS_BYTES:
+                    return Result(AsksResult(tuple(infos), more=True))
+                infos.append(info)
+        return Result(AsksResult(tuple(infos), more=False))
+
+    async def _answer(self, params: AnswerParams) -> Result:
+        by = f"{params.by[:_MAX_BY_CHARS] or 'a client'}, process {self._connection.pid}"
+        broker = self._control._host.broker
+        answered = await broker.answer(params.id, answer_of(params), seen=params.seen, only=params.only, by=by)
+        return Result(AnswerResult(tuple(answered)))
+
+    async def _watch(self, _: NoParams) -> Result:
+        self._watching.close()
+        self._watching.enter_context(self._control._host.broker.watched_by(_Watcher(self._connection)))
+        return Result(Done())
+
+    async def _rules(self, params: RulesParams) -> Result:
+        keeper = self._control._host.rules
+        return Result(page_of(keeper.sources, keeper.warnings, params.after))
+
+    async def _set_rule(self, params: SetRuleParams) -> Result:
+        keeper = self._control._host.rules
+        rule = decode_rule(params.key, params.state, SESSION_SOURCE)
+        await _in_thread(lambda: keeper.install([rule], lasting=params.lasting))
+        return Result(Done())
+
+    async def _unset_rule(self, params: UnsetRuleParams) -> Result:
+        keeper = self._control._host.rules
+        rule = decode_rule(params.key, RuleState.ASK, "")
+        return Result(UnsetRuleResult(await _in_thread(lambda: keeper.remove(rule))))
 
     def _check_not_lent(self) -> None:
         if self._loan is not None:
@@ -179,6 +289,19 @@ class _Conversation:
         finally:
             control._is_lent = False
             control._lock.release()
+
+
+class _Watcher:
+    """Passes on to a client what happens to asks."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def asked(self, ask: Ask) -> None:
+        self._connection.notify(encode_notification("asked", ask_info(ask)))
+
+    def ended(self, ended: Ended) -> None:
+        self._connection.notify(encode_notification("ended", ended_info(ended)))
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

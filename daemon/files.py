@@ -53,6 +53,11 @@ def mountpoint_path(described: DaemonFile) -> bytes:
     return unquote(described.mountpoint)
 
 
+def root_path(described: DaemonFile) -> bytes:
+    """Return the path of the base directory."""
+    return unquote(described.root)
+
+
 def publish(directory: bytes, described: DaemonFile) -> None:
     """Write ``daemon.json`` and the link to the mountpoint, each replaced in one step."""
     link = os.path.join(directory, _LINK_NAME)

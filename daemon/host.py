@@ -13,28 +13,39 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from yolofs import __version__
+from yolofs.audit import AuditLog
 from yolofs.daemon import files
+from yolofs.daemon.auditor import Auditor
+from yolofs.daemon.broker import Broker
 from yolofs.daemon.busy import Use, User, find_users
 from yolofs.daemon.mounts import MountEntry, detach_stale, is_ours, mounts_at, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
-from yolofs.errors import BusyFilesError, DaemonError, MountError
+from yolofs.daemon.rulekeeper import RuleKeeper
+from yolofs.daemon.runs import Runs
+from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
-from yolofs.overlay import Invalidation, Overlay
+from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.overlay import HostChange, Invalidation, Overlay, stale_after
 from yolofs.paths import Generation, display
-from yolofs.runtime import MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
+from yolofs.questions import Decision
+from yolofs.rule_files import RuleFiles
+from yolofs.rules import Index, RuleBook, Sources
+from yolofs.runs import Point
+from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
 from yolofs.session_commit import finish_interrupted
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
 
-_RULES_WARNING = "rules are stored but not enforced yet: programs in the mount can reach everything"
 _FORCE_HINT = "close them, or: yolofs travel --force"
+_CHANGES_AT_ONCE = 100
 _CLOSE_WAIT_S = 1.0
 """How long a close(2) that has returned may take to reach us as a release."""
 
@@ -42,7 +53,7 @@ _CLOSE_WAIT_S = 1.0
 class Host:
     """An open session, mounted.  Make it with :meth:`start`."""
 
-    def __init__(self, session: Session, runtime: bytes) -> None:
+    def __init__(self, session: Session, rule_files: RuleFiles, runtime: bytes) -> None:
         settings = session.settings.mount
         state = session.present()
         self._session = session
@@ -52,6 +63,8 @@ class Host:
         self._lent_journal = 0
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
+        self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
+        self.runs = Runs(session.directory)
         self._overlay = Overlay(
             session.base,
             session.store,
@@ -60,15 +73,29 @@ class Host:
             fresh_from=state.fresh_from,
             max_fds=min(settings.max_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
         )
+        self.rules = RuleKeeper(rule_files, self._put_in_force)
+        self._book = RuleBook(*self.rules.sources.sets())
+        self._auditor = Auditor(AuditLog(session.directory))
+        self.broker = Broker(
+            self._book,
+            self.rules.install,
+            self._auditor,
+            timeout_s=session.settings.ask_timeout,
+            default=Decision(session.settings.ask_default),
+        )
         self._mount = Mount(
             self._overlay,
             self.mountpoint,
             allow_other=os.geteuid() == 0 if settings.allow_other == "auto" else settings.allow_other,
             staged_timeout_s=settings.staged_timeout,
             base_timeout_s=settings.base_timeout,
-            writeback_cache=settings.writeback_cache,
+            watched_timeout_s=settings.watched_timeout,
             xattrs=settings.xattrs,
             spin_us=settings.spin_us,
+            book=self._book,
+            asker=self.broker,
+            trace=_trace_from_environment(),
+            run_of=self.runs.number_of,
         )
 
     # ---- life
@@ -77,18 +104,22 @@ class Host:
     def start(cls, project: bytes, root: bytes | None, on_end: Callable[[], None]) -> Host:
         """Open the session of ``project``, clean up after a daemon that died, and mount.
 
+        What the rules leave open is asked of :attr:`broker`, which somebody has to run.
+
         ``on_end`` is called on another thread once the mount has ended for whatever reason.  The process' umask
         becomes 0, as the kernel has applied the callers'; its switch interval and its garbage become the mount's.
 
         Raises:
-            YolofsError: no session, locked, a journal that cannot be trusted, an interrupted commit that cannot be
-                finished, or FUSE refuses.
+            YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot be trusted, an
+                interrupted commit that cannot be finished, or FUSE refuses.
         """
         session = Session.open(project, Access.WRITE, root=root)
         try:
             finish_interrupted(session)
+            rule_files = RuleFiles(session.project, session.directory)
+            rule_files.load()
             runtime = _prepare_runtime(session.directory)
-            host = cls(session, runtime)
+            host = cls(session, rule_files, runtime)
             sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
             gc.collect()
             gc.freeze()  # the state stays: the collector need not walk it over and over
@@ -116,14 +147,25 @@ class Host:
                 unmount(self.mountpoint, lazy=True)
         try:
             self._mount.stop(unmount=self._entry() is not None)
+            self._write_checkpoint()
         finally:
+            self._auditor.close()
             files.withdraw(self._session.directory)
-            with contextlib.suppress(OSError):
-                os.unlink(self.socket_path)
+            for path in (self.socket_path, self.agent_socket_path):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
             with contextlib.suppress(OSError):
                 os.rmdir(self.mountpoint)
                 os.rmdir(self._runtime)
             self._session.close()
+
+    def _write_checkpoint(self) -> None:
+        """Spare the next mount the replay of a long journal."""
+        try:
+            if self._session.write_checkpoint():
+                log.info("wrote a checkpoint")
+        except (OSError, YolofsError) as error:
+            log.info("no checkpoint: %s", error)
 
     # ---- what can be asked
 
@@ -138,13 +180,57 @@ class Host:
             quote(self.mountpoint),
             session.timeline.present,
             self._started_ns,
-            (_RULES_WARNING,) if session.settings.rules else (),
+            self.rules.warnings,
         )
 
     @property
     def lock_fd(self) -> int:
         """The descriptor that holds the session's lock: who has a copy of it, holds the lock too."""
         return self._session.lock_fd
+
+    def _put_in_force(self, sources: Sources) -> None:
+        """Put other rules in force; on return the kernel has forgotten what they hide."""
+        index = Index(*sources.sets())
+        find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
+        self._mount.invalidate(find_stale())
+        self.broker.rules_changed()
+
+    # ---- what the host does to base
+
+    def watchable(self) -> bytes | None:
+        """Return the directory that is worth watching, the project; None if it is not in base, or not wanted."""
+        session = self._session
+        if not session.settings.mount.watch or session.base.relative(session.project) is None:
+            return None
+        return session.project
+
+    def unwatched(self) -> list[bytes]:
+        """Return the directories in there that are not to be watched: ours, and where others are mounted."""
+        base = self._session.base
+        return [self._session.directory, *(base.path(rel) for rel in base.mounts | base.pseudo)]
+
+    def watch(self, *, on: bool) -> None:
+        """Trust base longer where it is watched, or (not ``on``) no more."""
+        session = self._session
+        self._call(lambda: self._mount.lifetimes.watch(session.base.relative(session.project) if on else None))
+
+    def change_at(self, path: bytes, *, is_name: bool) -> list[HostChange]:
+        """Return what is to be told of a change at an absolute path: nothing if that is not in base."""
+        rel = self._session.base.relative(path)
+        return [HostChange(rel, is_name)] if rel else []
+
+    def host_changed(self, changes: Sequence[HostChange]) -> None:
+        """Have the kernel forget what is not true any more, a few changes between two requests."""
+        for start in range(0, len(changes), _CHANGES_AT_ONCE):
+            some = changes[start : start + _CHANGES_AT_ONCE]
+            self._mount.invalidate(self._call(partial(stale_after, self._overlay, some)))
+
+    def forget_watched(self) -> None:
+        """Have the kernel forget all that it was told of what is watched: something happened there."""
+        top = self.watchable()
+        if top is not None:
+            names = [entry.path for entry in os.scandir(top)]
+            self.host_changed([change for path in names for change in self.change_at(path, is_name=True)])
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes."""
@@ -165,6 +251,33 @@ class Host:
 
         self.flush()
         return self._call(on_loop)
+
+    def begin_run(self, command: tuple[bytes, ...], directory: bytes, *, snapshot: bool) -> tuple[int, Point]:
+        """Note that a run begins; return its number, and the generation that it starts from.
+
+        With ``snapshot`` what is not snapshotted yet is snapshotted first, so that the run's changes stand alone.
+        """
+        if snapshot:
+            self.snapshot(b"", if_changed=True)
+        before = self._point()
+        return self.runs.begin(command, directory, before), before
+
+    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> Generation | None:
+        """Note that a run has ended; return the snapshot that holds what has changed, if it is to be made."""
+        generation = None
+        try:
+            if snapshot:
+                generation = self.snapshot(name, if_changed=True)
+            else:
+                self.flush()
+        finally:
+            self.runs.end(number, code, self._point() if generation is not None else None)
+        return generation
+
+    def _point(self) -> Point:
+        """Return the newest generation."""
+        markers = self._session.journal.markers
+        return Point(len(markers), markers[-1].marker.time_ns if markers else 0)
 
     def travel(self, text: str, *, force: bool) -> tuple[Generation, Generation]:
         """Travel, as :meth:`yolofs.session.Session.travel`; running programs see the new state on return.
@@ -317,6 +430,20 @@ def _prepare_runtime(directory: bytes) -> bytes:
     except OSError as error:
         raise MountError(f"cannot make the mountpoint in {display(runtime)}: {error.strerror}") from error
     return runtime
+
+
+def _trace_from_environment() -> Trace | None:
+    """Return where the requests are to be counted, None if nobody wants to know."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return None
+    try:
+        return Trace.create(os.fsencode(path))
+    except OSError as error:
+        raise MountError(
+            f"the file that {VARIABLE} names cannot be written: {display(os.fsencode(path))}: {error.strerror}",
+            hint=f"unset {VARIABLE}, or name a file in a directory that you may write to",
+        ) from error
 
 
 def _lines(users: list[User]) -> list[str]:

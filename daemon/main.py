@@ -18,9 +18,11 @@ import msgspec
 import trio
 
 from yolofs.daemon import endpoint
+from yolofs.daemon.base_watch import watch_base
 from yolofs.daemon.control import Control
 from yolofs.daemon.host import Host
 from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
+from yolofs.daemon.rule_watch import watch_rules
 from yolofs.daemon.server import Server
 from yolofs.errors import YolofsError
 
@@ -94,25 +96,40 @@ async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
         host = await trio.to_thread.run_sync(lambda: Host.start(project, root, on_end))
         control = Control(host)
         try:
-            with endpoint.bind(host.socket_path) as listener:
-                listener.listen(_BACKLOG)
-                listener.setblocking(False)
+            with _listening(host.socket_path) as listener, _listening(host.agent_socket_path) as agent_listener:
                 host.publish()
                 info = host.info()
                 _log_start(info)
                 reporter.ready(info)
-                await _serve(control, listener, signals, mount_ended)
+                await _serve(host, control, listener, agent_listener, signals, mount_ended)
         finally:
             await control.end(unmount=False)
 
 
+def _listening(path: bytes) -> socket.socket:
+    listener = endpoint.bind(path)
+    listener.listen(_BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
 async def _serve(
-    control: Control, listener: socket.socket, signals: AsyncIterator[int], mount_ended: trio.Event
+    host: Host,
+    control: Control,
+    listener: socket.socket,
+    agent_listener: socket.socket,
+    signals: AsyncIterator[int],
+    mount_ended: trio.Event,
 ) -> None:
     """Serve until the mount has ended, a signal asks for the end, or a command does."""
     server = Server(control.converse)
+    agent_server = Server(control.converse_with_agent)
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(host.broker.run)
+        nursery.start_soon(watch_base, host)
+        nursery.start_soon(watch_rules, host.rules)
         nursery.start_soon(server.run, listener)
+        nursery.start_soon(agent_server.run, agent_listener)
         nursery.start_soon(_end_on_signal, control, signals)
         nursery.start_soon(_end_with_mount, control, mount_ended)
         await control.ended.wait()

@@ -66,12 +66,14 @@ class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer as the client reads it: ``result`` or ``error``."""
+    """A message as the client reads it: ``result`` or ``error``, or a notification, which has a ``method``."""
 
     jsonrpc: Literal["2.0"]
-    id: int | str | None
+    id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: ErrorObject | None = None
+    method: str = ""
+    params: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 def encode_result(request_id: int | str | None, result: msgspec.Struct) -> bytes:
@@ -82,6 +84,11 @@ def encode_result(request_id: int | str | None, result: msgspec.Struct) -> bytes
 def encode_error(request_id: int | str | None, error: ErrorObject) -> bytes:
     """Return the line that refuses a call; ``request_id`` is None where none could be read."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error}) + b"\n"
+
+
+def encode_notification(method: str, params: msgspec.Struct) -> bytes:
+    """Return a line that the daemon sends without being asked."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}) + b"\n"
 
 
 def encode_request(request_id: int, method: str, params: msgspec.Struct) -> bytes:

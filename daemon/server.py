@@ -1,7 +1,8 @@
 """JSON-RPC 2.0 over a Unix socket, one message a line: connections, framing and errors; what methods do is elsewhere.
 
-A connection's messages are handled one after the other; connections do not wait for each other.  A client that
-sends nonsense gets an error, one that does not read its answers or sends no end of a line is hung up on.
+A connection's messages are handled one after the other; connections do not wait for each other.  Between answers
+the server may send notifications.  A client that sends nonsense gets an error, one that does not read what it is sent
+or sends no end of a line is hung up on.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from yolofs.errors import YolofsError
 log = logging.getLogger("yolofs.daemon")
 
 MAX_CONNECTIONS = 64
+MAX_NOTIFICATIONS = 10_000
+"""How many notifications a client may be behind."""
 _SEND_TIMEOUT_S = 10.0
-"""How long a client may take to read an answer."""
+"""How long a client may take to read a message."""
 _ACCEPT_AGAIN_S = 0.1
 
 
@@ -56,6 +59,50 @@ class Method(NamedTuple):
     call: Callable[[Any], Awaitable[Result]]
 
 
+class Connection:
+    """The way to one client: one message at a time."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.pid = endpoint.peer(stream.socket)[0]
+        """The client's, 0 if it lives in another pid namespace."""
+        self._stream = stream
+        self._lock = trio.Lock()
+        self._notifications, self._to_send = trio.open_memory_channel[bytes](MAX_NOTIFICATIONS)
+
+    def notify(self, line: bytes) -> None:
+        """Send a notification as soon as may be; never waits.  A client that is too far behind is hung up on."""
+        try:
+            self._notifications.send_nowait(line)
+        except trio.WouldBlock:
+            log.warning("hung up on process %d, which reads no notifications", self.pid)
+            self._stream.socket.close()
+        except trio.BrokenResourceError:
+            pass  # it is gone; the conversation is about to end
+
+    async def send_notifications(self) -> None:
+        """Send what there is to send, until cancelled or the client goes away."""
+        with self._to_send:
+            try:
+                async for line in self._to_send:
+                    await self.send(line)
+            except (ConnectionError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+                self._stream.socket.close()
+
+    async def send(self, data: bytes, fd: int | None = None) -> None:
+        """Send a message, and a descriptor with it.
+
+        Raises:
+            trio.TooSlowError, trio.BrokenResourceError: the client does not read, or is gone.
+        """
+        with trio.fail_after(_SEND_TIMEOUT_S):
+            async with self._lock:
+                if fd is not None:
+                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+                    sent = await self._stream.socket.sendmsg([data], rights)
+                    data = data[sent:]
+                await self._stream.send_all(data)
+
+
 Conversation = contextlib.AbstractAsyncContextManager[Mapping[str, Method]]
 """Entered when a client connects, left when it hangs up (or is hung up on): the methods it can call."""
 
@@ -67,7 +114,7 @@ class LineTooLongError(Exception):
 class Server:
     """Serves clients.  ``converse`` is called for each and gives the methods that it may call."""
 
-    def __init__(self, converse: Callable[[], Conversation]) -> None:
+    def __init__(self, converse: Callable[[Connection], Conversation]) -> None:
         self._converse = converse
         self._free = trio.Semaphore(MAX_CONNECTIONS)
         self._busy_count = 0
@@ -108,21 +155,29 @@ class Server:
         return True
 
     async def _serve_client(self, stream: trio.SocketStream) -> None:
+        connection = Connection(stream)
         try:
-            async with stream, self._converse() as methods, contextlib.aclosing(_lines(stream)) as lines:
+            async with stream, trio.open_nursery() as nursery:
+                nursery.start_soon(connection.send_notifications)
+                await self._talk(stream, connection)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._free.release()
+
+    async def _talk(self, stream: trio.SocketStream, connection: Connection) -> None:
+        try:
+            async with self._converse(connection) as methods, contextlib.aclosing(_lines(stream)) as lines:
                 try:
                     async for line in lines:
                         with self._at_work():
-                            await _handle(stream, line, methods)
+                            await _handle(connection, line, methods)
                 except LineTooLongError:
                     message = f"a message is longer than {MAX_LINE_BYTES} bytes"
-                    await _send(stream, encode_error(None, ErrorObject(INVALID_REQUEST, message)))
+                    await connection.send(encode_error(None, ErrorObject(INVALID_REQUEST, message)))
         except (ConnectionError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
             log.debug("a client went away")
         except Exception:
             log.exception("a conversation failed")
-        finally:
-            self._free.release()
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -153,7 +208,7 @@ async def _lines(stream: trio.SocketStream) -> AsyncGenerator[bytes, None]:
             raise LineTooLongError
 
 
-async def _handle(stream: trio.SocketStream, line: bytes, methods: Mapping[str, Method]) -> None:
+async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Method]) -> None:
     """Carry out one message and answer it."""
     if not line.strip():
         return
@@ -172,9 +227,9 @@ async def _handle(stream: trio.SocketStream, line: bytes, methods: Mapping[str, 
     if isinstance(request_id, msgspec.UnsetType):
         return  # a notification
     if isinstance(outcome, ErrorObject):
-        await _send(stream, encode_error(request_id, outcome))
+        await connection.send(encode_error(request_id, outcome))
     else:
-        await _send(stream, encode_result(request_id, outcome.value), outcome.fd)
+        await connection.send(encode_result(request_id, outcome.value), outcome.fd)
 
 
 async def _call(request: Request, methods: Mapping[str, Method]) -> Result | ErrorObject:
@@ -202,12 +257,3 @@ def _find_id(line: bytes) -> int | str | None:
         return None
     found = message.get("id") if isinstance(message, dict) else None
     return found if isinstance(found, int | str) and not isinstance(found, bool) else None
-
-
-async def _send(stream: trio.SocketStream, data: bytes, fd: int | None = None) -> None:
-    with trio.fail_after(_SEND_TIMEOUT_S):
-        if fd is not None:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
-            sent = await stream.socket.sendmsg([data], rights)
-            data = data[sent:]
-        await stream.send_all(data)

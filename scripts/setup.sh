@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the machine ready: Debian packages, the project's own .venv with yolofs and its tools in it, a look at
-# /dev/fuse.  Does only what is missing, says what it does, and can be run any number of times.
+# /dev/fuse.  Does only what is missing, says what it does, and can be run any number of times.  With --nightly also
+# what only the tests of `make nightly` need.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -74,6 +75,12 @@ need bubblewrap command -v bwrap
 need git command -v git
 need sqlite3 command -v sqlite3
 need make command -v make
+need rsync command -v rsync
+need vim command -v vim
+if [ "${1-}" = --nightly ]; then
+    need npm command -v npm
+    need apt command -v apt-get
+fi
 need_python "$(find_python)"
 [ ${#missing[@]} = 0 ] || install_missing
 python=$(find_python)

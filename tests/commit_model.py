@@ -110,9 +110,9 @@ class CommitScribe(Scribe):
         return group or staged.ino, meta, data
 
     def _base_file(self, staged: Staged) -> tuple[int, int] | None:
-        if not isinstance(staged.key, bytes) or stat.S_ISDIR(os.lstat(self.store.path(staged.ino)).st_mode):
+        if staged.home is None or stat.S_ISDIR(os.lstat(self.store.path(staged.ino)).st_mode):
             return None
-        return _file(self.base.lstat(RelPath(staged.key)))
+        return _file(self.base.lstat(staged.home))
 
     def _keepers(self) -> dict[tuple[int, int], Staged]:
         """Return which staged file each changed base file becomes, under all the names the view gave no other."""
@@ -124,7 +124,7 @@ class CommitScribe(Scribe):
         for file, some in versions.items():
             in_place = some if len(some) == 1 else [staged for staged in some if staged.origin is not None]
             if in_place:
-                keepers[file] = min(in_place, key=lambda staged: staged.ino)
+                keepers[file] = min(in_place, key=lambda staged: (not staged.links, staged.ino))
         return keepers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,13 @@ sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.leftovers import Leftovers, Traces
 
+# Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.
+for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=5000, stateful_step_count=100)
+settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 CAP_SYS_ADMIN = 21

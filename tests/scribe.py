@@ -10,6 +10,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.base import Base
+from yolofs.links import staged_for
 from yolofs.paths import RelPath, StoreIno, join, parse_relpath, split
 from yolofs.records import Change, Delete, Rename, Stage
 from yolofs.store import Store
@@ -40,9 +41,12 @@ class Scribe:
         if shown is not None and shown.staged is None:
             assert shown.base is not None
             try:
-                self.base.lstat(shown.base)
+                st = self.base.lstat(shown.base)
             except OSError:
                 return None
+            staged = staged_for(self.tree, self.base, st)
+            if staged is not None:
+                return Shown(shown.entry, staged, staged.origin)
         return shown
 
     def meta(self, path: bytes) -> bytes:
@@ -91,17 +95,23 @@ class Scribe:
         kind = self.kind(path)
         keeps_origin = kind == stat.S_IFDIR or (kind == stat.S_IFREG and not data)
         source = shown.base if keeps_origin else None
-        fingerprint = None
+        fingerprint, links = None, 0
         if staged is None:
             assert shown.base is not None
-            fingerprint = self.base.fingerprint(self.base.lstat(shown.base))
+            st = self.base.lstat(shown.base)
+            fingerprint, links = self.base.fingerprint(st), st.st_nlink if kind != stat.S_IFDIR else 0
+        elif not staged.names:
+            fingerprint, links = staged.base, staged.links
         ino = self.store.copy_up(self.meta(path), data=source is None)
         if kind == stat.S_IFREG and source is None and staged is not None and staged.origin is not None:
             with open(self.base.path(staged.origin), "rb") as origin, open(self.store.path(ino), "wb") as copy:
                 copy.write(origin.read())
-        paths = [entry.path() for entry in staged.names] if staged is not None else [path]
+        paths = [entry.path() for entry in staged.names] if staged is not None and staged.names else [path]
         for name in paths:
-            self._apply(Stage(self._now(), RelPath(name), ino, base=fingerprint, origin=source))
+            stage = Stage(
+                self._now(), RelPath(name), ino, base=fingerprint, origin=source, links=links if links > 1 else 0
+            )
+            self._apply(stage)
         return ino
 
     def chmod(self, path: bytes, mode: int) -> None:
@@ -136,16 +146,40 @@ class Scribe:
         if self.kind(path) == stat.S_IFDIR:
             for name in self.names(path):
                 self.remove(join(path, name))
-        self._apply(Delete(self._now(), parse_relpath(path), absent=not self._base_has(path)))
+        absent = not self._base_has(path)
+        self._apply(Delete(self._now(), parse_relpath(path), absent=absent, unlinks=self._unlinks(path)))
 
     def rename(self, src: bytes, dst: bytes) -> None:
         """Rename, replacing what is at ``dst`` (the caller sees to it that rename(2) would)."""
-        absent = not self._base_has(src)
-        self._apply(Rename(self._now(), parse_relpath(src), parse_relpath(dst), absent=absent))
+        absent, unlinks = not self._base_has(src), self._unlinks(dst)
+        if self._is_same_file(src, dst):
+            return
+        self._apply(Rename(self._now(), parse_relpath(src), parse_relpath(dst), absent=absent, unlinks=unlinks))
 
     def exchange(self, src: bytes, dst: bytes) -> None:
         """Swap two names."""
+        if self._is_same_file(src, dst):
+            return
         self._apply(Rename(self._now(), parse_relpath(src), parse_relpath(dst), exchange=True))
+
+    def _is_same_file(self, one: bytes, other: bytes) -> bool:
+        """Tell whether two paths are hard links of each other, which no rename tells apart."""
+        if not self.kind(one) or not self.kind(other):
+            return False
+        left, right = os.lstat(self.meta(one)), os.lstat(self.meta(other))
+        return (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino)
+
+    def _unlinks(self, path: bytes) -> int | None:
+        """Return the base file that loses one of its several names if this one goes."""
+        shown = self.shown(path)
+        if shown is None or (shown.entry is not None and shown.entry.staged is not None):
+            return None
+        if shown.staged is not None:
+            assert shown.staged.base is not None
+            return shown.staged.base.ino
+        assert shown.base is not None
+        st = self.base.lstat(shown.base)
+        return self.base.number(st) if st.st_nlink > 1 and not stat.S_ISDIR(st.st_mode) else None
 
     def _base_has(self, path: bytes) -> bool:
         directory, name = split(path)

@@ -29,6 +29,7 @@ PSEUDO_TYPES = frozenset(
 """Filesystem types (as in ``/proc/self/mountinfo``) that hold no data of the user's."""
 _PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
 _ROOT_NUMBER = 1
+_SLOTS = 1 << 14
 _SESSION_MARK = b"journal"
 """What tells a session's directory from another one of that name."""
 
@@ -46,6 +47,7 @@ class Base:
         root_stat = os.lstat(self.root)
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
+        self._slots: dict[int, int] = {}
         self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
         self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if os.path.isdir(self.path(rel)))
         self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
@@ -167,14 +169,27 @@ class Base:
     def number(self, st: os.stat_result) -> int:
         """Return the inode number that the view shows for a base file: its own on base's root device.
 
-        Files of other disks below base get one mixed from device and number, so that numbers differ.
+        Files of other disks below base get one mixed from device and number.  They differ as long as no disk numbers
+        its files above 2**48 (and, across remounts, stay while the system gives the disk the same device number).
         """
         ino = st.st_ino
         if st.st_dev == self._device:
             if ino == self._root_ino:
                 return _ROOT_NUMBER
             return ino if ino > 1 else ino | 1 << 62
-        return (ino ^ ((st.st_dev * 0x9E3779B1 & 0x3FFF) << 48)) & ((1 << 62) - 1) | 1 << 62
+        slot = self._slots.get(st.st_dev)
+        if slot is None:
+            slot = self._new_slot(st.st_dev)
+        return (ino ^ slot << 48) & ((1 << 62) - 1) | 1 << 62
+
+    def _new_slot(self, device: int) -> int:
+        """Return the 14 bits that stand for a device: nearly always the same, and never those of another."""
+        taken = set(self._slots.values())
+        slot = device * 0x9E3779B1 & _SLOTS - 1
+        while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
+            slot = slot + 1 & _SLOTS - 1
+        self._slots[device] = slot
+        return slot
 
     def number_of_path(self, rel: bytes) -> int:
         """Return a number for a directory that shows at several paths: one that stands for this path."""

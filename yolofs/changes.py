@@ -112,6 +112,8 @@ class Change(msgspec.Struct, frozen=True):
     """Whether the content differs (of M always; of R perhaps)."""
     metadata: tuple[Aspect, ...] = ()
     """What of the metadata differs, where both sides are of the same type."""
+    unseen_names: int = 0
+    """How many more names base has for this file, which change with it, and which were not found."""
     is_subtree: bool = False
     """Of an R of a directory: all below it that has no line of its own has come along.  False where the
     comparison was told to list each of them."""
@@ -142,10 +144,11 @@ def compare(
     Raises:
         YolofsError: a tree names a store inode that is not there.
     """
-    matches = match(StateReader(old, base, store), StateReader(new, base, store), expand_renames=expand_renames)
+    old_reader, new_reader = StateReader(old, base, store), StateReader(new, base, store)
+    matches = match(old_reader, new_reader, expand_renames=expand_renames)
     if paths:
         matches = [found for found in matches if _is_wanted(found, paths)]
-    judge = _Judge(base, store, expand_renames)
+    judge = _Judge(old_reader, new_reader, expand_renames)
     changes = []
     for done, found in enumerate(matches):
         if progress is not None and done % _PROGRESS_STEP == 0:
@@ -171,9 +174,11 @@ def _is_wanted(found: Match, paths: Sequence[RelPath]) -> bool:
 class _Judge:
     """Says what, if anything, differs between two nodes that belong together."""
 
-    def __init__(self, base: Base, store: Store, expand_renames: bool) -> None:
-        self._base = base
-        self._store = store
+    def __init__(self, old: StateReader, new: StateReader, expand_renames: bool) -> None:
+        self._old = old
+        self._new = new
+        self._base = new.base
+        self._store = new.store
         self._expand = expand_renames
 
     def change(self, found: Match) -> Change | None:
@@ -203,8 +208,14 @@ class _Judge:
             right,
             content,
             metadata,
+            unseen_names=self._unseen_names(old, new),
             is_subtree=is_move and new.is_directory and not self._expand,
         )
+
+    def _unseen_names(self, old: Node, new: Node) -> int:
+        if new.staged is not None and new.staged.links:
+            return self._new.unseen(new.staged)
+        return self._old.unseen(old.staged) if old.staged is not None and old.staged.links else 0
 
     def _side(self, node: Node) -> Side:
         st = node.st

@@ -29,18 +29,22 @@ _CLOCK_SLACK_NS = 10_000_000
 def find_conflicts(tree: Tree, base: Base) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
+    Of a file whose known names are all gone, and that base has under others, it is the path where base had it.
+
     Raises:
         OSError: base cannot be read.
     """
     names = list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
-    return sorted(name.path for name in names if _is_conflict(name, base, in_use))
+    nameless = (staged for staged in tree.staged.values() if not staged.names and _has_changed(staged, base))
+    homes = {staged.home for staged in nameless if staged.home is not None}
+    return sorted(homes.union(name.path for name in names if _is_conflict(name, base, in_use)))
 
 
 def _base_paths_in_use(tree: Tree, names: list[Name]) -> set[bytes]:
     """Return the base paths whose objects the view still shows, under whatever name, or has a version of."""
     in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
-    in_use.update(staged.key for staged in tree.staged.values() if isinstance(staged.key, bytes))
+    in_use.update(staged.home for staged in tree.staged.values() if staged.home is not None)
     return in_use
 
 
@@ -57,9 +61,9 @@ def _is_conflict(name: Name, base: Base, in_use: set[bytes]) -> bool:
 
 def _has_changed(staged: Staged, base: Base) -> bool:
     """Tell whether the base file is not what it was at copy-up."""
-    if staged.base is None or not isinstance(staged.key, bytes):
+    if staged.base is None or staged.home is None:
         return False
-    st = look(base, RelPath(staged.key))
+    st = look(base, staged.home)
     if st is None:
         return True
     if stat.S_ISDIR(st.st_mode):

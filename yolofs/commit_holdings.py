@@ -13,7 +13,7 @@ from typing import Protocol
 from yolofs.base import Base
 from yolofs.commit_survey import Name, look, survey
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, split
 from yolofs.tree import Entry, Staged, Tree
 
 
@@ -47,10 +47,12 @@ class Holdings:
         """The same the other way round."""
         self.first: dict[Staged, Entry] = {}
         """Of several hard links the one that is made first; the others are linked to it."""
+        self.nameless: list[tuple[Staged, RelPath]] = []
+        """Files that base has under names that nobody has looked at, and where it has them now."""
         self.lost = [name.path for name in self.names if name.is_cut_off]
         """What cannot be committed: something in a directory, or with its data in a file, that is gone from base."""
         self._versions: dict[tuple[int, int], list[Staged]] = {}
-        """What the view makes of each base file: several, if it gave hard links of it different content."""
+        """What the view makes of each base file: several, if the host made hard links of what was staged apart."""
         self._hold_redirects()
         self._hold_staged(list(tree.staged.values()))
 
@@ -59,10 +61,13 @@ class Holdings:
         return self.store_stats[staged.ino]
 
     def sharing(self, staged: Staged) -> Staged:
-        """Return the staged file that keeps the base inode where the view gives its hard links different metadata."""
+        """Return the staged file that keeps the base inode where the view gives its hard links different metadata.
+
+        That can be only if the host made them hard links when one of them was staged already.
+        """
         file = self._base_file(staged)
         with_origin = [other for other in self._versions[file] if other.origin is not None] if file else [staged]
-        return min(with_origin, key=lambda other: other.ino)
+        return min(with_origin, key=lambda other: (not other.links, other.ino))
 
     def _hold(self, entry: Entry, rel: RelPath) -> None:
         other = self.holders.setdefault(rel, entry)
@@ -84,8 +89,12 @@ class Holdings:
                 self._versions.setdefault(file, []).append(staged)
         others: list[tuple[Entry, RelPath]] = []
         for staged in all_staged:
-            rel = self._base_object(staged)
             names = staged.names
+            if not names:
+                if staged.home is not None and self._base_file(staged) is not None:
+                    self.nameless.append((staged, staged.home))
+                continue
+            rel = self._base_object(staged)
             first = next((entry for entry in names if self.by_entry[entry].natural == rel), names[0])
             self.first[staged] = first
             if rel is not None:
@@ -105,10 +114,10 @@ class Holdings:
     def _base_file(self, staged: Staged) -> tuple[int, int] | None:
         """Return which file of base a staged file is a version of, None for a directory or if it is not there."""
         kind = stat.S_IFMT(self.st(staged).st_mode)
-        rel = staged.origin if staged.origin is not None else staged.key
-        if kind == stat.S_IFDIR or not isinstance(rel, bytes):
+        rel = staged.origin if staged.origin is not None else staged.home
+        if kind == stat.S_IFDIR or rel is None:
             return None
-        st = look(self._base, RelPath(rel))
+        st = look(self._base, rel)
         if st is None or stat.S_IFMT(st.st_mode) != kind:
             return None
         if staged.origin is None and (staged.base is None or self._base.number(st) != staged.base.ino):
@@ -122,10 +131,10 @@ class Holdings:
             if file is not None:
                 return staged.origin if self.sharing(staged) is staged else None
             return self._origin_without_file(staged, staged.origin)
-        if file is None or not isinstance(staged.key, bytes) or len(self._versions[file]) > 1:
+        home = staged.home
+        if file is None or home is None or (len(self._versions[file]) > 1 and not staged.links):
             return None
-        key = RelPath(staged.key)
-        return key if key not in self.holders and self._can_stay(key, staged) else None
+        return home if home not in self.holders and self._can_stay(home, staged) else None
 
     def _origin_without_file(self, staged: Staged, origin: RelPath) -> RelPath | None:
         """Return the origin of a directory; note what is lost of a file that base no longer has."""
@@ -135,17 +144,27 @@ class Holdings:
         st = look(self._base, origin)
         return origin if st is not None and stat.S_ISDIR(st.st_mode) else None
 
-    def _can_stay(self, key: RelPath, staged: Staged) -> bool:
+    def _can_stay(self, home: RelPath, staged: Staged) -> bool:
         """Tell whether to change a base file in place: a regular file with hard links, or one that holds no data.
 
-        Others are replaced, so that nobody ever sees half of the new content.
+        Others are replaced, so that nobody ever sees half of the new content; but for a file that may be written in
+        a directory that may not.
         """
-        old, new = self._base.lstat(key), self.st(staged)
+        old, new = self._base.lstat(home), self.st(staged)
         if stat.S_ISREG(old.st_mode):
-            return old.st_nlink > 1
+            return old.st_nlink > 1 or self._is_fixed(home)
         if stat.S_ISLNK(old.st_mode):
-            return os.readlink(self._base.path(key)) == os.readlink(self._store.path(staged.ino))
+            return os.readlink(self._base.path(home)) == os.readlink(self._store.path(staged.ino))
         return old.st_rdev == new.st_rdev
+
+    def _is_fixed(self, home: RelPath) -> bool:
+        """Tell whether a file may be written, and nothing be put in its place: its directory is another user's."""
+        path, directory = self._base.path(home), self._base.path(split(home)[0])
+        st, me = os.lstat(directory), os.geteuid()
+        if me in (0, st.st_uid) or not os.access(path, os.W_OK, effective_ids=True):  # ours is opened for a commit
+            return False
+        is_sticky = st.st_mode & stat.S_ISVTX and os.lstat(path).st_uid != me
+        return bool(is_sticky) or not os.access(directory, os.W_OK | os.X_OK, effective_ids=True)
 
 
 def _file(st: os.stat_result) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 The steps come in this order, and ``docs/design/commit.md`` says why:
 
+0. first: :class:`Rewrite` and :class:`SetMetadata` of files that base has under names that nobody has looked at
 1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their old base paths
 2. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
 3. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and :class:`SetMetadata`, in place
@@ -112,6 +113,8 @@ class Rewrite(_Step, frozen=True):
     ino: StoreIno
     number: int
     inode: int
+    is_first: bool = False
+    """Whether it comes before all that moves: where the file is not at ``path`` any more, it is done."""
 
 
 class SetMetadata(_Step, frozen=True):
@@ -119,6 +122,8 @@ class SetMetadata(_Step, frozen=True):
 
     ino: StoreIno
     was: Attributes
+    inode: int | None = None
+    """Given where it comes before all that moves, as for :class:`Rewrite`."""
 
 
 class FinishDirectory(_Step, frozen=True):

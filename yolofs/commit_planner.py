@@ -57,6 +57,7 @@ class _Planner:
         self._changed: set[Entry] = set()
         """The directories on whose names the steps work."""
         self._slots = 0
+        self._first: list[Step] = []
         self._out: list[Park | Remove] = []
         self._in: list[Step] = []
         self._duplicates: list[Step] = []
@@ -66,11 +67,14 @@ class _Planner:
     def plan(self) -> Plan:
         self._check_root()
         self._check_lost()
+        for staged, rel in self._holdings.nameless:
+            self._set_first(staged, rel)
         for name in self._holdings.names:
             self._plan_name(name)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._holdings.names) if (step := self._finish(name)) is not None]
-        return Plan(self._base.root, (*self._out, *self._in, *self._duplicates, *self._in_place, *self._links, *finish))
+        there = (*self._in, *self._duplicates, *self._in_place, *self._links)
+        return Plan(self._base.root, (*self._first, *self._out, *there, *finish))
 
     def _check_root(self) -> None:
         staged = self._tree.root.staged
@@ -197,6 +201,16 @@ class _Planner:
             was = self._attributes(held, xattrs=True)
             if not self._has_metadata_of(was, staged):
                 self._in_place.append(SetMetadata(name.path, staged.ino, was))
+
+    def _set_first(self, staged: Staged, rel: RelPath) -> None:
+        """Add what a file needs of whose names in the view none is known: while it is still where it was."""
+        inode = self._base.lstat(rel).st_ino
+        if stat.S_ISREG(self._holdings.st(staged).st_mode) and staged.origin is None:
+            self._first.append(Rewrite(rel, staged.ino, self._slot(), inode, is_first=True))
+        else:
+            was = self._attributes(rel, xattrs=True)
+            if not self._has_metadata_of(was, staged):
+                self._first.append(SetMetadata(rel, staged.ino, was, inode))
 
     def _attributes(self, rel: RelPath, *, xattrs: bool) -> Attributes:
         st = self._base.lstat(rel)

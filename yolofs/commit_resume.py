@@ -59,10 +59,14 @@ class ResumedSteps(Steps):
                 return self._inode(Spot(*split(step.path))) is not None
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)
+            case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:
+                return True
             case Rewrite():
                 self._clear(self._in(self._new, step.number))  # a backup that is not whole
                 return False
-            case SetMetadata() | FinishDirectory():
+            case SetMetadata():
+                return step.inode is not None and self._inode(Spot(*split(step.path))) != step.inode
+            case FinishDirectory():
                 return False
 
     def _is_removed(self, step: Remove) -> bool:

@@ -351,6 +351,18 @@ class Steps:
         finally:
             os.close(target)
         self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        if step.is_first:
+            self._sync_beside(spot)
+
+    def _sync_beside(self, spot: Spot) -> None:
+        """Make durable what was done to a file before anything moves: it may not be found again after a crash."""
+        if not self._durable:
+            return
+        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            syscalls.sync_filesystem(fd)
+        finally:
+            os.close(fd)
 
     def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
         """Keep a copy of what is about to be overwritten; one that is there is whole, from before a crash."""
@@ -368,6 +380,8 @@ class Steps:
     def _set_metadata(self, step: SetMetadata) -> None:
         spot, st = self._reach(step.path)
         self._copy_metadata(step.ino, spot, st, step.path)
+        if step.inode is not None:
+            self._sync_beside(spot)
 
     def _finish_directory(self, step: FinishDirectory) -> None:
         self._directories.forget(step.path)

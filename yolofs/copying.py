@@ -40,6 +40,9 @@ _XFS_ALIAS = "trusted.SGI_"
 """What root sees on XFS as a second name of each ACL."""
 
 
+_SMALL_BYTES = 1 << 17
+
+
 class CopyMethod(Enum):
     """How bytes were moved."""
 
@@ -127,10 +130,10 @@ def open_source(path: bytes, *, data: bool = True) -> Source:
 
 def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
     """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as :func:`copy_node`."""
-    _create(source, dst)
+    fd = _create(source, dst)
     try:
-        if stat.S_ISREG(source.metadata.st.st_mode):
-            _fill(source, dst)
+        if fd >= 0:
+            _fill(source, fd)
         return write_metadata(dst, source.metadata)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -138,28 +141,45 @@ def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
         raise
 
 
-def _create(source: Source, dst: bytes) -> None:
-    """Make the new file, open to its owner only until it has its real mode."""
+def _create(source: Source, dst: bytes) -> int:
+    """Make the new file, open to its owner only until it has its real mode; return a regular file's descriptor, or -1.
+
+    :func:`_fill` closes it.
+    """
     st = source.metadata.st
     match stat.S_IFMT(st.st_mode):
+        case stat.S_IFREG:
+            return os.open(dst, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         case stat.S_IFDIR:
             os.mkdir(dst, 0o700)
         case stat.S_IFLNK:
             os.symlink(source.target, dst)
         case kind:
             os.mknod(dst, kind | 0o600, st.st_rdev)
+    return -1
 
 
-def _fill(source: Source, dst: bytes) -> None:
-    size = source.metadata.st.st_size
-    fd = os.open(dst, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _fill(source: Source, fd: int) -> None:
+    """Give a new file its data, or its size alone, and close it."""
+    st = source.metadata.st
     try:
-        if source.fd >= 0:
-            copy_data(source.fd, fd, size)
-        else:
-            os.ftruncate(fd, size)
+        if source.fd < 0:
+            os.ftruncate(fd, st.st_size)
+        elif not _copy_small(source.fd, fd, st):
+            copy_data(source.fd, fd, st.st_size)
     finally:
         os.close(fd)
+
+
+def _copy_small(src_fd: int, dst_fd: int, st: os.stat_result) -> bool:
+    """Copy a small file without holes by one read and one write, a third of the calls; tell whether that could be done.
+
+    If not, what was written is of no use.
+    """
+    if st.st_size > _SMALL_BYTES or st.st_blocks * 512 < st.st_size:
+        return False
+    data = os.pread(src_fd, st.st_size, 0)
+    return len(data) == st.st_size == os.pwrite(dst_fd, data, 0)
 
 
 def _open_to_read(path: bytes) -> int:
@@ -182,7 +202,7 @@ def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, t
     Returns what could not be carried over.
 
     Raises:
-        OSError: for any other reason than an owner or xattr that is not permitted or not supported.
+        OSError: for any other reason than that something is not permitted or not supported.
     """
     return write_metadata(dst, read_metadata(src, st=st), times=times)
 
@@ -210,10 +230,10 @@ def write_metadata(dst: bytes, metadata: Metadata, *, times: bool = True) -> tup
     # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still writable;
     # an ACL changes the mode; and each of them changes a time.
     skipped += metadata.unread + _write_xattrs(dst, dict(metadata.xattrs), metadata.unread)
-    if not stat.S_ISLNK(st.st_mode):
-        os.chmod(dst, _mode_for(st, skipped))
-    if times:
-        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
+    if not stat.S_ISLNK(st.st_mode) and not _may_chmod(dst, _mode_for(st, skipped)):
+        skipped += ("mode",)
+    if times and not _may_set_times(dst, st):
+        skipped += ("times",)
     return skipped
 
 
@@ -233,6 +253,23 @@ def _may_chown(dst: bytes, uid: int, gid: int) -> bool:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: an id that this user namespace does not have
             raise
+        return False
+    return True
+
+
+def _may_chmod(dst: bytes, mode: int) -> bool:
+    """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already."""
+    try:
+        os.chmod(dst, mode)
+    except PermissionError:
+        return stat.S_IMODE(os.lstat(dst).st_mode) == mode
+    return True
+
+
+def _may_set_times(dst: bytes, st: os.stat_result) -> bool:
+    try:
+        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
+    except PermissionError:
         return False
     return True
 

@@ -13,7 +13,11 @@
     ├── ConflictError               exit 9   base changed under a staged change
     ├── MountError                  exit 10  FUSE is missing or refuses
     ├── DaemonError                 exit 11  the daemon does not answer, or answered with an error
-    └── CommitError                 exit 12  a commit stopped on its way
+    ├── CommitError                 exit 12  a commit stopped on its way
+    ├── AskError                    exit 13  an ask does not wait any more
+    ├── SandboxError                exit 14  this machine forbids the sandbox
+    ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
+    └── CommandNotFoundError        exit 127 there is no such command in the view
 
 ``cli.main`` alone prints them.  Filesystem operations of the view raise plain :class:`OSError`: their errno is
 the message, and the FUSE adapter hands it to the kernel.
@@ -112,6 +116,24 @@ class DaemonError(YolofsError):
     exit_code = 11
 
 
+class SandboxError(YolofsError):
+    """There is no sandbox: this machine forbids it, or the session is not for all of `/`."""
+
+    exit_code = 14
+
+
+class NotExecutableError(YolofsError):
+    """The command of a run cannot be executed in the view, or its directory not be entered there."""
+
+    exit_code = 126
+
+
+class CommandNotFoundError(YolofsError):
+    """There is no such command in the view."""
+
+    exit_code = 127
+
+
 class CommitError(YolofsError):
     """A commit stopped on its way, so base is partly what the view was; nothing is lost.
 
@@ -124,3 +146,9 @@ class CommitError(YolofsError):
         super().__init__(message, hint=hint)
         self.done = done
         self.directory = directory
+
+
+class AskError(YolofsError):
+    """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
+
+    exit_code = 13

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from yolofs.paths import RelPath
+from yolofs.rules import Verdict
 from yolofs.tree import Entry, Staged
 
 ROOT_NUMBER = 1
@@ -19,6 +20,7 @@ UNKNOWN_NUMBER = (1 << 64) - 2
 """The number of no file: stands in listings for files that cannot be looked at."""
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
+_UNJUDGED = Verdict(None, None)
 
 
 class Attr(msgspec.Struct):
@@ -45,13 +47,16 @@ class Inode:
     """One file, directory or special file of the view."""
 
     __slots__ = (
+        "also",
         "base",
         "entry",
         "fd",
         "fd_writes",
         "is_left",
+        "is_nameless",
         "is_orphan",
         "kind",
+        "link_key",
         "lookups",
         "name",
         "number",
@@ -61,6 +66,8 @@ class Inode:
         "seen",
         "staged",
         "subdirs",
+        "verdict",
+        "verdict_version",
         "writers",
     )
 
@@ -71,15 +78,21 @@ class Inode:
         self.parent = parent
         self.name = name
         """With ``parent``: the name under which it was last seen (a hard link may have others)."""
+        self.also: list[tuple[Inode, bytes]] = []
+        """Other names under which a file with hard links was seen; some may be gone."""
         self.entry: Entry | None = None
         """The entry of that name, None while the name comes from base as it is."""
         self.staged: Staged | None = None
         self.base: RelPath | None = None
         """The base path that shows here while ``staged`` is None; rename does not change it."""
+        self.link_key: int | None = None
+        """The key of a base file that has several names, which its path is not."""
         self.is_orphan = False
         """Whether no name of the view leads here any more: deleted, replaced, or left behind by a travel."""
         self.is_left = False
         """Whether it is an orphan only because a travel left it behind: another travel may come back to it."""
+        self.is_nameless = False
+        """Whether that name is gone and no other is known, though base has one: of a file with hard links there."""
         self.lookups = 0
         self.opens = 0
         self.writers = 0
@@ -91,6 +104,9 @@ class Inode:
         self.fd_writes = False
         self.seen: tuple[int, int] = (0, 0)
         """``mtime_ns`` and size of the base file when the kernel was last told."""
+        self.verdict = _UNJUDGED
+        self.verdict_version = 0
+        """The version of the rules under which ``verdict`` was found; 0 if it is worth nothing."""
 
     @property
     def source(self) -> RelPath | None:
@@ -105,7 +121,24 @@ class Inode:
     @property
     def key(self) -> bytes | int | None:
         """Which file this is, over all its versions (see :attr:`yolofs.tree.Staged.key`)."""
-        return self.staged.key if self.staged is not None else self.base
+        if self.staged is not None:
+            return self.staged.key
+        return self.link_key if self.link_key is not None else self.base
+
+    @property
+    def has_links_in_base(self) -> bool:
+        """Whether base has, or had, more than one name for this file."""
+        return bool(self.staged.links) if self.staged is not None else self.link_key is not None
+
+    @property
+    def home(self) -> RelPath | None:
+        """A base path that this file is known by, None for one born in the view."""
+        return self.staged.home if self.staged is not None else self.base
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether a name of the view is known that leads here."""
+        return not (self.is_orphan or self.is_nameless)
 
     def __repr__(self) -> str:
         return f"Inode({self.number}, {self.name!r}, staged={self.staged!r}, base={self.base!r})"
@@ -127,6 +160,8 @@ class InodeTable:
         self._numbers: dict[tuple[int, bytes | int | None], int] = {}
         self._leads_to: dict[int, int] = {}
         self._alternates = 0
+        self.on_directory_moved: Callable[[Inode], None] = lambda _: None
+        """Called with each directory whose path has changed (that of its parent may still do so)."""
 
     def number_of(self, natural: int, key: bytes | int | None = None) -> int:
         """Return the number of a file, its natural number unless that has been given to another.
@@ -177,14 +212,21 @@ class InodeTable:
 
     def move(self, inode: Inode, parent: Inode, name: bytes) -> None:
         """Note that ``inode`` was last seen as ``name`` in ``parent``."""
-        inode.name = name
+        inode.is_nameless = False
         old = inode.parent
+        if old is parent and inode.name == name:
+            return
+        inode.name = name
         if old is not parent:
             inode.parent = parent
             parent.pins += 1
             if old is not None:
                 old.pins -= 1
                 self.drop_if_unused(old)
+        if inode.is_directory:
+            self.on_directory_moved(inode)
+        else:
+            inode.verdict_version = 0
 
     def drop_if_unused(self, inode: Inode) -> None:
         """Forget an inode that nobody holds, and its ancestors if they were only kept for it."""

@@ -20,11 +20,11 @@ from typing import NamedTuple, NoReturn, Self
 from yolofs import journal_file
 from yolofs.errors import JournalError
 from yolofs.journal_codec import HEADER, decode, encode, is_sealed
-from yolofs.journal_file import Damage
+from yolofs.journal_file import Damage, Room
 from yolofs.paths import display
-from yolofs.records import Marker, Record, Snapshot, Travel
+from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 
-__all__ = ["Damage", "Journal", "MarkerAt"]
+__all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDR"
 _REPAIR_HINT = "yolofs doctor --repair"
@@ -38,6 +38,17 @@ class MarkerAt(NamedTuple):
     marker: Marker
 
 
+class Known(NamedTuple):
+    """What is known of a journal whose first ``size`` bytes have the CRC-32 ``crc``."""
+
+    size: int
+    crc: int
+    record_count: int
+    markers: list[MarkerAt]
+    counts_before: list[int]
+    """For each marker, how many records stand before it."""
+
+
 class Journal:
     """An open journal.  Not safe for concurrent use, except :meth:`sync`, which may run in another thread.
 
@@ -46,6 +57,7 @@ class Journal:
         read_only: opened for reading only; nothing is ever moved, cut or appended.
         size: how many bytes are good; everything is addressed by byte offsets below it.
         markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
+        known_bytes: how much of the beginning was as known, and was not looked at line by line.
         torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
     """
 
@@ -59,6 +71,8 @@ class Journal:
         self._fd = fd
         self._record_count = 0
         self._counts_before: list[int] = []  # for each marker: how many records stand before it
+        self._room = Room(fd)
+        self.known_bytes = 0
         self._is_whole = True  # False: after a failed write the file may be longer than size
 
     # --- opening and closing ---
@@ -74,8 +88,10 @@ class Journal:
         return cls(path, journal_file.create(path), read_only=False)
 
     @classmethod
-    def open(cls, path: bytes, *, read_only: bool = False) -> Self:
+    def open(cls, path: bytes, *, read_only: bool = False, known: Known | None = None) -> Self:
         """Open and check a journal.  A torn tail is moved to ``journal.torn``, or ignored if ``read_only``.
+
+        If it begins as ``known`` says, only the rest is looked at (:attr:`known_bytes`).
 
         Blocks while the whole file is read: about half a second for a million records.
 
@@ -85,6 +101,8 @@ class Journal:
         """
         journal = cls._open(path, read_only=read_only)
         try:
+            if known is not None:
+                journal._take_known(known)
             journal._scan()
             if journal.torn_bytes and not read_only:
                 journal_file.move_tail(journal._fd, path, journal.size)
@@ -132,7 +150,9 @@ class Journal:
             raise io.UnsupportedOperation("the journal is open for reading only")
         lines = [encode(record) for record in records]
         offset = self.size
-        self._write(b"".join(lines))
+        data = b"".join(lines)
+        self._room.take(offset, len(data), is_removal=all(isinstance(record, Delete) for record in records))
+        self._write(data)
         for record, line in zip(records, lines, strict=True):
             end = offset + len(line)
             self._take(record, offset, end)
@@ -158,6 +178,7 @@ class Journal:
     def _cut_back(self) -> None:
         """Drop what a failed write may have left.  Danger: cutting anywhere else would lose staged work."""
         os.ftruncate(self._fd, self.size)
+        self._room.forget()
         self._is_whole = True
 
     def _take(self, record: Record, offset: int, end: int) -> None:
@@ -232,7 +253,26 @@ class Journal:
         self._scan()
         return was_cut or self.size != before
 
+    def known(self) -> Known:
+        """Return what is known of the journal as it is now.  Blocks while the whole file is read."""
+        crc = journal_file.checksum(self._fd, self.size)
+        return Known(self.size, crc, self._record_count, list(self.markers), list(self._counts_before))
+
+    @property
+    def record_count(self) -> int:
+        """How many records there are, markers among them."""
+        return self._record_count
+
     # --- scanning ---
+
+    def _take_known(self, known: Known) -> None:
+        """Take in what is known of the beginning, if that is what the file begins with."""
+        if os.fstat(self._fd).st_size < known.size or journal_file.checksum(self._fd, known.size) != known.crc:
+            return
+        self.size = self.known_bytes = known.size
+        self._record_count = known.record_count
+        self.markers = list(known.markers)
+        self._counts_before = list(known.counts_before)
 
     def _scan(self) -> None:
         """Check all lines from :attr:`size` on and take them in.  Stops before a torn tail."""

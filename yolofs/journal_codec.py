@@ -4,9 +4,9 @@
 
     <tag> <time_ns> <field>... #<crc32 of all before the #, 8 hex digits>
 
-    S time path ino [base=mtime:size:ino] [from=path] [key=value...]
-    D time path [base=none | base=mtime:size:ino] [key=value...]
-    R time src dst [exchange] [base=none] [key=value...]
+    S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
+    D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
+    R time src dst [exchange] [base=none] [unlinks=ino] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
 
@@ -47,8 +47,13 @@ _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _BASE = b"base"
 _FROM = b"from"
+_LINKS = b"links"
+_NAME = b"name"
+_UNLINKS = b"unlinks"
 _EXCHANGE = b"exchange"
 _NONE = b"none"
+_LEAST_LINKS = 2
+"""Fewer names than this are not worth a word."""
 
 
 # --- strings -----------------------------------------------------------------------------------------------
@@ -149,11 +154,12 @@ def encode(record: Record) -> bytes:
         case Stage():
             body = _encode_stage(record)
         case Delete():
-            body = b"D %d %b%b" % (record.time_ns, _write_path(record.path), _encode_absence(record))
+            options = _encode_absence(record) + _encode_unlinks(record)
+            body = b"D %d %b%b" % (record.time_ns, _write_path(record.path), options)
         case Rename():
             paths = _write_path(record.src), _write_path(record.dst)
             options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
-            body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
+            body = b"R %d %b %b%b" % (record.time_ns, *paths, options + _encode_unlinks(record))
         case Snapshot():
             body = b"P %d %b" % (record.time_ns, quote(record.name))
         case Travel():
@@ -169,13 +175,21 @@ def _encode_stage(record: Stage) -> bytes:
         body += _write_fingerprint(record.base)
     if record.origin is not None:
         body += b" from=" + _write_path(record.origin)
-    return body
+    if record.links or record.is_nameless:
+        if record.base is None:
+            raise ValueError("only a file that was copied up from base had links there")
+        body += b" links=%d" % _checked(record.links, _LEAST_LINKS)
+    return body + b" name=none" if record.is_nameless else body
 
 
 def _encode_absence(record: Delete) -> bytes:
     if record.absent and record.base is not None:
         raise ValueError("a name that base lacks has no fingerprint")
     return b" base=none" if record.absent else _write_fingerprint(record.base) if record.base is not None else b""
+
+
+def _encode_unlinks(record: Delete | Rename) -> bytes:
+    return b"" if record.unlinks is None else b" unlinks=%d" % _checked(record.unlinks, 0)
 
 
 def _encode_extra(record: Record) -> bytes:
@@ -229,12 +243,18 @@ def _read_fields(fields: list[bytes]) -> Record:
 def _read_stage(fields: list[bytes]) -> Stage:
     _require(fields, "time, path and store inode", 4)
     known, extra = _split_options(fields[4:], _KNOWN[Stage])
+    if known.get(_NAME, _NONE) != _NONE:
+        raise ValueError(f"not none: name={display(known[_NAME])}")
+    if (_LINKS in known and _BASE not in known) or (_NAME in known and _LINKS not in known):
+        raise ValueError("links= needs base=, and name= needs links=")
     return Stage(
         _int(fields[1]),
         _read_path(fields[2]),
         StoreIno(_int(fields[3], 1)),
         base=_read_fingerprint(known[_BASE]) if _BASE in known else None,
         origin=_read_path(known[_FROM]) if _FROM in known else None,
+        links=_int(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
+        is_nameless=_NAME in known,
         extra=extra,
     )
 
@@ -245,7 +265,14 @@ def _read_delete(fields: list[bytes]) -> Delete:
     base = known.get(_BASE)
     absent = base == _NONE
     fingerprint = None if base is None or absent else _read_fingerprint(base)
-    return Delete(_int(fields[1]), _read_path(fields[2]), absent=absent, base=fingerprint, extra=extra)
+    return Delete(
+        _int(fields[1]),
+        _read_path(fields[2]),
+        absent=absent,
+        base=fingerprint,
+        unlinks=_read_unlinks(known),
+        extra=extra,
+    )
 
 
 def _read_rename(fields: list[bytes]) -> Rename:
@@ -255,7 +282,13 @@ def _read_rename(fields: list[bytes]) -> Rename:
     if known.get(_BASE, _NONE) != _NONE:
         raise ValueError(f"not none: base={display(known[_BASE])}")
     paths = _read_path(fields[2]), _read_path(fields[3])
-    return Rename(_int(fields[1]), *paths, exchange=exchange, absent=_BASE in known, extra=extra)
+    return Rename(
+        _int(fields[1]), *paths, exchange=exchange, absent=_BASE in known, unlinks=_read_unlinks(known), extra=extra
+    )
+
+
+def _read_unlinks(known: dict[bytes, bytes]) -> int | None:
+    return _int(known[_UNLINKS], 0) if _UNLINKS in known else None
 
 
 def _read_snapshot(fields: list[bytes]) -> Snapshot:
@@ -294,9 +327,9 @@ def _split_options(fields: Iterable[bytes], names: frozenset[bytes]) -> tuple[di
 
 
 _KNOWN: dict[type[Record], frozenset[bytes]] = {
-    Stage: frozenset((_BASE, _FROM)),
-    Delete: frozenset((_BASE,)),
-    Rename: frozenset((_BASE,)),
+    Stage: frozenset((_BASE, _FROM, _LINKS, _NAME)),
+    Delete: frozenset((_BASE, _UNLINKS)),
+    Rename: frozenset((_BASE, _UNLINKS)),
     Snapshot: frozenset(),
     Travel: frozenset(),
 }

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
+import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from yolofs import syscalls
 from yolofs.errors import JournalError
 from yolofs.journal_codec import FORMAT, HEADER, VERSION, decode
 from yolofs.paths import display
 
 TORN_SUFFIX = b".torn"
+ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20
 
 
@@ -30,6 +34,39 @@ class Damage(NamedTuple):
     cut_bytes: int
     """How much a repair cuts: the bad line and all after it."""
     reason: str
+
+
+class Room:
+    """Space on the disk that a journal has ahead of its end, so that removals can be recorded when the disk is full.
+
+    Up to :data:`ROOM_BYTES`; the last half of it is for removals alone.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._end: float = 0
+
+    def take(self, start: int, length: int, *, is_removal: bool) -> None:
+        """See that ``length`` bytes can be written at ``start``, as far as that can be told beforehand.
+
+        Raises:
+            OSError: ENOSPC: the disk is full, and what room is left is for removals.
+        """
+        end = start + length
+        if end + ROOM_BYTES // 2 <= self._end:
+            return
+        try:
+            syscalls.reserve_space(self._fd, start, length + ROOM_BYTES)
+            self._end = end + ROOM_BYTES
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                self._end = math.inf  # this filesystem cannot
+            elif not is_removal:
+                raise
+
+    def forget(self) -> None:
+        """Note that the file was cut: then the disk has taken the room back."""
+        self._end = 0
 
 
 def create(path: bytes) -> int:
@@ -111,6 +148,14 @@ def read_chunks(fd: int, start: int, end: int) -> Iterator[bytes]:
             return
         yield chunk
         start += len(chunk)
+
+
+def checksum(fd: int, size: int) -> int:
+    """Return the CRC-32 of the first ``size`` bytes."""
+    crc = 0
+    for chunk in read_chunks(fd, 0, size):
+        crc = zlib.crc32(chunk, crc)
+    return crc
 
 
 def line_number(fd: int, offset: int) -> int:

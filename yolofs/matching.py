@@ -10,8 +10,9 @@ directories that are already known to belong together.
   paired with files of the same identity that came (a move; hard links to what stayed are not), and what then is
   still in one slot belongs together, one having replaced the other.
 
-Where two directories have the same :attr:`Node.source`, only names with an entry can differ.  So the walk costs
-what the two override trees cost, and base is listed only below directories that came, went or were replaced.
+Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and those that base has
+for a file with hard links that was changed through another name (:mod:`yolofs.link_names`).  So the walk costs what
+the two override trees cost, and base is listed only below directories that came, went or were replaced.
 """
 
 from __future__ import annotations
@@ -24,26 +25,37 @@ from typing import NamedTuple, TypeAlias
 
 from yolofs.base import Base
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, display, join
+from yolofs.link_names import find_names
+from yolofs.links import key_for, staged_for
+from yolofs.paths import RelPath, StoreIno, display, join, split
 from yolofs.store import Store
 from yolofs.tree import Entry, Staged, Tree
 
 Identity: TypeAlias = bytes | int
 """Which file something is over all its versions and places: the base path that it was first, or the number of
-its first store inode (``Staged.key``)."""
+its first store inode, or what stands for a file that has several names in base (``Staged.key``)."""
 
 
 class Node:
     """Something that a state shows: its path, its entry if there is one, and its attributes."""
 
-    __slots__ = ("entry", "meta", "path", "source", "st", "staged")
+    __slots__ = ("entry", "link_key", "meta", "path", "source", "st", "staged")
 
     def __init__(
-        self, path: RelPath, entry: Entry | None, source: RelPath | None, meta: bytes, st: os.stat_result
+        self,
+        path: RelPath,
+        entry: Entry | None,
+        staged: Staged | None,
+        source: RelPath | None,
+        meta: bytes,
+        st: os.stat_result,
+        *,
+        link_key: int | None = None,
     ) -> None:
         self.path = path
         self.entry = entry
-        self.staged: Staged | None = entry.staged if entry is not None else None
+        self.staged = staged
+        self.link_key = link_key
         self.source = source
         """The base path that data or children come from where nothing overrides them; None if none do."""
         self.meta = meta
@@ -56,8 +68,17 @@ class Node:
         """Which file this is."""
         if self.staged is not None:
             return self.staged.key
+        if self.link_key is not None:
+            return self.link_key
         assert self.source is not None
         return self.source
+
+    @property
+    def home(self) -> RelPath | None:
+        """The base path of this very name, as far as that is known."""
+        if self.entry is not None and self.entry.base is not None:
+            return self.entry.base
+        return self.staged.home if self.staged is not None else self.source
 
     @property
     def kind(self) -> int:
@@ -77,6 +98,7 @@ class StateReader:
         self.tree = tree
         self.base = base
         self.store = store
+        self._seen_by_links: defaultdict[StoreIno, set[RelPath]] = defaultdict(set)
         self._by_identity: defaultdict[Identity, list[Entry]] = defaultdict(list)
         self._by_source: defaultdict[RelPath, list[Entry]] = defaultdict(list)
         for entry in entries(tree.root):
@@ -135,17 +157,24 @@ class StateReader:
                     if node is not None:
                         yield node
 
+    def unseen(self, staged: Staged) -> int:
+        """Return how many names that base has show a staged file and were not come upon so far."""
+        return max(0, self.tree.unseen(staged) - len(self._seen_by_links.get(staged.ino, ())))
+
     def _at_entry(self, path: RelPath, entry: Entry) -> Node | None:
         if entry.staged is None:
             return self._at_base(path, entry.base, entry) if entry.base is not None else None
-        meta = self.store.path(entry.staged.ino)
+        return self._at_staged(path, entry, entry.staged)
+
+    def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> Node:
+        meta = self.store.path(staged.ino)
         try:
             st = os.lstat(meta)
         except FileNotFoundError:
             raise YolofsError(
-                f"store inode {entry.staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
+                f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
             ) from None
-        return Node(path, entry, entry.source, meta, st)
+        return Node(path, entry, staged, staged.origin, meta, st)
 
     def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> Node | None:
         try:
@@ -154,7 +183,14 @@ class StateReader:
             st = None  # never was there, or the host has removed it
         if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and _has_work(entry):
             st = _LOST_DIRECTORY
-        return None if st is None else Node(path, entry, source, self.base.path(source), st)
+        if st is None:
+            return None
+        staged = staged_for(self.tree, self.base, st)
+        if staged is not None:
+            self._seen_by_links[staged.ino].add(path)
+            return self._at_staged(path, entry, staged)
+        link_key = key_for(self.tree, self.base, st)
+        return Node(path, entry, None, source, self.base.path(source), st, link_key=link_key)
 
 
 _LOST_DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0))
@@ -206,6 +242,13 @@ class _Matcher:
         self._unsettled: list[tuple[Node | None, Node | None]] = []
         self._directories: list[tuple[Node | None, Node | None]] = []
         self._moved: set[Identity] = set()
+        self._by_links: defaultdict[RelPath, set[bytes]] = defaultdict(set)
+        """The names in base directories that are, or lead to, names of files with hard links that differ."""
+        for path in find_names(old.base, _differing_links(old.tree, new.tree)):
+            rest = path
+            while rest:
+                rest, name = split(rest)
+                self._by_links[rest].add(name)
 
     def run(self) -> list[Match]:
         old_root, new_root = self._old.root(), self._new.root()
@@ -229,7 +272,31 @@ class _Matcher:
             return self._old.names(old)
         if old.source != new.source or (self._expand and old.path != new.path):
             return self._old.names(old) | self._new.names(new)
-        return _differing_names(old.entry, new.entry)
+        names = self._differing_names(old.entry, new.entry)
+        if self._by_links and old.source is not None:
+            names |= self._by_links.get(old.source, set())
+        return names
+
+    def _differing_names(self, old: Entry | None, new: Entry | None) -> set[bytes]:
+        """Return the names with an entry on either side, without those that plainly show the same."""
+        names = set(old.children or ()) if old is not None else set()
+        names.update((new.children or ()) if new is not None else ())
+        return {name for name in names if not self._is_same(_child_entry(old, name), _child_entry(new, name))}
+
+    def _is_same(self, old: Entry | None, new: Entry | None) -> bool:
+        """Tell whether two entries show the same with nothing below them, as can be seen from them alone."""
+        if old is None or new is None or old.children or new.children or old.base != new.base:
+            return False
+        if old.staged is None or new.staged is None:
+            return old.staged is new.staged and not self._leads_to_links(old.base)
+        return old.staged.ino == new.staged.ino and old.staged.origin == new.staged.origin
+
+    def _leads_to_links(self, base: RelPath | None) -> bool:
+        """Tell whether a base path is, or leads to, a name of a file with hard links that differs."""
+        if base is None or not self._by_links:
+            return False
+        directory, name = split(base)
+        return name in self._by_links.get(directory, ())
 
     def _slot(self, old: Node | None, new: Node | None) -> None:
         if old is not None and new is not None and old.identity == new.identity and old.kind == new.kind:
@@ -281,7 +348,7 @@ class _Matcher:
                 came[new.identity, new.kind].append(new)
         moved_from, moved_to = set(), set()
         for key in went.keys() & came.keys():
-            for old, new in zip(sorted(went[key], key=_path), sorted(came[key], key=_path), strict=False):
+            for old, new in _pair(went[key], came[key]):
                 self._join(old, new, is_move=True)
                 moved_from.add(old.path)
                 moved_to.add(new.path)
@@ -294,6 +361,19 @@ class _Matcher:
                 self._matches.append(Match(old_rest, new_rest))
 
 
+def _pair(went: list[Node], came: list[Node]) -> Iterator[tuple[Node, Node]]:
+    """Pair names of one file that went with those that came: such as base had at the same path, then the others."""
+    if len(went) > 1 or len(came) > 1:
+        by_home = {node.home: node for node in came}
+        for old in sorted(went, key=_path):
+            new = by_home.pop(old.home, None)
+            if new is not None and old.home is not None:
+                yield old, new
+                went = [node for node in went if node is not old]
+                came = [node for node in came if node is not new]
+    yield from zip(sorted(went, key=_path), sorted(came, key=_path), strict=False)
+
+
 def _path(node: Node) -> bytes:
     return node.path
 
@@ -302,17 +382,11 @@ def _child_entry(entry: Entry | None, name: bytes) -> Entry | None:
     return entry.children.get(name) if entry is not None and entry.children else None
 
 
-def _differing_names(old: Entry | None, new: Entry | None) -> set[bytes]:
-    """Return the names with an entry on either side, without those that plainly show the same."""
-    names = set(old.children or ()) if old is not None else set()
-    names.update((new.children or ()) if new is not None else ())
-    return {name for name in names if not _is_same(_child_entry(old, name), _child_entry(new, name))}
-
-
-def _is_same(old: Entry | None, new: Entry | None) -> bool:
-    """Tell whether two entries show the same with nothing below them, as can be seen from them alone."""
-    if old is None or new is None or old.children or new.children or old.base != new.base:
-        return False
-    if old.staged is None or new.staged is None:
-        return old.staged is new.staged
-    return old.staged.ino == new.staged.ino and old.staged.origin == new.staged.origin
+def _differing_links(old: Tree, new: Tree) -> list[Staged]:
+    """Return the files with hard links in base of which the two states do not show the same."""
+    differing = []
+    for number, right in new.linked.items():
+        left = old.linked.get(number)
+        if left is None or (left.ino, left.origin) != (right.ino, right.origin):
+            differing.append(right)
+    return differing + [left for number, left in old.linked.items() if number not in new.linked]

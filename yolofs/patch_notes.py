@@ -84,6 +84,8 @@ class Notes:
             _add_parents(self._emptied, change.old_path or change.path)
         if has_new:
             _add_parents(self._filled, change.path)
+        if change.unseen_names:
+            self.add(f"{change.unseen_names} more of the names of {display(change.path)} in base change with it")
         self._see_directories(change)
         self._see_type(change, has_old=has_old, has_new=has_new)
         if change.new is not None and (has_new or change.new.type == stat.S_IFDIR):

@@ -28,6 +28,10 @@ class Stage(msgspec.Struct, frozen=True):
     Where the view already shows a file at ``path``, it is a new version of the same file (a copy-up); otherwise
     the file is new.  ``base`` is given when it was copied up from base.  ``origin`` (``from=``) says that the
     store inode holds metadata only: the data (or, for a directory, the children) still come from that base path.
+
+    ``links`` is given with ``base`` where the base file had more than one name: it is how many, and all of them show
+    the store inode from now on.  Where no name of the view is known (a file that is open under a name that is gone),
+    ``is_nameless`` says that ``path`` is no path of the view but one at which base has the file.
     """
 
     time_ns: int
@@ -35,6 +39,8 @@ class Stage(msgspec.Struct, frozen=True):
     ino: StoreIno
     base: Fingerprint | None = None
     origin: RelPath | None = None
+    links: int = 0
+    is_nameless: bool = False
     extra: tuple[tuple[str, bytes], ...] = ()
     """Unknown ``key=value`` fields, kept as they are (percent-encoding undone)."""
 
@@ -43,20 +49,23 @@ class Delete(msgspec.Struct, frozen=True):
     """D: ``path`` is gone.
 
     ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is needed; otherwise
-    ``base`` tells what base had there.
+    ``base`` tells what base had there.  ``unlinks`` is the inode number of the base file that lost one of its several
+    names by this.
     """
 
     time_ns: int
     path: RelPath
     absent: bool = False
     base: Fingerprint | None = None
+    unlinks: int | None = None
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
 class Rename(msgspec.Struct, frozen=True):
     """R: what was at ``src`` is at ``dst``; with ``exchange`` the two have swapped places.
 
-    ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed there.
+    ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed there.  ``unlinks``
+    is the inode number of the base file that was at ``dst``, if that was one of several names of it.
     """
 
     time_ns: int
@@ -64,6 +73,7 @@ class Rename(msgspec.Struct, frozen=True):
     dst: RelPath
     exchange: bool = False
     absent: bool = False
+    unlinks: int | None = None
     extra: tuple[tuple[str, bytes], ...] = ()
 
 

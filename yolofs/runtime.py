@@ -1,4 +1,4 @@
-"""Where a session's runtime directory is: the mountpoint and the control socket, outside the project.
+"""Where a session's runtime directory is: the mountpoint and the control sockets, outside the project.
 
 It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory.
 """
@@ -14,6 +14,8 @@ from yolofs.paths import display
 
 MOUNT_NAME = b"mnt"
 SOCKET_NAME = b"control.sock"
+AGENT_SOCKET_NAME = b"agent.sock"
+"""The restricted socket, which the sandboxes see."""
 
 
 def runtime_root() -> bytes:

@@ -19,8 +19,10 @@ from typing import Self
 
 import msgspec
 
+from yolofs import checkpoint
 from yolofs.base import Base
 from yolofs.changes import Change, compare
+from yolofs.checkpoint import Checkpoint
 from yolofs.clock import coarse_clock_ns
 from yolofs.config.load import load
 from yolofs.config.settings import Settings
@@ -30,11 +32,13 @@ from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
 from yolofs.runtime import runtime_root
-from yolofs.session_root import DIRECTORY_NAME, settle_root
+from yolofs.session_root import DIRECTORY_NAME, find_project, settle_root
 from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
+CHECKPOINT_RECORDS = 20_000
+"""So many records take a tenth of a second or more to replay."""
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is in all."""
 
@@ -70,6 +74,8 @@ class Session:
         self.store = Store(os.path.join(self.directory, b"files"))
         self.journal = journal
         self.timeline = Timeline(at.marker for at in journal.markers)
+        self._checkpoint: Checkpoint | None = None
+        """What the journal's beginning comes to, if that is known."""
         self._lock_fd = lock_fd
 
     # ---- opening and closing
@@ -102,14 +108,7 @@ class Session:
         Raises:
             NoSessionError: there is none.
         """
-        directory = os.path.realpath(start)
-        while True:
-            if os.path.isdir(os.path.join(directory, DIRECTORY_NAME)):
-                return directory
-            parent = os.path.dirname(directory)
-            if parent == directory:
-                raise NoSessionError(f"there is no session in {display(start)} or above it", hint="yolofs init")
-            directory = parent
+        return find_project(start)
 
     @classmethod
     def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
@@ -133,7 +132,10 @@ class Session:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
                 _finish_put_away(directory)
-            journal = Journal.open(path, read_only=access is Access.READ)
+            known = checkpoint.read(directory)
+            journal = Journal.open(
+                path, read_only=access is Access.READ, known=known.known if known is not None else None
+            )
             base_root = settle_root(
                 project,
                 settings.root,
@@ -142,6 +144,8 @@ class Session:
                 may_write=access is Access.WRITE,
             )
             session = cls(project, access, settings, base_root, journal, lock_fd)
+            if journal.known_bytes:
+                session._checkpoint = known
             if access is Access.WRITE:
                 session.collect()
             return session
@@ -173,6 +177,7 @@ class Session:
         self.journal.close()
         if self.access is Access.WRITE:
             _finish_put_away(self.directory)
+        self._checkpoint = None
         self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
         self.timeline = Timeline(at.marker for at in self.journal.markers)
 
@@ -187,19 +192,61 @@ class Session:
         timeline = self.timeline
         segments = timeline.live_segments if generation is None else timeline.segments_of(generation)
         with _no_garbage_collection():
-            return Tree(record for segment in segments for record in self._segment(segment))
+            tree, parts = self._begun(segments)
+            for start, end in parts:
+                for record in self._changes(start, end):
+                    tree.apply(record)
+        return tree
 
     def present(self) -> State:
         """Return the present as an overlay needs it."""
+        segments = self.timeline.live_segments
+        known = self._checkpoint
         with _no_garbage_collection():
-            *before, last = self.timeline.live_segments
-            tree = Tree(record for segment in before for record in self._segment(segment))
+            tree, parts = self._begun(segments)
             fresh_from = self.store.next_ino
-            for record in self._segment(last):
-                if isinstance(record, Stage) and record.ino not in tree.staged:
-                    fresh_from = min(fresh_from, record.ino)
-                tree.apply(record)
+            if known is not None and known.live == segments:  # no marker since: what was fresh then still is
+                fresh_from = min(fresh_from, known.fresh_from)
+            for start, end in parts:
+                is_last = (start, end) == parts[-1]
+                for record in self._changes(start, end):
+                    if is_last and isinstance(record, Stage) and record.ino not in tree.staged:
+                        fresh_from = min(fresh_from, record.ino)
+                    tree.apply(record)
         return State(tree, StoreIno(fresh_from))
+
+    def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
+        """Return a tree to start from, and the byte ranges of the journal that lead from it to the state."""
+        parts = [self.journal.segment_range(segment) for segment in segments]
+        known = self._checkpoint
+        if known is None or segments[: len(known.live)] != known.live:
+            return Tree(), parts
+        start, end = parts[len(known.live) - 1]
+        return known.tree(), [(max(start, known.size), end), *parts[len(known.live) :]]
+
+    def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
+        """Note what the journal comes to, so that the next open need not replay it; return whether it did.
+
+        Not for fewer records since the last one than ``least_records``.  What is written comes from a replay, whatever
+        an overlay has in memory: the journal is the truth.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        before = self._checkpoint.record_count if self._checkpoint is not None else 0
+        if self.journal.record_count - before < least_records:
+            return False
+        state = self.present()
+        made = checkpoint.make(
+            self.journal.known(),
+            state.tree,
+            live=self.timeline.live_segments,
+            fresh_from=state.fresh_from,
+            numbers=self._journal_numbers(),
+        )
+        checkpoint.write(self.directory, made)
+        self._checkpoint = made
+        return True
 
     def has_unsnapshotted(self) -> bool:
         """Tell whether anything changed since the last marker."""
@@ -229,10 +276,12 @@ class Session:
             expand_renames=expand_renames,
         )
 
-    def _segment(self, segment: int) -> Iterator[ChangeRecord]:
-        for record in self.journal.read_segment(segment):
-            if not isinstance(record, Snapshot | Travel):
-                yield record
+    def _changes(self, start: int, end: int) -> Iterator[ChangeRecord]:
+        """Yield the records between two byte offsets of the journal, without markers."""
+        if start < end:
+            for record in self.journal.read(start, end):
+                if not isinstance(record, Snapshot | Travel):
+                    yield record
 
     # ---- markers
 
@@ -261,7 +310,8 @@ class Session:
         target = self.timeline.resolve(text)
         self.check_no_interrupted_commit()
         self.snapshot(if_changed=True)
-        marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if not text.isdigit() else b"")
+        is_name = text != "-" and not text.isdigit()
+        marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if is_name else b"")
         self.journal.append(marker)
         return target, self.timeline.add(marker)
 
@@ -283,12 +333,17 @@ class Session:
         """
         path = self.journal.path
         self.journal.close()
+        self._checkpoint = None
+        checkpoint.remove(self.directory)
         if archive is None:
             os.unlink(path)
         else:
             os.rename(path, archive)
         self.journal = Journal.create(path)
         self.timeline = Timeline()
+        from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
+
+        note_journal_end(self.directory, is_commit=archive is not None)
 
     def commit_directory(self, number: int) -> bytes:
         """Return the directory of commit ``number``."""
@@ -327,20 +382,31 @@ class Session:
 
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
-        numbers = _store_numbers(self.journal.path) | _store_numbers(self.journal.path + b".torn")
+        numbers = self._journal_numbers() | _store_numbers(self.journal.path + b".torn")
         for number in _commit_numbers(self.directory):
             numbers |= _store_numbers(os.path.join(self.commit_directory(number), b"journal"))
+        return numbers
+
+    def _journal_numbers(self) -> set[int]:
+        """Return the numbers of all store inodes that the journal names."""
+        known = self._checkpoint
+        if known is None:
+            return _store_numbers(self.journal.path)
+        numbers = _store_numbers(self.journal.path, known.size)
+        for first, last in known.numbers:
+            numbers.update(range(first, last + 1))
         return numbers
 
 
 _STAGE_LINE = re.compile(rb"^S \d+ \S+ (\d+)", re.MULTILINE)
 
 
-def _store_numbers(journal: bytes) -> set[int]:
-    """Return the numbers of all store inodes that a journal names, in dead segments too; none if there is none."""
+def _store_numbers(journal: bytes, start: int = 0) -> set[int]:
+    """Return the numbers of all store inodes that a journal names from byte ``start`` on, in dead segments too."""
     numbers: set[int] = set()
     rest = b""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), open(journal, "rb") as lines:
+        lines.seek(start)
         while chunk := lines.read(1 << 24):
             chunk = rest + chunk
             whole, _, rest = chunk.rpartition(b"\n")

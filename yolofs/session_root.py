@@ -7,7 +7,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import NoSessionError, UsageError, YolofsError
 from yolofs.paths import display
 
 DIRECTORY_NAME = b".yolofs"
@@ -20,6 +20,22 @@ class Identity(msgspec.Struct, frozen=True):
     configured: str
     """What the configuration said then: once it says something else, that counts again."""
     version: int = 1
+
+
+def find_project(start: bytes) -> bytes:
+    """Return the project that ``start`` lies in: the nearest directory upwards that holds ``.yolofs/``.
+
+    Raises:
+        NoSessionError: there is none.
+    """
+    directory = os.path.realpath(start)
+    while True:
+        if os.path.isdir(os.path.join(directory, DIRECTORY_NAME)):
+            return directory
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            raise NoSessionError(f"there is no session in {display(start)} or above it", hint="yolofs init")
+        directory = parent
 
 
 def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_empty: bool, may_write: bool) -> bytes:

@@ -1,4 +1,4 @@
-"""The system calls that Python's ``os`` lacks: renameat2(2) and syncfs(2)."""
+"""The system calls that Python's ``os`` lacks: renameat2(2), syncfs(2) and fallocate(2)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
+_FALLOC_FL_KEEP_SIZE: Final = 1
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
 """What renameat2 answers where the kernel, a seccomp filter or the filesystem lacks the flag."""
 
@@ -62,6 +63,16 @@ def sync_filesystem(fd: int) -> None:
     if syncfs is None:
         os.sync()
     elif syncfs(fd):
+        _raise(b"")
+
+
+def reserve_space(fd: int, offset: int, length: int) -> None:
+    """Have the disk keep space for a range of a file, without changing its size or content.
+
+    Raises:
+        OSError: as fallocate(2): ENOSPC, EOPNOTSUPP where the filesystem cannot.
+    """
+    if _libc.fallocate(fd, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(offset), ctypes.c_int64(length)):
         _raise(b"")
 
 

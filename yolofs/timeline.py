@@ -13,7 +13,6 @@ travel first snapshots, which leaves its segment empty.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -198,6 +197,8 @@ class Timeline:
 
     def _names_like(self, text: str) -> str:
         newest = islice(reversed(self._newest), _NAMES_COMPARED)
+        import difflib  # takes long, and only a mistake needs it
+
         alike = difflib.get_close_matches(text, [os.fsdecode(name) for name in newest])
         if not alike:
             return "yolofs timeline"

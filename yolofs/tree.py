@@ -17,6 +17,10 @@ tombstone     None        None              nothing
 ============  ==========  ================  =====================================================
 
 A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of the path.
+
+One thing base has to be looked at for: a base file with several names (hard links) that was copied up through one of
+them shows its store inode under all of them, and which they are the records do not say.  :mod:`yolofs.links` finds
+the staged file for what base has at a name.  The tree counts: :meth:`Tree.nlink`.
 """
 
 from __future__ import annotations
@@ -32,19 +36,33 @@ from yolofs.records import Change, Delete, Fingerprint, Rename, Stage
 class Staged:
     """What one store inode shows, shared by all the names (hard links) that show it."""
 
-    __slots__ = ("base", "ino", "key", "names", "origin")
+    __slots__ = ("base", "home", "ino", "key", "links", "names", "origin")
 
-    def __init__(self, ino: StoreIno, origin: RelPath | None, key: bytes | int, base: Fingerprint | None) -> None:
+    def __init__(
+        self,
+        ino: StoreIno,
+        origin: RelPath | None,
+        key: bytes | int,
+        base: Fingerprint | None,
+        *,
+        home: RelPath | None = None,
+        links: int = 0,
+    ) -> None:
         self.ino = ino
         self.origin = origin
         """The base path that data (or children) still come from; None if the store inode has it all."""
         self.key = key
-        """Which file this is, over all its versions: the base path that it was first copied up from (bytes), or the
-        number of its first store inode (int)."""
+        """Which file this is, over all its versions: the base path that it was first copied up from (bytes), the
+        number of its first store inode (int), or :func:`link_key` of a base file with several names."""
         self.base = base
         """The fingerprint of the base file at the first copy-up; None for a file born in the view."""
+        self.home = home
+        """A base path that it was copied up from; None for a file born in the view."""
+        self.links = links
+        """How many names the base file had, if it had several; else 0."""
         self.names: list[Entry] = []
-        """All entries that show this inode; several are hard links of each other."""
+        """All entries that show this inode; several are hard links of each other.  With ``links``, names of base that
+        have no entry (or one that leads to their base path) may show it too."""
 
     def __repr__(self) -> str:
         return f"Staged({self.ino}, origin={self.origin!r}, key={self.key!r})"
@@ -93,6 +111,11 @@ class Entry:
         return f"Entry({self.path()!r}, staged={self.staged!r}, base={self.base!r})"
 
 
+def link_key(number: int) -> int:
+    """Return what :attr:`Staged.key` is of a base file with this inode number that has several names."""
+    return -number
+
+
 class Shown(NamedTuple):
     """What the view shows at a path: an entry, or a plain base path (then ``entry`` is None)."""
 
@@ -108,6 +131,10 @@ class Tree:
     def __init__(self, records: Iterable[Change] = ()) -> None:
         self.root = Entry(None, b"", base=ROOT)
         self.staged: dict[StoreIno, Staged] = {}
+        self.linked: dict[int, Staged] = {}
+        """What the base files with several names show that were copied up, by their inode numbers."""
+        self.unlinked: dict[int, int] = {}
+        """How many of its several names a base file has lost in the view, to an entry or for good, by inode number."""
         self._last_dir: tuple[bytes, Entry] | None = None
         for record in records:
             self.apply(record)
@@ -144,6 +171,16 @@ class Tree:
         if entry.is_tombstone:
             return None
         return Shown(entry, entry.staged, entry.source)
+
+    def nlink(self, staged: Staged) -> int:
+        """Return how many names show a staged file, those that base has for it and nobody has looked at included."""
+        return len(staged.names) + self.unseen(staged)
+
+    def unseen(self, staged: Staged) -> int:
+        """Return how many names of base show a staged file without being among its ``names``."""
+        if not staged.links or staged.base is None or self.linked.get(staged.base.ino) is not staged:
+            return 0
+        return max(0, staged.links - self.unlinked.get(staged.base.ino, 0))
 
     def walk(self) -> Iterator[tuple[RelPath, Entry]]:
         """Yield every entry but the root with its path, parents before children."""
@@ -201,16 +238,19 @@ class Tree:
             raise _misfit(record, "its directory was deleted")
         return entry
 
-    def _stage(self, record: Stage) -> Entry:
+    def _stage(self, record: Stage) -> Entry | None:
         if not record.path:
             return self._stage_root(record)
+        if record.is_nameless:
+            self._stage_nameless(record)
+            return None
         directory, name = split(record.path)
         parent = self._directory(directory, record)
         if parent.children is None:
             parent.children = {}
         entry = parent.children.get(name)
         is_link = record.ino in self.staged
-        from_base = not is_link and (record.base is not None or record.origin is not None)
+        from_base = record.base is not None or (record.origin is not None and not is_link)
         is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
         if entry is None:
             base = join(parent.source, name) if from_base and parent.source is not None else None
@@ -232,11 +272,17 @@ class Tree:
         if staged is None:
             if previous is not None:
                 key, fingerprint = previous.key, previous.base
+                home, links = previous.home, previous.links
             elif entry.base is not None:
-                key, fingerprint = entry.base, record.base
+                key, fingerprint, home, links = entry.base, record.base, entry.base, record.links
             else:
-                key, fingerprint = record.ino, None
-            staged = self.staged[record.ino] = Staged(record.ino, record.origin, key, fingerprint)
+                key, fingerprint, home, links = record.ino, None, None, 0
+            if links and fingerprint is not None:
+                key = link_key(fingerprint.ino)
+            staged = Staged(record.ino, record.origin, key, fingerprint, home=home, links=links)
+            self._take_in(staged)
+        if record.links and record.base is not None:
+            self._count_unlinked(record.base.ino)  # it is an entry now
         staged.origin = record.origin
         if staged is not previous:
             if previous is not None:
@@ -245,6 +291,24 @@ class Tree:
             entry.staged = staged
         entry.base = None
 
+    def _stage_nameless(self, record: Stage) -> None:
+        assert record.base is not None
+        staged = self.staged.get(record.ino)
+        if staged is None:
+            key = link_key(record.base.ino)
+            staged = Staged(record.ino, record.origin, key, record.base, home=record.path, links=record.links)
+            self._take_in(staged)
+        staged.origin = record.origin
+
+    def _take_in(self, staged: Staged) -> None:
+        """Take in a new version of a file."""
+        self.staged[staged.ino] = staged
+        if staged.links and staged.base is not None:
+            previous = self.linked.get(staged.base.ino)
+            self.linked[staged.base.ino] = staged
+            if previous is not None:
+                self._drop_if_unseen(previous)
+
     def _delete(self, record: Delete) -> None:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
@@ -252,6 +316,7 @@ class Tree:
         self._drop(parent, name)
         if not record.absent and parent.source is not None:
             self._put(parent, Entry(parent, name))
+        self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
         directory, name = split(record.src)
@@ -268,6 +333,7 @@ class Tree:
         entry.parent, entry.name = new_parent, new_name
         self._put(new_parent, entry)
         parent.touched_ns = new_parent.touched_ns = record.time_ns
+        self._unlink(record.unlinks)
         return entry
 
     def _exchange(self, record: Rename) -> Entry:
@@ -309,10 +375,29 @@ class Tree:
                 stack.extend(entry.children.values())
                 entry.children = None
 
+    def _unlink(self, number: int | None) -> None:
+        """A name that base has for the file with this inode number, and that had no entry of its own, is gone."""
+        if number is None:
+            return
+        self._count_unlinked(number)
+        staged = self.linked.get(number)
+        if staged is not None:
+            self._drop_if_unseen(staged)
+
+    def _count_unlinked(self, number: int) -> None:
+        self.unlinked[number] = self.unlinked.get(number, 0) + 1
+
     def _forget_name(self, staged: Staged, entry: Entry) -> None:
         staged.names.remove(entry)
-        if not staged.names:
-            del self.staged[staged.ino]
+        self._drop_if_unseen(staged)
+
+    def _drop_if_unseen(self, staged: Staged) -> None:
+        """Forget a staged file that no name shows any more."""
+        if self.nlink(staged):
+            return
+        self.staged.pop(staged.ino, None)
+        if staged.base is not None and self.linked.get(staged.base.ino) is staged:
+            del self.linked[staged.base.ino]
 
 
 def _misfit(record: Change, why: str) -> JournalError:

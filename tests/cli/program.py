@@ -52,9 +52,9 @@ class Program:
         assert done.returncode == code, f"exit code {done.returncode} and not {code}:\n{out}\n{err}"
         return Done(done.returncode, out, err)
 
-    def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None) -> str:
+    def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None, **env: str) -> str:
         """Run a command that has to be refused: nothing on stdout; return what it says."""
-        done = self(*words, code=code, cwd=cwd)
+        done = self(*words, code=code, cwd=cwd, **env)
         assert done.out == ""
         assert done.err.startswith("yolofs: ")
         return done.err

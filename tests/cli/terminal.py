@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+import pyte
+
 from tests.cli.program import COMMAND, DEADLINE_S
 
+_PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
+"""Questions about the terminal, such as vim asks: the screen that we keep takes them for something else."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 class Terminal:
-    """``yolofs`` with stdin and stderr (and stdout, unless it goes to a file) at a terminal."""
+    """``yolofs`` (or another ``command``) with stdin, stderr and (unless it goes to a file) stdout at a terminal."""
 
-    def __init__(self, project: Path, words: Sequence[str], *, stdout: int | None = None, **env: str) -> None:
+    def __init__(
+        self,
+        project: Path,
+        words: Sequence[str],
+        *,
+        stdout: int | None = None,
+        size: tuple[int, int] | None = None,
+        command: Sequence[str] = COMMAND,
+        **env: str,
+    ) -> None:
+        """``size``: columns and rows; without one the terminal does not know its own."""
         self._master, slave = pty.openpty()
+        self._display = pyte.Screen(*(size or (100, 24)))
+        self._stream = pyte.ByteStream(self._display)
+        if size is not None:
+            self.resize(*size)
         self.seen = ""
         """All that has been shown, escapes included."""
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", **env}
         environment.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
         self.process = subprocess.Popen(
-            [*COMMAND, *words],
+            [*command, *words],
             cwd=project,
             env=environment,
             stdin=slave,
@@ -43,12 +64,34 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        os.close(self._master)
+        if self._master >= 0:
+            self.close()
 
     @property
     def text(self) -> str:
         """What has been shown, without colours and cursor movements."""
         return _ESCAPES.sub("", self.seen)
+
+    @property
+    def screen(self) -> str:
+        """What the screen shows now, without spaces at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self._display.display).rstrip()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._display.resize(rows, columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait_for_screen(self, *texts: str, gone: str | None = None) -> None:
+        """Read until the screen shows all ``texts``, and not what has to be ``gone``."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not all(text in self.screen for text in texts) or (gone is not None and gone in self.screen):
+            assert self._read(deadline), f"not shown: {texts}, or not gone: {gone!r}, but:\n{self.screen}"
+
+    def close(self) -> None:
+        """Close the terminal under the program."""
+        os.close(self._master)
+        self._master = -1
 
     def wait_for(self, text: str, count: int = 1) -> None:
         """Read until ``text`` has been shown ``count`` times."""
@@ -76,4 +119,5 @@ class Terminal:
         except OSError:  # EIO: the last one has closed the other end
             return False
         self.seen += data.decode(errors="replace")
+        self._stream.feed(_PRIVATE.sub(b"", data))
         return bool(data)

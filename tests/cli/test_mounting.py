@@ -14,6 +14,8 @@ import pytest
 import yolofs.errors
 from tests.cli.program import COMMAND, Program, wait_until
 from yolofs.daemon.mounts import mounts_at
+from yolofs.errors import MountError
+from yolofs.fuse.trace import Trace
 
 pytestmark = pytest.mark.mount
 
@@ -201,18 +203,47 @@ def test_a_daemon_that_dies_at_start_is_reported_with_the_end_of_its_log(yolofs:
     assert "daemon.log" in done.err
 
 
+def test_the_daemon_counts_its_requests_where_its_environment_says(yolofs: Program, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    mountpoint = Path(yolofs("mount", "--root", ".", YOLOFS_TRACE=str(trace)).out.rstrip("\n"))
+    try:
+        before = Trace.open(bytes(trace)).counts().get("mkdir", 0)
+        (mountpoint / "new").mkdir()
+        assert Trace.open(bytes(trace)).counts()["mkdir"] == before + 1
+    finally:
+        yolofs("unmount")
+    yolofs.check_log()
+
+
+def test_a_file_for_the_counts_that_cannot_be_written_is_refused_with_its_name(yolofs: Program) -> None:
+    done = yolofs("mount", "--root", ".", code=MountError.exit_code, YOLOFS_TRACE="/no/such/directory")
+    assert "YOLOFS_TRACE" in done.err
+    assert "/no/such/directory" in done.err
+    assert "unset" in done.err
+
+
 def test_code_in_the_current_directory_is_not_run(yolofs: Program) -> None:
     (yolofs.project / "trio.py").write_text("raise RuntimeError('picked up from the current directory')")
     with yolofs.mounted():
         pass
 
 
-def test_rules_that_are_not_enforced_yet_are_warned_of(yolofs: Program) -> None:
-    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
-    done = yolofs("mount", "--root", ".")
-    assert done.err.startswith("warning: rules are stored but not enforced yet")
-    yolofs("unmount")
-    yolofs.check_log("rules are stored but not enforced yet")
+def test_rules_of_the_project_are_in_force(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text(
+        '[rules]\n"." = "allow"\nsecret = "deny"\nkept = "read-only"\ngone = "hidden"\n'
+    )
+    for name in ("secret", "kept", "gone"):
+        (yolofs.project / name).write_text(name)
+    with yolofs.mounted() as view:
+        assert {path.name for path in view.iterdir()} >= {".yolofs.toml", "kept", "secret"}
+        assert "gone" not in os.listdir(view)
+        with pytest.raises(PermissionError):
+            (view / "secret").read_text()
+        assert (view / "kept").read_text() == "kept"
+        with pytest.raises(PermissionError):
+            (view / "kept").write_text("changed")
+        with pytest.raises(FileNotFoundError):
+            (view / "gone").stat()
 
 
 def test_a_path_too_long_for_a_socket_address_works(yolofs: Program, tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def test_status_lists_each_change_in_a_line(staged: Program) -> None:
 def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
     document = staged("status", "--json").json
     assert list(document) == [
-        "project", "root", "mounted", "mountpoint", "pid", "generation", "records_since", "counts", "changes",
+        "project", "root", "mounted", "mountpoint", "pid", "warnings", "generation", "records_since", "counts",
+        "changes",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
@@ -95,6 +96,30 @@ def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) ->
     assert (changes["run.sh"]["metadata"], changes["run.sh"]["new"]["mode"]) == (["mode"], "0755")
     assert "new" not in changes["old"]
     assert "old" not in changes["new dir"]
+
+
+def test_hard_links_are_all_listed_and_patched(yolofs: Program, tmp_path: Path) -> None:
+    (yolofs.project / "dir/hard.txt").hardlink_to(yolofs.project / "a.txt")
+    (tmp_path / "outside.txt").hardlink_to(yolofs.project / "a.txt")
+    # where anything is guarded, somebody would be asked about the name that cannot be found
+    (yolofs.project / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
+    copy = tmp_path / "copy"
+    shutil.copytree(yolofs.project, copy, symlinks=True, ignore=shutil.ignore_patterns(".yolofs"))
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "a.txt").write_text("one\nTWO\n")
+    note = "(1 more of its names in base)"
+    assert f"\nM  a.txt  {note}\nM  dir/hard.txt  {note}\n" in yolofs("status").out
+    assert {change["unseen_names"] for change in yolofs("status", "--json").json["changes"]} == {1}
+    done = yolofs("diff")
+    assert "note: 1 more of the names of a.txt in base change with it\n" in done.err
+    subprocess.run(
+        ["git", "apply", "-"], cwd=copy, input=done.out.encode(), check=True, env=os.environ | {"GIT_DIR": "/nowhere"}
+    )
+    assert (copy / "a.txt").read_text() == (copy / "dir/hard.txt").read_text() == "one\nTWO\n"
+    yolofs("commit", "--yes")
+    for path in (yolofs.project / "a.txt", yolofs.project / "dir/hard.txt", tmp_path / "outside.txt"):
+        assert path.read_text() == "one\nTWO\n"
+        assert path.stat().st_nlink == 3
 
 
 def test_the_diff_is_a_patch_that_git_applies(staged: Program, tmp_path: Path) -> None:
@@ -224,6 +249,8 @@ def test_generations_can_be_compared_and_named(staged: Program) -> None:
     assert staged("diff", "first..", "--list").out.startswith("M  a.txt\nR  moved/ -> dir/\n")
     assert "dead" in staged("log").out
     staged("travel", "-")
+    assert "(-)" not in staged("status").out
+    assert "(-)" not in staged("timeline").out
     assert staged("status").out.endswith(LINES)
     assert "dead" not in staged("log").out.splitlines()[-1]
 

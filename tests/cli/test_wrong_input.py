@@ -78,9 +78,17 @@ def test_the_nearest_name_is_offered(yolofs: Program) -> None:
     assert "hint: did you mean tests-pass?" in yolofs.refused("travel", "test-pass", code=7)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor")])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor", "hook")])
 def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program, command: str) -> None:
-    words = [command, *(["x"] if command == "travel" else []), *(["--yes"] if command in ("commit", "abort") else [])]
+    words = [
+        command,
+        *(
+            {"travel": ["x"], "run": ["true"], "blame": ["x"], "answer": ["1", "deny"], "rule": ["list"]}.get(
+                command, []
+            )
+        ),
+        *(["--yes"] if command in ("commit", "abort") else []),
+    ]
     message = nowhere.refused(*words, code=4)
     assert_one_line_and_a_hint(message)
     assert "there is no session in" in message

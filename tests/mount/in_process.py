@@ -7,7 +7,8 @@ import shutil
 import tempfile
 from typing import Any
 
-from tests.property.view_machine import PlainDirectory
+from tests.property.view_machine import PlainDirectory, drop_replaced
+from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
 from yolofs.inodes import Inode
 from yolofs.overlay import Overlay
@@ -46,6 +47,11 @@ class MountedView(PlainDirectory):
         self.unmount()
         self._open()
 
+    @property
+    def handlers(self) -> Handlers:
+        """What answers the kernel; to be called on the device loop."""
+        return self.mount.handlers
+
     # ---- time
 
     def snapshot(self, name: bytes = b"") -> int:
@@ -69,13 +75,15 @@ class MountedView(PlainDirectory):
 
         return self._and_invalidate(job)
 
-    def commit(self) -> None:
+    def commit(self, *, drops_replaced: bool = False) -> None:
         from yolofs.session_commit import commit
 
         self.mount.flush()
 
         def job() -> int:
             commit(self.session)
+            if drops_replaced:
+                drop_replaced(self.base)
             self._reload(committed=True)
             return 0
 

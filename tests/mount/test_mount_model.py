@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 
+from tests.model_steps import model_settings
 from tests.mount.in_process import MountedView
 from tests.property.view_machine import ViewMachine
 
-pytestmark = pytest.mark.mount
+pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
 
 class MountDriver(MountedView):
@@ -16,6 +16,9 @@ class MountDriver(MountedView):
 
     def __init__(self, base: bytes) -> None:
         super().__init__(base)
+
+    def commit(self, *, drops_replaced: bool = True) -> None:
+        super().commit(drops_replaced=drops_replaced)
 
 
 class MountMachine(ViewMachine):
@@ -25,4 +28,4 @@ class MountMachine(ViewMachine):
 
 
 TestMountModel = MountMachine.TestCase
-TestMountModel.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestMountModel.settings = model_settings(ci=(20, 30), nightly=(50, 100))

@@ -42,10 +42,9 @@ def is_full(operation: Callable[[], object]) -> bool:
 
 def fill(fd: int) -> None:
     """Write until the disk is full to the last byte."""
-    while not is_full(partial(os.write, fd, b"x" * 65536)):
-        pass
-    while not is_full(partial(os.write, fd, b"x")):
-        pass
+    for size in (65536, 512, 1):
+        while not is_full(partial(os.write, fd, b"x" * size)):
+            pass
 
 
 def append(path: Path) -> None:
@@ -56,20 +55,25 @@ def append(path: Path) -> None:
         os.close(fd)
 
 
-def exhaust_the_journal(directory: Path) -> None:
-    """Rename to and fro until the journal's last page is full."""
-    there, back = directory, directory.with_name("other")
+def exhaust_the_journal(directory: Path, staged: Path) -> None:
+    """Rename to and fro, then link, until the journal has no room left for anything but removals."""
+    there, back = directory, directory.with_name("e")
     while not is_full(partial(there.rename, back)):
         there, back = back, there
+    names = (staged.with_name(f"~{number}") for number in range(100))
+    assert any(is_full(partial(os.link, staged, name)) for name in names)
 
 
 def content(root: Path) -> dict[str, bytes | None]:
-    files = [path for path in sorted(root.rglob("*")) if path.name != "filler"]
+    files = [path for path in sorted(root.rglob("*")) if path.name != "filler" and path.name[0] != "~"]
     return {path.name: path.read_bytes() if path.is_file() else None for path in files}
 
 
 def test_nothing_is_half_done_and_work_goes_on(base: Path, mounted: Mounter) -> None:
     (base / "d").mkdir()
+    (base / "gone").mkdir()
+    for number in range(500):
+        (base / f"old{number}").touch()
     for name in ("a", "b", "d/c"):
         (base / name).write_bytes(name[-1:].encode() * 5000)
     view = mounted()
@@ -82,15 +86,19 @@ def test_nothing_is_half_done_and_work_goes_on(base: Path, mounted: Mounter) -> 
         assert is_full(partial(append, root / "a"))
         assert is_full(partial(os.truncate, root / "b", 4500))
         assert content(root) == before
-        exhaust_the_journal(root / "d")
+        exhaust_the_journal(root / "d", root / "staged")
         attempts: list[Callable[[], object]] = [
-            (root / "a").unlink,
             (root / "new").mkdir,
             partial((root / "staged").rename, root / "moved"),
             partial(os.link, root / "staged", root / "linked"),
         ]
         assert all(map(is_full, attempts))
-        assert content(root).keys() - {"d", "other"} == before.keys() - {"d"}
+        assert content(root).keys() - {"d", "e"} == before.keys() - {"d"}
+        for number in range(500):
+            (root / f"old{number}").unlink()
+        (root / "gone").rmdir()
+        assert is_full((root / "new").mkdir)
+        assert {path.name for path in base.iterdir()} > {"old0", "gone"}
         os.ftruncate(filler, 0)
         append(root / "a")
         (root / "b").unlink()

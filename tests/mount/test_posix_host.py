@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -224,3 +226,48 @@ def test_files_open_below_a_directory_that_is_gone_can_be_written_on(base: Path,
     assert not at(view, "p/d/staged").exists()
     view.remount()
     assert not at(view, "p/d/staged").exists()
+
+
+HOLDER = """
+import mmap, os, sys
+fd = os.open("f", os.O_RDWR)
+window = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+assert window[0:3] == b"old" and window[60000:60003] == b"old"
+print("held", flush=True)
+sys.stdin.readline()
+print(os.pread(fd, 10, 0), os.pread(fd, 10, 60000), os.fstat(fd).st_size)
+os.pwrite(fd, b"mine", 100)
+print(os.pread(fd, 10, 0), os.pread(fd, 10, 98), os.fstat(fd).st_size, flush=True)
+window[60000]  # zeros, or SIGBUS: the kernel's business
+"""
+
+
+@pytest.mark.parametrize("how", ["truncate", "truncate to nothing", "rewrite"])
+def test_a_base_file_that_the_host_cuts_under_an_open_handle(base: Path, uncached: Mounter, how: str) -> None:
+    (base / "f").write_bytes(b"old" * 30_000)
+    view = uncached()
+    command = [sys.executable, "-c", HOLDER]
+    with subprocess.Popen(
+        command, cwd=view.mountpoint, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        match how:
+            case "truncate":
+                os.truncate(base / "f", 50)
+            case "truncate to nothing":
+                os.truncate(base / "f", 0)
+            case "rewrite":
+                (base / "f").write_bytes(b"new")
+        left = (base / "f").read_bytes()
+        assert at(view, "f").read_bytes() == left
+        out, err = holder.communicate("go\n")
+        size = len(left)
+        assert out.splitlines() == [
+            f"{left[:10]!r} b'' {size}",
+            f"{(left + bytes(10))[:10]!r} {bytes(2) + b'mine'!r} 104",
+        ], err
+    assert at(view, "f").read_bytes() == left + bytes(100 - size) + b"mine"
+    assert (base / "f").read_bytes() == left
+    view.remount()
+    assert at(view, "f").read_bytes() == left + bytes(100 - size) + b"mine"

@@ -92,6 +92,26 @@ def test_names_that_were_missing_or_there_change_at_once(mounted: Mounter) -> No
         assert os.listdir(at(view, "d")) == ["f"]
 
 
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_a_name_that_was_missing_is_there_again_though_somebody_held_on_to_it(mounted: Mounter, kind: str) -> None:
+    view = mounted()
+    nothing = view.snapshot()
+    if kind == "directory":
+        at(view, "x").mkdir()
+    else:
+        at(view, "x").write_bytes(b"")
+    something = view.snapshot()
+    held = os.open(at(view, "x"), os.O_PATH)
+    try:
+        for _ in range(3):
+            view.travel(nothing)
+            assert not at(view, "x").exists()
+            view.travel(something)
+            assert at(view, "x").exists()
+    finally:
+        os.close(held)
+
+
 def test_a_longer_and_a_shorter_version_are_read_whole(mounted: Mounter) -> None:
     view = mounted()
     at(view, "f").write_bytes(b"s" * 10)
@@ -153,6 +173,78 @@ def test_a_working_directory_that_was_gone_or_made_anew_is_there_again(mounted: 
         assert at(view, "d").stat().st_ino == Path().stat().st_ino
     finally:
         os.chdir(before)
+
+
+def test_a_working_directory_that_was_renamed_is_followed_to_its_old_name(base: Path, mounted: Mounter) -> None:
+    (base / "top/a/sub").mkdir(parents=True)
+    (base / "top/a/sub/f").write_bytes(b"0")
+    view = mounted()
+    before = os.getcwd()
+    try:
+        first = view.snapshot()
+        at(view, "top/a").rename(at(view, "moved"))
+        os.chdir(at(view, "moved/sub"))
+        Path("g").write_bytes(b"1")
+        second = view.snapshot()
+        number = Path().stat().st_ino
+        for generation, place, names in [
+            (first, "top/a/sub", ["f"]),
+            (second, "moved/sub", ["f", "g"]),
+            (0, "top/a/sub", ["f"]),
+            (second, "moved/sub", ["f", "g"]),
+            (first, "top/a/sub", ["f"]),
+        ]:
+            view.travel(generation)
+            assert sorted(os.listdir()) == names
+            assert Path().stat().st_ino == number
+            assert at(view, place).stat().st_ino == number
+            assert os.getcwd() == str(at(view, place))
+            assert Path("f").read_bytes() == b"0"
+        Path("h").write_bytes(b"2")
+        assert at(view, "top/a/sub/h").read_bytes() == b"2"
+    finally:
+        os.chdir(before)
+
+
+def test_a_new_directory_that_was_renamed_is_followed_to_its_old_name(mounted: Mounter) -> None:
+    view = mounted()
+    before = os.getcwd()
+    try:
+        at(view, "a/sub").mkdir(parents=True)
+        at(view, "b").mkdir()
+        os.chdir(at(view, "a/sub"))
+        first = view.snapshot()
+        at(view, "a").rename(at(view, "b/a2"))
+        at(view, "b").rename(at(view, "c"))
+        second = view.snapshot()
+        for generation, place in [(first, "a/sub"), (second, "c/a2/sub"), (first, "a/sub")]:
+            view.travel(generation)
+            assert os.getcwd() == str(at(view, place))
+            Path("f").write_bytes(b"x")
+            assert at(view, place + "/f").read_bytes() == b"x"
+            Path("f").unlink()
+    finally:
+        os.chdir(before)
+
+
+def test_a_renamed_file_keeps_its_number_across_travels(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"x")
+    view = mounted()
+    at(view, "new").write_bytes(b"y")
+    first = view.snapshot()
+    at(view, "f").rename(at(view, "g"))
+    at(view, "new").rename(at(view, "newer"))
+    numbers = at(view, "g").stat().st_ino, at(view, "newer").stat().st_ino
+    second = view.snapshot()
+    holders = [os.open(at(view, name), os.O_PATH) for name in ("g", "newer")]
+    try:
+        for generation, names in [(first, ("f", "new")), (second, ("g", "newer")), (first, ("f", "new"))]:
+            view.travel(generation)
+            assert tuple(at(view, name).stat().st_ino for name in names) == numbers
+            assert tuple(os.fstat(fd).st_ino for fd in holders) == numbers
+    finally:
+        for fd in holders:
+            os.close(fd)
 
 
 def test_a_file_that_was_gone_has_its_number_again(mounted: Mounter) -> None:

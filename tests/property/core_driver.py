@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tests.property.view_machine import describe
+from tests.property.view_machine import by_first_name, describe, drop_replaced
 from yolofs.inodes import Attr, Inode
 from yolofs.overlay import Overlay, Owner
 from yolofs.session import Access, Session
@@ -101,6 +101,16 @@ class CoreDriver:
     def write_at(self, path: bytes, offset: int, data: bytes) -> None:
         self._file(path, os.O_WRONLY, lambda inode, _: data and self.overlay.write(inode, offset, data))
 
+    def write_without_name(self, path: bytes, data: bytes) -> None:
+        """Open a file, remove that name of it, and write at the file's beginning."""
+
+        def unlink_and_write(inode: Inode, _: Attr) -> None:
+            self.unlink(path)
+            if data:
+                self.overlay.write(inode, 0, data)
+
+        self._file(path, os.O_WRONLY, unlink_and_write)
+
     def truncate(self, path: bytes, size: int) -> None:
         self._file(path, os.O_WRONLY, lambda inode, _: self.overlay.setattr(inode, size=size))
 
@@ -162,7 +172,7 @@ class CoreDriver:
                     found[path] = self._describe(inode, attr)
                     if inode.is_directory:
                         stack.append(path)
-        return found
+        return by_first_name(found)
 
     def _describe(self, inode: Inode, attr: Attr) -> tuple[Any, ...]:
         st = os.stat_result(
@@ -196,6 +206,7 @@ class CoreDriver:
         from yolofs.session_commit import commit
 
         commit(self.session)
+        drop_replaced(self.root)
         self._reload(committed=True)
 
     def abort(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import rule
 
@@ -9,6 +10,8 @@ from tests.changes_model import check_pair
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import ViewMachine
 from yolofs.paths import Generation
+
+pytestmark = pytest.mark.timeout(600)  # on a busy machine
 
 
 class ChangesMachine(ViewMachine):

@@ -62,6 +62,8 @@ def fill_base(root: bytes) -> None:
             file.write(CONTENTS[number % len(CONTENTS)])
         os.chmod(os.path.join(root, path), 0o755 if number % 3 == 0 else 0o644)
     os.symlink(b"a", os.path.join(root, b"d/e f"))
+    for path, other in ((b"a", b"b/b"), (b"d/a", b"d/d/d/b"), (b"d/a", b"b/e f/b"), (b"d/e f", b"b/d/d")):
+        os.link(os.path.join(root, path), os.path.join(root, other), follow_symlinks=False)
 
 
 def find(scribe: Scribe, place: Place) -> bytes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+import pytest
 
+from tests.model_steps import model_settings
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import ViewMachine
+
+pytestmark = pytest.mark.timeout(600)  # on a busy machine
 
 
 class CoreMachine(ViewMachine):
@@ -15,4 +18,4 @@ class CoreMachine(ViewMachine):
 
 
 TestCoreModel = CoreMachine.TestCase
-TestCoreModel.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestCoreModel.settings = model_settings(ci=(200, 50), nightly=(200, 100))

@@ -25,16 +25,24 @@ paths = st.lists(names | awkward, max_size=4).map(lambda parts: RelPath(b"/".joi
 times = st.integers(-(2**63), 2**64)
 counts = st.integers(0, 2**64)
 inos = st.integers(1, 2**63).map(StoreIno)
-keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in ("base", "from"))
+known_keys = ("base", "from", "links", "name", "unlinks")
+keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
 fingerprints = st.builds(Fingerprint, times, counts, counts)
 no_fingerprint = st.none()
 
-stages = st.builds(Stage, times, paths, inos, no_fingerprint | fingerprints, st.none() | paths, extras)
-deletes = st.builds(Delete, times, paths, st.just(value=False), no_fingerprint | fingerprints, extras) | st.builds(
-    Delete, times, paths, st.just(value=True), no_fingerprint, extras
+no_links = st.just(0)
+some_links = st.integers(2, 2**32)
+unlinks = st.none() | counts
+yes, no = st.just(value=True), st.just(value=False)
+
+stages = st.builds(
+    Stage, times, paths, inos, no_fingerprint | fingerprints, st.none() | paths, no_links, no, extras
+) | st.builds(Stage, times, paths, inos, fingerprints, st.none() | paths, some_links, st.booleans(), extras)
+deletes = st.builds(Delete, times, paths, no, no_fingerprint | fingerprints, unlinks, extras) | st.builds(
+    Delete, times, paths, yes, no_fingerprint, unlinks, extras
 )
-renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), extras)
+renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, extras)
 snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)
 travels = st.builds(Travel, times, counts.map(Generation), st.binary(max_size=40), extras)
 records: st.SearchStrategy[Record] = stages | deletes | renames | snapshots | travels

@@ -97,6 +97,16 @@ def test_numbers_are_the_disks_own_but_for_the_root_and_other_devices(base: Base
     assert base.number_of_path(b"a") != base.number_of_path(b"b")
 
 
+def test_no_two_disks_share_their_numbers(base: Base) -> None:
+    # Anonymous devices (tmpfs, btrfs, overlayfs): the lower bits of 0:40 and 0:296 are the same
+    devices = [os.makedev(0, minor) for minor in range(40, 40 + 256 * 64, 256)]
+    sts = [os.stat_result((stat.S_IFREG, ino, device, *[0] * 7)) for device in devices for ino in (2, 3, 1 << 40)]
+    numbers = [base.number(st) for st in sts]
+    assert len(set(numbers)) == len(sts)
+    assert [base.number(st) for st in reversed(sts)] == numbers[::-1]
+    assert not {st.st_ino for st in sts} & set(numbers)
+
+
 def test_reading_leaves_access_times_alone(base: Base, tmp_path: Path) -> None:
     file = tmp_path / "project/f"
     os.utime(file, ns=(1, 2))

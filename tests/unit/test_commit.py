@@ -16,7 +16,7 @@ import pytest
 from tests.commit_model import CommitScribe, contents, scan
 from yolofs import syscalls
 from yolofs.base import Base
-from yolofs.commit import Plan, execute
+from yolofs.commit import Plan, execute, resume
 from yolofs.commit_trees import remove_tree
 from yolofs.errors import CommitError, YolofsError
 from yolofs.paths import RelPath
@@ -190,12 +190,42 @@ def test_a_modified_file_keeps_its_hard_links_in_base(scribe: CommitScribe, park
     assert b"base a" in contents(parking + b"/replaced")
 
 
-def test_hard_links_that_the_view_made_differ_are_separated(scribe: CommitScribe, parking: bytes) -> None:
-    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"e/other")))
+def test_hard_links_that_the_host_made_too_late_are_separated(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"a", b"one")
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"e/other")))
     scribe.write(b"e/other", b"two")
     check(scribe, parking)
     assert (read(scribe, b"a"), read(scribe, b"e/other")) == (b"one", b"two")
+
+
+def test_what_has_lost_its_known_names_is_written_once_and_first(scribe: CommitScribe, parking: bytes) -> None:
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"e/other")))
+    scribe.write(b"a", b"new")
+    scribe.remove(b"a")
+    plan = scribe.plan()
+    assert [type(step).__name__ for step in plan.steps[:2]] == ["Rewrite", "Remove"]
+    execute(plan, scribe.store, parking=parking)
+    assert read(scribe, b"e/other") == b"new"
+    assert not os.path.lexists(scribe.base.path(RelPath(b"a")))
+    assert b"base a" in contents(parking)
+    for name in ("progress", "done"):  # as after a power failure
+        Path(os.fsdecode(parking), name).unlink()
+    Path(os.fsdecode(scribe.base.path(RelPath(b"e/other")))).write_bytes(b"by the host, later")
+    resume(scribe.store, parking=parking)
+    assert read(scribe, b"e/other") == b"by the host, later"
+
+
+def test_metadata_of_what_has_lost_its_known_names(scribe: CommitScribe, parking: bytes) -> None:
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"e/other")))
+    scribe.chmod(b"a", 0o600)
+    scribe.remove(b"a")
+    plan = scribe.plan()
+    execute(plan, scribe.store, parking=parking)
+    for name in ("progress", "done"):
+        Path(os.fsdecode(parking), name).unlink()
+    resume(scribe.store, parking=parking)
+    assert stat.S_IMODE(stat_of(scribe, b"e/other").st_mode) == 0o600
+    assert read(scribe, b"e/other") == b"base a"
 
 
 def test_new_hard_links_share(scribe: CommitScribe, parking: bytes) -> None:
@@ -424,7 +454,6 @@ def work_on_everything(scribe: CommitScribe) -> None:
     """Leave steps of every type to do."""
     root = scribe.base.root
     os.link(os.path.join(root, b"b"), os.path.join(root, b"e", b"b"))
-    os.link(os.path.join(root, b"a"), os.path.join(root, b"e", b"a"))
     scribe.base.refresh_mounts()
     scribe.write(b"d/sub/y", b"new")  # replaced
     scribe.write(b"d/new", b"new")  # created
@@ -434,8 +463,9 @@ def work_on_everything(scribe: CommitScribe) -> None:
     scribe.rename(b"moved/y", b"d/x")  # created over something
     scribe.mkdir(b"made")
     scribe.write(b"b", b"rewritten")
-    scribe.chmod(b"a", 0o600)
-    scribe.chmod(b"e/a", 0o640)  # duplicated
+    scribe.chmod(b"a", 0o600)  # duplicated
+    os.link(os.path.join(root, b"a"), os.path.join(root, b"e", b"a"))  # by the host, too late to be one file
+    scribe.chmod(b"e/a", 0o640)
     scribe.symlink(b"made/link", b"../a")
 
 

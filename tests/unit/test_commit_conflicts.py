@@ -43,6 +43,15 @@ def conflicts(scribe: CommitScribe) -> list[bytes]:
     return list(find_conflicts(scribe.tree, scribe.base))
 
 
+def test_a_changed_file_whose_names_are_all_unknown(scribe: RealTimeScribe, base: Path) -> None:
+    (base / "other").hardlink_to(base / "a")
+    scribe.write(b"a", b"new")
+    scribe.remove(b"a")
+    assert conflicts(scribe) == []
+    (base / "other").write_bytes(b"by the host")
+    assert conflicts(scribe) == [b"a"]
+
+
 def work(scribe: CommitScribe) -> None:
     """Change something of every kind."""
     scribe.write(b"a", b"new")

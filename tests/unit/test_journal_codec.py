@@ -42,6 +42,22 @@ SPELLINGS: list[tuple[Record, bytes]] = [
         Stage(TIME, rel(b"a b/%#\x01\x7f/\xff\xc3\xa4/k=v"), ONE),
         b"S 1767225600123456789 a%20b/%25%23%01%7F/%FF\xc3\xa4/k=v 1 #4b2a7896\n",
     ),
+    (
+        Stage(TIME, rel(b"home/u/p/b.c"), StoreIno(18), base=BASE, links=2),
+        b"S 1767225600123456789 home/u/p/b.c 18 base=1767225599000000001:4096:131 links=2 #ce8551b8\n",
+    ),
+    (
+        Stage(TIME, rel(b"b.c"), StoreIno(19), base=BASE, origin=rel(b"b.c"), links=3, is_nameless=True),
+        b"S 1767225600123456789 b.c 19 base=1767225599000000001:4096:131 from=b.c links=3 name=none #dccd9e91\n",
+    ),
+    (
+        Delete(TIME, rel(b"old"), absent=True, unlinks=131),
+        b"D 1767225600123456789 old base=none unlinks=131 #a0896cc8\n",
+    ),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), absent=True, unlinks=131),
+        b"R 1767225600123456789 a b base=none unlinks=131 #f68027aa\n",
+    ),
     (Delete(TIME, rel(b"home/u/p/old")), b"D 1767225600123456789 home/u/p/old #97e4f196\n"),
     (Delete(TIME, rel(b"new"), absent=True), b"D 1767225600123456789 new base=none #3f6f51b0\n"),
     (
@@ -220,6 +236,10 @@ def test_a_checksum_that_is_missing_or_wrong_is_refused(line: bytes) -> None:
         Stage(1, rel(b"x"), ONE, origin=rel(b"./x")),
         Stage(1, rel(b"x"), ONE, base=Fingerprint(1, -1, 1)),
         Stage(1, rel(b"x"), ONE, base=Fingerprint(1, 1, -1)),
+        Stage(1, rel(b"x"), ONE, links=2),
+        Stage(1, rel(b"x"), ONE, base=BASE, links=1),
+        Stage(1, rel(b"x"), ONE, base=BASE, is_nameless=True),
+        Delete(1, rel(b"x"), unlinks=-1),
         Delete(1, rel(b".")),
         Delete(1, rel(b"x"), absent=True, base=BASE),
         Rename(1, rel(b"a"), rel(b"b/..")),

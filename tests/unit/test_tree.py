@@ -153,3 +153,54 @@ def test_a_record_below_a_deleted_directory_does_not_fit(record: Stage | Delete 
     tree = Tree([delete(b"d")])
     with pytest.raises(JournalError, match="does not fit"):
         tree.apply(record)
+
+
+class TestHardLinksOfBase:
+    """A base file with three names, ``a`` and two others, and number 3."""
+
+    @staticmethod
+    def copy_up(path: bytes, ino: int, *, links: int = 3, is_nameless: bool = False) -> Stage:
+        return Stage(1, RelPath(path), StoreIno(ino), base=FINGERPRINT, links=links, is_nameless=is_nameless)
+
+    def test_the_names_that_have_no_entry_count(self) -> None:
+        tree = Tree([self.copy_up(b"a", 1)])
+        staged = tree.staged[StoreIno(1)]
+        assert tree.linked == {3: staged}
+        assert (tree.nlink(staged), tree.unseen(staged), staged.home) == (3, 2, b"a")
+        tree.apply(stage(b"new", 1))
+        assert (tree.nlink(staged), tree.unseen(staged)) == (4, 2)
+        tree.apply(Delete(2, RelPath(b"b"), unlinks=3))
+        tree.apply(Rename(3, RelPath(b"x"), RelPath(b"c"), unlinks=3))
+        assert (tree.nlink(staged), tree.unseen(staged)) == (2, 0)
+        tree.apply(delete(b"a"))
+        tree.apply(delete(b"new"))
+        assert not tree.staged
+        assert not tree.linked
+
+    def test_names_that_went_before_the_copy_up_do_not_count(self) -> None:
+        tree = Tree([Delete(1, RelPath(b"b"), unlinks=3), self.copy_up(b"a", 1)])
+        assert tree.nlink(tree.staged[StoreIno(1)]) == 2
+
+    def test_it_stays_staged_without_a_name_while_base_has_others(self) -> None:
+        tree = Tree([self.copy_up(b"a", 1), delete(b"a")])
+        assert tree.nlink(tree.staged[StoreIno(1)]) == 2
+        assert list(tree.linked) == [3]
+
+    def test_a_new_version_takes_the_place_of_the_old_one(self) -> None:
+        tree = Tree([self.copy_up(b"a", 1), stage(b"b", 1), stage(b"a", 2), stage(b"b", 2)])
+        assert list(tree.staged) == [2]
+        assert tree.linked[3] is tree.staged[StoreIno(2)]
+        assert tree.nlink(tree.linked[3]) == 4
+        assert tree.linked[3].key == Tree([self.copy_up(b"c", 9)]).linked[3].key
+
+    def test_a_version_without_a_name_is_replaced_by_one_with_a_name(self) -> None:
+        tree = Tree([Delete(1, RelPath(b"a"), unlinks=3), self.copy_up(b"a", 1, is_nameless=True)])
+        assert tree.find(b"a") is not None
+        assert tree.nlink(tree.linked[3]) == 2
+        tree.apply(self.copy_up(b"b", 2))
+        assert list(tree.staged) == [2]
+        assert tree.nlink(tree.linked[3]) == 2
+        assert tree.unseen(tree.linked[3]) == 1
+        tree.apply(Delete(2, RelPath(b"c"), unlinks=3))
+        tree.apply(delete(b"b"))
+        assert not tree.staged

@@ -1,37 +1,60 @@
 """Translates between pyfuse3 and :mod:`yolofs.fuse.handlers`; decides nothing.
 
 Every request ends in an answer: an :class:`OSError` becomes its errno, anything unexpected a logged traceback and
-EIO, and the mount lives on.
+EIO, and the mount lives on.  A request that somebody has to decide over, or that needs a large copy, is suspended
+meanwhile, and then carried out from its beginning.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
-from collections.abc import Callable, Coroutine, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
-from yolofs.fuse.handlers import Answer, Handlers
-from yolofs.fuse.loop import DeviceLoop, LoopClosedError
+from yolofs.fuse.copies import Copies
+from yolofs.fuse.handlers import Answer, Handlers, PostponedError
+from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.origin import Origin, RunOf
+from yolofs.gate import Grant, RefusedError, UndecidedError
 from yolofs.overlay import Owner
+from yolofs.questions import Asker, Decision, Question
 
 log = logging.getLogger("yolofs.fuse")
 
+_MAX_COPIES = 3
+"""So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
+
 
 def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Turn a plain handler into a coroutine function that raises nothing but :class:`FUSEError`."""
+    """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
-    async def answered(*args: Any) -> Any:
+    Where the last argument is no request context, nothing is judged.
+    """
+
+    async def answered(self: Adapter, *args: Any) -> Any:
         try:
-            return handler(*args)
+            try:
+                self.origin.request = args
+                return handler(self, *args)
+            except (UndecidedError, PostponedError) as error:
+                obstacle = error
+            return await self._carry_out(handler, args, obstacle)
+        except RefusedError as error:
+            self._asker.refused(error.question, args[-1].pid)
+            raise FUSEError(error.errno or errno.EACCES) from None
         except OSError as error:
             raise FUSEError(error.errno or errno.EIO) from None
         except FUSEError:
             raise
+        except LoopClosedError:  # unmounting: nobody will answer any more
+            raise FUSEError(errno.EINTR) from None
         except Exception:
             log.exception("%s failed", handler.__name__)
             raise FUSEError(errno.EIO) from None
@@ -46,15 +69,76 @@ class Adapter(pyfuse3.Operations):
     supports_dot_lookup = True
 
     def __init__(
-        self, handlers: Handlers, loop: DeviceLoop, *, writeback_cache: bool = False, xattrs: bool = False
+        self,
+        handlers: Handlers,
+        loop: DeviceLoop,
+        asker: Asker,
+        *,
+        xattrs: bool = False,
+        run_of: RunOf = lambda _: 0,
     ) -> None:
         super().__init__()
+        self.origin = Origin(run_of)
+        handlers.overlay.extra_fields = self.origin.fields
         self._handlers = handlers
+        self._asker = asker
+        self._copies = Copies(handlers.overlay, loop)
         self._loop = loop
         self._xattrs = xattrs
-        self._pid = os.getpid()
+        self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
-        self.enable_writeback_cache = writeback_cache
+
+    @contextlib.contextmanager
+    def unjudged(self) -> Iterator[None]:
+        """Open files for the calling thread without judging while the block runs: it is :meth:`Mount.flush`'s."""
+        thread = threading.get_native_id()  # what the kernel calls the request's pid
+        self._own_threads.add(thread)
+        try:
+            yield
+        finally:
+            self._own_threads.discard(thread)
+
+    async def _carry_out(
+        self, handler: Callable[..., Any], args: Sequence[Any], obstacle: UndecidedError | PostponedError
+    ) -> Any:
+        """Wait until nothing is in a handler's way any more; each time it starts from its beginning."""
+        granted: frozenset[Grant] = frozenset()
+        copies = 0
+        while True:
+            if isinstance(obstacle, UndecidedError):
+                granted |= await self._permission(obstacle.question, args[-1].pid)
+            else:
+                await self._copies.make(obstacle.inode, obstacle.size)
+                copies += 1
+            await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(self._handlers.gate.granting(granted))
+                if copies >= _MAX_COPIES:
+                    stack.enter_context(self._handlers.copying_at_once())
+                try:
+                    self.origin.request = tuple(args)
+                    return handler(self, *args)
+                except (UndecidedError, PostponedError) as error:
+                    obstacle = error
+
+    async def _permission(self, question: Question, pid: int) -> frozenset[Grant]:
+        """Wait for the answer to a question, and return what it allows: nothing if all is to be judged anew."""
+        decided = self._loop.create_future()
+        self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
+        match await decided:
+            case Decision.ALLOW:
+                return frozenset([question.key])
+            case Decision.DENY:
+                raise FUSEError(errno.EACCES)
+            case Decision.INTERRUPTED:
+                raise FUSEError(errno.EINTR)
+            case _:
+                return frozenset()
+
+    def _answer(self, decided: Future[Decision], decision: Decision) -> None:
+        """Let the request go on; to be called from any thread."""
+        with contextlib.suppress(LoopClosedError):  # it has been answered, by the end of the loop
+            self._loop.post(decided.set_result, decision)
 
     # ---- names
 
@@ -122,6 +206,7 @@ class Adapter(pyfuse3.Operations):
                 attr.st_size if fields.update_size else None,
                 attr.st_atime_ns if fields.update_atime else None,
                 attr.st_mtime_ns if fields.update_mtime else None,
+                is_open=handle is not None,
             )
         )
 
@@ -176,8 +261,11 @@ class Adapter(pyfuse3.Operations):
 
     @answering
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
-        opened = self._handlers.open(number, flags, ctx.uid)
-        if ctx.pid == self._pid:
+        is_own = ctx.pid in self._own_threads
+        opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
+        if flags & os.O_ACCMODE:
+            self.origin.opened(opened.handle, ctx.pid)
+        if is_own:
             self._own_handles.add(opened.handle)
         if not opened.keeps_pages:
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
@@ -188,11 +276,23 @@ class Adapter(pyfuse3.Operations):
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
         opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
+        self.origin.opened(opened.handle, ctx.pid)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages), _entry(answer)
 
-    @answering
-    def read(self, handle: int, offset: int, size: int) -> bytes:
-        return self._handlers.read(handle, offset, size)
+    async def read(self, handle: int, offset: int, size: int) -> Any:  # bytes in pyfuse3's stubs; it takes any buffer
+        """Answer from memory, or have a worker thread wait for the disk; the loop goes on serving meanwhile."""
+        try:
+            data = self._handlers.read(handle, offset, size)
+            if data is None:
+                data = await self._loop.in_thread(self._handlers.read_job(handle, offset, size))
+        except OSError as error:
+            raise FUSEError(error.errno or errno.EIO) from None
+        except LoopClosedError:  # unmounting
+            raise FUSEError(errno.EIO) from None
+        except Exception:
+            log.exception("read failed")
+            raise FUSEError(errno.EIO) from None
+        return data
 
     @answering
     def write(self, handle: int, offset: int, data: bytes) -> int:
@@ -205,6 +305,7 @@ class Adapter(pyfuse3.Operations):
     @answering
     def release(self, handle: int) -> None:
         self._own_handles.discard(handle)
+        self.origin.released(handle)
         self._handlers.release(handle)
 
     async def fsync(self, handle: int, datasync: bool) -> None:

@@ -1,21 +1,30 @@
 """What answers the kernel: numbers, bytes and small tuples in and out, :class:`OSError` for errors.
 
-Knows the overlay and the kernel's side of it (handles, how long an answer may be cached), but not pyfuse3: another
-transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it runs on the device loop and nothing here waits.
+Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be cached), but not
+pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it runs on the device loop and nothing
+here waits: what somebody has to answer first raises :class:`yolofs.gate.UndecidedError`, what needs a large copy
+:class:`PostponedError`, before anything is done.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from yolofs.fuse.lifetimes import Lifetimes
+from yolofs.gate import Gate
 from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
 from yolofs.overlay import Overlay, Owner, may_write
+from yolofs.questions import Operation
+
+MAX_READ = 1 << 20
+"""No request asks for more bytes as the kernel is set up by default (``/proc/sys/fs/fuse/max_pages_limit``)."""
 
 
 class Answer(NamedTuple):
@@ -46,38 +55,53 @@ class DirHandle:
         self.names: list[bytes] = []
 
 
+_ABSENT = Answer(None, 0.0, 0.0)
+"""A hidden name: the kernel asks again each time, so that it need not be told when the rules change."""
+_CONTENT_XATTRS = (b"user.", b"trusted.")
+"""What begins so is content, and judged as such; other extended attributes are looked at as stat(2) looks."""
 _UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
 """A name in a listing that cannot be looked at: in a directory that one may read and not enter, for instance."""
 
 
-class Handlers:
-    """The requests of the kernel, carried out on ``overlay``.
+class PostponedError(Exception):
+    """A large file has to be copied first, by another thread (:class:`yolofs.overlay.CopyJob`)."""
 
-    ``staged_timeout_s``: how long answers may be cached that only the view can make wrong; ``base_timeout_s``: those
-    that the host can make wrong too.
+    def __init__(self, inode: Inode, size: int | None) -> None:
+        super().__init__()
+        self.inode = inode
+        self.size = size
+
+
+class Handlers:
+    """The requests of the kernel, carried out on ``overlay`` as far as ``gate`` lets them.
+
+    ``lifetimes`` says how long answers may be cached.
     """
 
-    def __init__(self, overlay: Overlay, *, staged_timeout_s: float, base_timeout_s: float) -> None:
+    def __init__(self, overlay: Overlay, gate: Gate, lifetimes: Lifetimes) -> None:
         self.overlay = overlay
-        self._staged_timeout_s = staged_timeout_s
-        self._base_timeout_s = base_timeout_s
+        self.gate = gate
+        self._lifetimes = lifetimes
         self._inodes = overlay.inodes.by_number
         self._files: dict[int, Inode] = {}
         self._directories: dict[int, DirHandle] = {}
         self._last_handle = 0
+        self._may_postpone = True
+        self._read_buffer = memoryview(bytearray(MAX_READ))
 
     # ---- names
 
     def lookup(self, parent: int, name: bytes) -> Answer:
         """Look a name up; the kernel owes a forget if it exists."""
         directory = self._inode(parent)
-        if name == b".":
-            directory.lookups += 1
-            return self._answer(directory, name, self.overlay.getattr(directory))
-        if name == b"..":
-            directory = directory.parent or directory
-            directory.lookups += 1
-            return self._answer(directory, name, self.overlay.getattr(directory))
+        if name in (b".", b".."):  # of the holder of a file handle; "." may be a file then
+            inode = directory if name == b"." else directory.parent or directory
+            self.gate.check_stat(inode)
+            attr = self.overlay.getattr(inode)
+            inode.lookups += 1
+            return self._answer(directory, name, attr)
+        if not self.gate.shows(directory, name):
+            return _ABSENT
         found = self.overlay.lookup(directory, name)
         return self._answer(directory, name, found[1] if found is not None else None)
 
@@ -89,41 +113,53 @@ class Handlers:
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, owner: Owner) -> Answer:
         """Create a file of any type that is not a directory or a link."""
         directory = self._inode(parent)
+        self.gate.check_create(directory, name)
         return self._answer(directory, name, self.overlay.mknod(directory, name, mode, rdev, owner)[1])
 
     def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Answer:
         """Create a directory."""
         directory = self._inode(parent)
+        self.gate.check_create(directory, name)
         return self._answer(directory, name, self.overlay.mkdir(directory, name, mode, owner)[1])
 
     def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Answer:
         """Create a symbolic link."""
         directory = self._inode(parent)
+        self.gate.check_symlink(directory, name)
         return self._answer(directory, name, self.overlay.symlink(directory, name, target, owner)[1])
 
     def link(self, number: int, parent: int, name: bytes) -> Answer:
         """Create a hard link."""
-        directory = self._inode(parent)
-        return self._answer(directory, name, self.overlay.link(self._inode(number), directory, name)[1])
+        inode, directory = self._inode(number), self._inode(parent)
+        self.gate.check_link(inode, directory, name)
+        return self._answer(directory, name, self.overlay.link(inode, directory, name)[1])
 
     def unlink(self, parent: int, name: bytes) -> None:
         """Remove a name that is no directory."""
-        self.overlay.unlink(self._inode(parent), name)
+        directory = self._inode(parent)
+        self.gate.check_remove(directory, name)
+        self.overlay.unlink(directory, name)
 
     def rmdir(self, parent: int, name: bytes) -> None:
         """Remove an empty directory."""
-        self.overlay.rmdir(self._inode(parent), name)
+        directory = self._inode(parent)
+        self.gate.check_remove(directory, name)
+        self.overlay.rmdir(directory, name)
 
     def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int) -> None:
         """Rename, as renameat2(2)."""
-        self.overlay.rename(self._inode(parent), name, self._inode(new_parent), new_name, flags)
+        directory, new_directory = self._inode(parent), self._inode(new_parent)
+        self.gate.check_rename(directory, name, new_directory, new_name, flags)
+        self.overlay.rename(directory, name, new_directory, new_name, flags)
 
     # ---- attributes
 
     def getattr(self, number: int) -> Answer:
         """Return a file's attributes."""
-        attr = self.overlay.getattr(self._inode(number))
-        return Answer(attr, 0.0, self._staged_timeout_s if attr.is_stable else self._base_timeout_s)
+        inode = self._inode(number)
+        self.gate.check_stat(inode)
+        attr = self.overlay.getattr(inode)
+        return Answer(attr, 0.0, self._lifetimes.of_attr(inode, attr))
 
     def setattr(
         self,
@@ -134,16 +170,26 @@ class Handlers:
         size: int | None,
         atime_ns: int | None,
         mtime_ns: int | None,
+        *,
+        is_open: bool = False,
     ) -> Answer:
-        """Change those attributes that are not None."""
-        attr = self.overlay.setattr(
-            self._inode(number), mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns
-        )
-        return Answer(attr, 0.0, self._staged_timeout_s if attr.is_stable else self._base_timeout_s)
+        """Change those attributes that are not None; ``is_open``: through a handle that was opened for writing.
+
+        Such a handle is good for what comes with writing: the size and the times.
+        """
+        inode = self._inode(number)
+        if not is_open or mode is not None or uid is not None or gid is not None:
+            self.gate.check_change(inode, Operation.WRITE if size is not None else Operation.METADATA)
+        if size is None or size:
+            self._postpone(inode, size=size, metadata_only=size is None)
+        attr = self.overlay.setattr(inode, mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns)
+        return Answer(attr, 0.0, self._lifetimes.of_attr(inode, attr))
 
     def readlink(self, number: int) -> bytes:
         """Return a symbolic link's target."""
-        return self.overlay.readlink(self._inode(number))
+        inode = self._inode(number)
+        self.gate.check_stat(inode)
+        return self.overlay.readlink(inode)
 
     def statvfs(self) -> os.statvfs_result:
         """Return the figures of the disk that staged data goes to."""
@@ -151,31 +197,48 @@ class Handlers:
 
     def getxattr(self, number: int, name: bytes) -> bytes:
         """Return an extended attribute."""
-        return self.overlay.getxattr(self._inode(number), name)
+        inode = self._inode(number)
+        if name.startswith(_CONTENT_XATTRS):
+            self.gate.check_read(inode)
+        else:
+            self.gate.check_stat(inode)
+        return self.overlay.getxattr(inode, name)
 
     def listxattr(self, number: int) -> list[bytes]:
         """Return the names of a file's extended attributes."""
-        return self.overlay.listxattr(self._inode(number))
+        inode = self._inode(number)
+        self.gate.check_stat(inode)
+        return self.overlay.listxattr(inode)
 
     def setxattr(self, number: int, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
-        self.overlay.setxattr(self._inode(number), name, value)
+        inode = self._inode(number)
+        self.gate.check_change(inode, Operation.METADATA)
+        self._postpone(inode, metadata_only=True)
+        self.overlay.setxattr(inode, name, value)
 
     def removexattr(self, number: int, name: bytes) -> None:
         """Remove an extended attribute."""
-        self.overlay.removexattr(self._inode(number), name)
+        inode = self._inode(number)
+        self.gate.check_change(inode, Operation.METADATA)
+        self._postpone(inode, metadata_only=True)
+        self.overlay.removexattr(inode, name)
 
     # ---- files
 
-    def open(self, number: int, flags: int, uid: int) -> Opened:
+    def open(self, number: int, flags: int, uid: int, *, is_judged: bool = True) -> Opened:
         """Open a file for a process of the user ``uid``; the kernel owes a release."""
         inode = self._inode(number)
+        if is_judged:
+            self.gate.check_open(inode, flags)
         keeps_pages = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
         return Opened(self._file_handle(inode, flags), keeps_pages, number)
 
     def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
         directory = self._inode(parent)
+        if not self.gate.verdict_below(directory, name).may_write and not self._exists(directory, name):
+            self.gate.check_create(directory, name)
         try:
             inode, attr = self.overlay.create(directory, name, mode, owner)
         except FileExistsError:
@@ -203,13 +266,39 @@ class Handlers:
         """Close a file."""
         self.overlay.release(self._files.pop(handle), writer=bool(handle & 1))
 
-    def read(self, handle: int, offset: int, size: int) -> bytes:
-        """Read from an open file."""
-        return self.overlay.read(self._files[handle], offset, size)
+    def read(self, handle: int, offset: int, size: int) -> memoryview | bytes | None:
+        """Read from an open file if that needs no waiting for a disk, else return None.
+
+        What is returned holds until the next read.
+        """
+        fd = self.overlay.read_fd(self._files[handle])
+        room = self._read_buffer[:size]
+        try:
+            count = os.preadv(fd, [room], offset, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            return os.pread(fd, size, offset)  # tmpfs and overlayfs cannot tell
+        if count < size and offset + count < os.fstat(fd).st_size:
+            return None
+        return room[:count]
+
+    def read_job(self, handle: int, offset: int, size: int) -> Callable[[], bytes]:
+        """Return a call that reads from an open file, waiting as long as it takes; it may run in another thread.
+
+        The descriptor that it holds is a copy: the original may be closed meanwhile.
+        """
+        return partial(_read, os.dup(self.overlay.read_fd(self._files[handle])), offset, size)
 
     def write(self, handle: int, offset: int, data: bytes) -> int:
         """Write to an open file."""
-        return self.overlay.write(self._files[handle], offset, data)
+        inode = self._files[handle]
+        staged = inode.staged
+        if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
+            self._postpone(inode)
+        return self.overlay.write(inode, offset, data)
 
     def sync_fd(self, handle: int) -> int | None:
         """Return the descriptor to fsync for an open file, None if there is nothing to make durable."""
@@ -227,6 +316,7 @@ class Handlers:
     def opendir(self, number: int) -> int:
         """Open a directory; the kernel owes a releasedir."""
         inode = self._inode(number)
+        self.gate.check_list(inode)
         inode.opens += 1
         self._last_handle += 2
         self._directories[self._last_handle] = DirHandle(inode)
@@ -236,7 +326,8 @@ class Handlers:
         """Return an open directory for reading on from offset ``start``; at 0 its names are read anew."""
         opened = self._directories[handle]
         if start == 0:
-            opened.names = [b".", b"..", *self.overlay.names(opened.inode)]
+            names = self.overlay.names(opened.inode)
+            opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
         return opened
 
     def dot(self, directory: DirHandle, name: bytes) -> Answer:
@@ -268,6 +359,24 @@ class Handlers:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return inode
 
+    @contextlib.contextmanager
+    def copying_at_once(self) -> Iterator[None]:
+        """Postpone nothing while the block runs, which must not be suspended."""
+        self._may_postpone = False
+        try:
+            yield
+        finally:
+            self._may_postpone = True
+
+    def _postpone(self, inode: Inode, *, size: int | None = None, metadata_only: bool = False) -> None:
+        """Raise PostponedError if a change of ``inode`` should wait for a copy."""
+        if self._may_postpone and self.overlay.will_copy(inode, size=size, metadata_only=metadata_only):
+            raise PostponedError(inode, size)
+
+    def _exists(self, directory: Inode, name: bytes) -> bool:
+        """Tell whether there is something that a program may know of."""
+        return self.gate.shows(directory, name) and self.overlay.peek(directory, name) is not None
+
     def _file_handle(self, inode: Inode, flags: int) -> int:
         self._last_handle += 2
         handle = self._last_handle | may_write(flags)
@@ -275,12 +384,19 @@ class Handlers:
         return handle
 
     def _answer(self, directory: Inode, name: bytes, attr: Attr | None) -> Answer:
-        is_stable = self.overlay.is_stable_name(directory, name)
+        lifetimes = self._lifetimes
         return Answer(
             attr,
-            self._staged_timeout_s if is_stable else self._base_timeout_s,
-            self._staged_timeout_s if attr is not None and attr.is_stable else self._base_timeout_s,
+            lifetimes.of_name(directory, is_stable=self.overlay.is_stable_name(directory, name)),
+            lifetimes.of_attr(self._inodes[attr.number], attr) if attr is not None else 0.0,
         )
+
+
+def _read(fd: int, offset: int, size: int) -> bytes:
+    try:
+        return os.pread(fd, size, offset)
+    finally:
+        os.close(fd)
 
 
 def _sync(fd: int | None, journal: Journal) -> None:

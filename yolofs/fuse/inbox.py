@@ -71,6 +71,7 @@ class Inbox:
         """Take no more calls, and fail those that were not run."""
         with self._lock:
             self._phase = _Phase.CLOSED
+            self._thread_id = 0  # another thread may get that number once this one has ended
             letters, self._letters = self._letters, deque()
             os.close(self.wake_fd)
             self.wake_fd = -1

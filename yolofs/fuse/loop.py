@@ -20,9 +20,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 from yolofs.fuse.inbox import Inbox, run_callback
+from yolofs.fuse.spin import Events, Poll, Spin
 from yolofs.fuse.tasks import Future, LoopClosedError, Scheduler, Task, suspend
 from yolofs.fuse.timers import Timer, TimerQueue
 from yolofs.fuse.workers import WorkerThreads
@@ -31,13 +32,6 @@ __all__ = ["DeviceClosedError", "DeviceLoop", "Future", "LoopClosedError", "Loop
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-Events = list[tuple[int, int]]
-
-
-class Poll(Protocol):
-    """The poll() of a poll object: waits ``timeout`` milliseconds, for ever if it is None."""
-
-    def __call__(self, timeout: float | None = None, /) -> Events: ...
 
 
 log = logging.getLogger(__name__)
@@ -61,7 +55,7 @@ class DeviceLoop:
     def __init__(
         self, *, spin_us: float = 0, clock: Callable[[], float] = time.monotonic, max_threads: int = 8
     ) -> None:
-        self._spin_s = spin_us / 1e6
+        self._spin = Spin(spin_us / 1e6, clock)
         self._clock = clock
         self._scheduler = Scheduler()
         self._ready = self._scheduler.ready
@@ -79,6 +73,7 @@ class DeviceLoop:
         self._device_waiter: Task | None = None  # has the turn, and is suspended
         self._parked: deque[Task] = deque()  # wait for the turn
         self._pause_count = 0
+        self._resumed: Future[None] | None = None  # awaited by handlers that may not go on while paused
         self._is_held = False  # paused or closing: take no request
         self._events: Events | None = None  # polled, not yet dispatched
         self._readers: dict[int, Callable[[int], object]] = {}
@@ -287,14 +282,16 @@ class DeviceLoop:
     @property
     def spin_us(self) -> float:
         """How many microseconds to poll without blocking after a request; may be set at any time."""
-        return self._spin_s * 1e6
+        return self._spin.longest_s * 1e6
 
     @spin_us.setter
     def spin_us(self, spin_us: float) -> None:
-        self._spin_s = spin_us / 1e6
+        self._spin.longest_s = spin_us / 1e6
 
     def pause(self) -> None:
         """Take no more requests until :meth:`resume`; posted functions, timers and suspended handlers go on.
+
+        A handler that changes anything after it was suspended has to await :meth:`until_resumed` before.
 
         Pauses nest.  While paused, an unmount goes unnoticed.
         """
@@ -311,6 +308,20 @@ class DeviceLoop:
             raise RuntimeError("resume() without pause()")
         self._pause_count -= 1
         self._is_held = bool(self._pause_count) or self._is_stop_wanted
+        if not self._pause_count and self._resumed is not None:
+            resumed, self._resumed = self._resumed, None
+            resumed.set_result(None)
+
+    async def until_resumed(self) -> None:
+        """Wait until the loop is not paused; what follows without another await is not, either.
+
+        Raises:
+            LoopClosedError: the loop ends meanwhile.
+        """
+        while self._pause_count:
+            if self._resumed is None:
+                self._resumed = self.create_future()
+            await self._resumed
 
     @property
     def has_reader(self) -> bool:
@@ -343,7 +354,7 @@ class DeviceLoop:
             self._adopt_device(fd)
         if not (self._ready or self._is_held):
             timers = self._timers
-            events = self._wait(self._poll_all) if self._spin_s or timers.heap else self._poll_all()
+            events = self._wait(self._poll_all) if self._spin.longest_s or timers.heap else self._poll_all()
             if events == self._device_readable and not (timers.heap and timers.is_due()):
                 self._has_served = self._is_warm = True
                 return
@@ -363,18 +374,11 @@ class DeviceLoop:
 
     def _wait(self, poll: Poll) -> Events:
         """Poll, after work was done without blocking for the time of the spin, then blocking to the next timer."""
-        if self._is_warm and self._spin_s:
+        if self._is_warm and self._spin.longest_s:
             self._is_warm = False
-            events = poll(0)
+            events = self._spin.poll(poll)
             if events:
                 return events
-            clock = self._clock
-            end = clock() + self._spin_s
-            while clock() < end:
-                os.sched_yield()
-                events = poll(0)
-                if events:
-                    return events
         return poll(self._timers.next_wait_ms())
 
     # The scheduler's side

@@ -19,18 +19,42 @@ from yolofs.errors import MountError
 from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
+from yolofs.fuse.origin import RunOf
+from yolofs.fuse.trace import Trace
+from yolofs.gate import Gate
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import display
+from yolofs.questions import Asker, Decision, Question
+from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 log = logging.getLogger("yolofs.fuse")
 T = TypeVar("T")
 
 FILESYSTEM_NAME = "yolofs"
+_EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
+
+
+class NobodyToAsk:
+    """Answers every question at once."""
+
+    def __init__(self, decision: Decision = Decision.DENY) -> None:
+        self._decision = decision
+
+    def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:  # noqa: ARG002 - Asker's
+        """Give the one answer."""
+        answer(self._decision)
+
+    def refused(self, question: Question, pid: int) -> None:
+        """Keep no account."""
 
 
 class Mount:
     """The view of ``overlay`` at ``mountpoint``, served by a thread of its own.
+
+    ``book`` holds the rules (without one everything is allowed), ``asker`` answers what they leave open.
+    ``trace`` counts the requests.  ``run_of`` tells which run a process belongs to.
 
     From :meth:`start` on the overlay belongs to that thread: reach it through :meth:`call` only.
     """
@@ -43,18 +67,29 @@ class Mount:
         allow_other: bool,
         staged_timeout_s: float,
         base_timeout_s: float,
-        writeback_cache: bool = False,
+        watched_timeout_s: float | None = None,
+        book: RuleBook | None = None,
+        asker: Asker | None = None,
         xattrs: bool = False,
         spin_us: int = 0,
+        trace: Trace | None = None,
+        run_of: RunOf = lambda _: 0,
     ) -> None:
         self.overlay = overlay
+        overlay.is_shared = allow_other
         self.mountpoint = mountpoint
         self.loop = DeviceLoop(spin_us=spin_us)
         self._allow_other = allow_other
         self._thread: LoopThread | None = None
         self._mounts_fd = -1
-        handlers = Handlers(overlay, staged_timeout_s=staged_timeout_s, base_timeout_s=base_timeout_s)
-        self._adapter = Adapter(handlers, self.loop, writeback_cache=writeback_cache, xattrs=xattrs)
+        self.gate = Gate(overlay, book or RuleBook(_EVERYTHING))
+        self.lifetimes = Lifetimes(
+            overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
+        )
+        self.handlers = Handlers(overlay, self.gate, self.lifetimes)
+        self._adapter = Adapter(self.handlers, self.loop, asker or NobodyToAsk(), xattrs=xattrs, run_of=run_of)
+        if trace is not None:
+            trace.install(self._adapter)
 
     # ---- life
 
@@ -147,6 +182,9 @@ class Mount:
             _tell(pyfuse3.invalidate_inode, number, True)
         for number in stale.inodes:
             _tell(pyfuse3.invalidate_inode, number)
+        for path in stale.moved:
+            with contextlib.suppress(OSError):
+                os.lstat(os.path.join(self.mountpoint, path))
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
@@ -154,19 +192,26 @@ class Mount:
         Blocks, and needs the loop to serve meanwhile.  Only a file that is open for writing can have such data.
         syncfs(2) would not do: for FUSE it starts the writing and does not wait for it.
         """
-        for path in self.loop.call(self._paths_of_writers):
-            try:
-                sync_cached(os.path.join(self.mountpoint, path))
-            except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # renamed or removed meanwhile
-                    raise
+        with self._adapter.unjudged():
+            for path, number in self.loop.call(self._writers):
+                self._flush_one(path, number)
 
-    def _paths_of_writers(self) -> list[bytes]:
-        return [self.overlay.path(inode) for inode in self.overlay.writers() if not inode.is_orphan]
+    def _flush_one(self, path: bytes, number: int) -> None:
+        try:
+            sync_cached(os.path.join(self.mountpoint, path))
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise
+            _tell(pyfuse3.invalidate_inode, number)  # hidden, renamed or removed: to drop pages is to write them out
+
+    def _writers(self) -> list[tuple[bytes, int]]:
+        """Return a path and the number of each file that is open for writing."""
+        writers = self.overlay.writers()
+        return [(self.overlay.path(inode), inode.number) for inode in writers if inode.is_placed]
 
 
 def sync_cached(path: bytes) -> None:
-    """fsync(2) a file of the mount through the mount; the adapter knows our handle and leaves out the disk.
+    """fsync(2) a file of the mount through the mount; the adapter knows our thread and leaves out the disk.
 
     Raises:
         OSError: as open(2) and fsync(2).

@@ -7,6 +7,8 @@ import os
 import stat
 
 from yolofs.inodes import Attr, Inode
+from yolofs.links import nlink_of
+from yolofs.overlay import acl
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath, join
 from yolofs.tree import Entry
@@ -62,17 +64,18 @@ class Attributes(Layers):
             if touched_ns:
                 mtime_ns = ctime_ns = touched_ns
         elif staged is not None:
-            nlink = 0 if inode.is_orphan else len(staged.names)
+            nlink = 0 if inode.is_orphan else self.tree.nlink(staged)
             if staged.origin is not None and inode.kind == stat.S_IFREG:
                 data = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(staged.origin)
                 size, blocks = data.st_size, data.st_blocks
         elif inode.is_orphan:
             nlink = 0
         else:
+            nlink = nlink_of(self.tree, self.base, st)
             inode.seen = (mtime_ns, size)
         return Attr(
             inode.number,
-            st.st_mode,
+            self._mode(inode, st),
             nlink,
             st.st_uid,
             st.st_gid,
@@ -84,6 +87,12 @@ class Attributes(Layers):
             ctime_ns,
             staged is not None and staged.origin is None,
         )
+
+    def _mode(self, inode: Inode, st: os.stat_result) -> int:
+        """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""
+        if not self.is_shared or inode.kind == stat.S_IFLNK:
+            return st.st_mode
+        return acl.narrowed_mode(st.st_mode, inode.fd if inode.fd >= 0 else self._physical(inode))
 
     # ---- link counts of directories
 

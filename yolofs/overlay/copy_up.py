@@ -11,10 +11,11 @@ import stat
 
 from yolofs import copying
 from yolofs.inodes import Inode
+from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Fingerprint, Stage
+from yolofs.records import Stage
 from yolofs.tree import Staged
 
 
@@ -54,7 +55,7 @@ class CopyUp(Attributes):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
                 path = self.store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
-            self._show(inode, ino, origin, self._fingerprint(inode) if staged is None else None)
+            self._show(inode, ino, origin, self._base_stat(inode) if staged is None else None)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""
@@ -62,7 +63,7 @@ class CopyUp(Attributes):
         if staged is None and self._is_lost(inode):
             self._copy_up_lost(inode, keep)
             return
-        fingerprint = self._fingerprint(inode) if staged is None else None
+        base_st = self._base_stat(inode) if staged is None else None
         origin = staged.origin if staged is not None else None
         ino = self.store.copy_up(self._checked_physical(inode), data=keep != 0 and origin is None)
         with self._removed_on_error(ino):
@@ -70,7 +71,7 @@ class CopyUp(Attributes):
                 self._copy_data(inode, ino, keep)
             elif keep is not None:
                 self._cut(ino, keep)
-            self._show(inode, ino, None, fingerprint)
+            self._show(inode, ino, None, base_st)
 
     def _fill(self, inode: Inode, staged: Staged, keep: int | None) -> None:
         """Copy the data of a metadata-only store inode from base."""
@@ -136,22 +137,53 @@ class CopyUp(Attributes):
         record = Stage(self.clock_ns(), self.path(directory), staged.ino, origin=staged.origin)
         self._record(record)
 
-    def _show(self, inode: Inode, ino: StoreIno, origin: RelPath | None, fingerprint: Fingerprint | None) -> None:
-        """Record, for every name of an inode, that it shows store inode ``ino``."""
+    def _show(self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None) -> None:
+        """Record, for every name of an inode, that it shows store inode ``ino``.
+
+        ``base_st`` are the attributes of the base file that it was copied up from, if it was.
+        """
         if inode.is_orphan:
             self._show_orphan(inode, ino, origin)
         else:
             staged = inode.staged
-            names = [entry.path() for entry in staged.names] if staged is not None else [self.path(inode)]
-            now = self.clock_ns()
-            changes = [Stage(now, path, ino, base=fingerprint, origin=origin) for path in names]
-            entry = self._record(*changes)
-            assert entry is not None
-            if staged is None:
-                self._adopt(inode, entry)
-            inode.staged = entry.staged
+            if staged is not None and staged.names:
+                now = self.clock_ns()
+                self._record(*[Stage(now, entry.path(), ino, origin=origin) for entry in staged.names])
+            else:
+                entry = self._record(self._first_stage(inode, ino, origin, base_st))
+                if entry is not None:
+                    self._adopt(inode, entry)
+            inode.staged = self.tree.staged[ino]
             inode.base = None
         self._close_fd(inode)
+
+    def _first_stage(
+        self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None
+    ) -> Stage:
+        """Return the record that gives a file of base its first entry: the first that it has, or has left."""
+        staged, now = inode.staged, self.clock_ns()
+        if staged is None:
+            assert base_st is not None
+            links = base_st.st_nlink if base_st.st_nlink > 1 and not inode.is_directory else 0
+            fingerprint, home = self.base.fingerprint(base_st), inode.base
+            is_nameless = not inode.is_placed
+        else:  # by hard links that base has
+            assert staged.base is not None
+            fingerprint, links, home = staged.base, staged.links, staged.home
+            is_nameless = not inode.is_placed or not self._shows(self.path(inode), staged)
+        path = home if is_nameless else self.path(inode)
+        assert path is not None
+        return Stage(now, path, ino, base=fingerprint, origin=origin, links=links, is_nameless=is_nameless)
+
+    def _shows(self, path: RelPath, staged: Staged) -> bool:
+        """Tell whether a path still leads to a staged file by what base has there."""
+        shown = self.tree.resolve(path)
+        if shown is None or shown.base is None:
+            return False
+        try:
+            return staged_for(self.tree, self.base, self.base.lstat(shown.base)) is staged
+        except OSError:
+            return False
 
     def _show_orphan(self, inode: Inode, ino: StoreIno, origin: RelPath | None) -> None:
         """The same for a file without a name: nothing is recorded, as nobody could find it after a remount."""
@@ -172,9 +204,9 @@ class CopyUp(Attributes):
             return True
         return stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st)
 
-    def _fingerprint(self, inode: Inode) -> Fingerprint:
+    def _base_stat(self, inode: Inode) -> os.stat_result:
         assert inode.base is not None
-        return self.base.fingerprint(self.base.lstat(inode.base))
+        return self.base.lstat(inode.base)
 
     def _checked_physical(self, inode: Inode) -> bytes:
         if inode.staged is None and inode.base in self.base.pseudo:

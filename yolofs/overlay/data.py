@@ -49,8 +49,12 @@ class Data(Finding):
 
     def read(self, inode: Inode, offset: int, size: int) -> bytes:
         """Return up to ``size`` bytes from ``offset``; fewer only at the end of the file."""
+        return os.pread(self.read_fd(inode), size, offset)
+
+    def read_fd(self, inode: Inode) -> int:
+        """Return a descriptor to read an open file from.  It is the overlay's, and may be closed by the next call."""
         fd = inode.fd
-        return os.pread(fd if fd >= 0 else self._fd(inode, write=False), size, offset)
+        return fd if fd >= 0 else self._fd(inode, write=False)
 
     def write(self, inode: Inode, offset: int, data: bytes) -> int:
         """Write ``data`` at ``offset`` and return how many bytes were written.

@@ -8,7 +8,8 @@ import stat
 from typing import NamedTuple
 
 from yolofs.inodes import Attr, Inode, natural_number
-from yolofs.overlay.copy_up import CopyUp
+from yolofs.links import key_for, staged_for
+from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath, join
 from yolofs.tree import Entry, Staged
@@ -30,7 +31,7 @@ class Found(NamedTuple):
         return stat.S_ISDIR(self.st.st_mode)
 
 
-class Finding(CopyUp):
+class Finding(BigCopies):
     """Looks names up."""
 
     def lookup(self, parent: Inode, name: bytes) -> tuple[Inode, Attr] | None:
@@ -82,6 +83,19 @@ class Finding(CopyUp):
         shown.extend(name for name, below in children.items() if self._is_shown(below))
         return shown
 
+    def peek(self, parent: Inode, name: bytes) -> os.stat_result | None:
+        """Return the attributes of what a name shows, as the store or base has them, without making an inode."""
+        found = self._find(parent, name)
+        return found.st if found is not None else None
+
+    def known_at(self, path: RelPath) -> Inode | None:
+        """Return the inode of a path if it, and each directory above it, is known already."""
+        inode: Inode | None = self.root
+        for name in path.split(b"/") if path else ():
+            found = self._find(inode, name) if inode is not None else None
+            inode = self._known(found) if found is not None else None
+        return inode
+
     # ---- inside
 
     def _find(self, parent: Inode, name: bytes) -> Found | None:
@@ -106,9 +120,14 @@ class Finding(CopyUp):
                 return None
             rel = join(source, name)
         try:
-            return Found(entry, None, rel, self.base.lstat(rel))
+            st = self.base.lstat(rel)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        staged = staged_for(self.tree, self.base, st)
+        if staged is None:
+            return Found(entry, None, rel, st)
+        st = os.lstat(self.store.path(staged.ino))
+        return Found(entry, staged, None, st) if self._has_data(staged, st) else None
 
     def _inode(self, parent: Inode, name: bytes, found: Found) -> Inode:
         """Return the inode of what was found, a known one if it is the same file."""
@@ -122,13 +141,27 @@ class Finding(CopyUp):
             inode = table.add(Inode(number, kind, parent, name))
         elif not self._is_known_as(inode, kind, staged):
             inode = table.add(Inode(table.alternate(natural, key, inode), kind, parent, name))
-        elif inode.parent is not parent or inode.name != name:
-            table.move(inode, parent, name)
+        elif inode.parent is not parent or inode.name != name or inode.is_nameless:
+            self._see_as(inode, parent, name)
         if staged is None and inode.base != found.base:
             self._close_fd(inode)
             inode.seen = (found.st.st_mtime_ns, found.st.st_size)
         inode.entry, inode.staged, inode.base = found.entry, staged, found.base
+        if staged is None:
+            inode.link_key = key_for(self.tree, self.base, found.st)
         return inode
+
+    def _see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
+        """Note under which name an inode was last seen, and the one before, which it may still have."""
+        before = inode.parent
+        if before is not None and inode.has_links_in_base and not inode.is_nameless:
+            place = (before, inode.name)
+            inode.also = [other for other in inode.also if other != place and self._is_known(other[0])]
+            inode.also.append(place)
+        self.inodes.move(inode, parent, name)
+
+    def _is_known(self, inode: Inode) -> bool:
+        return self.inodes.by_number.get(inode.number) is inode
 
     def _at(self, path: bytes) -> Inode:
         """Return the inode of a path of the view; it is not counted as looked up.

@@ -13,6 +13,8 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from yolofs.base import Base
 from yolofs.clock import coarse_clock_ns
 from yolofs.inodes import ROOT_NUMBER, Inode, InodeTable
@@ -47,7 +49,11 @@ class Layers:
         self.tree = tree
         self.fresh_from = fresh_from
         self.clock_ns = clock_ns
+        self.extra_fields: Callable[[], tuple[tuple[str, bytes], ...]] | None = None
+        """Gives what is added to each record: who made the change."""
         self._max_fds = max_fds
+        self.is_shared = False
+        """Whether other users may enter the view, whom the kernel then judges by mode bits."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
@@ -70,7 +76,7 @@ class Layers:
         parts = []
         current = inode
         while current is not self.root:
-            if current.is_orphan or current.parent is None:
+            if not current.is_placed or current.parent is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             parts.append(current.name)
             current = current.parent
@@ -90,6 +96,8 @@ class Layers:
         Raises:
             OSError: the journal could not be written; nothing has changed then.
         """
+        if self.extra_fields is not None and (extra := self.extra_fields()):
+            changes = tuple(msgspec.structs.replace(change, extra=extra) for change in changes)
         self.journal.append(*changes)
         entry = None
         for change in changes:
@@ -173,7 +181,7 @@ class Layers:
 
     def _free(self, staged: Staged) -> None:
         """Remove a store inode that no name, no generation and no handle can show any more."""
-        if not staged.names and staged.ino >= self.fresh_from:
+        if not self.tree.nlink(staged) and staged.ino >= self.fresh_from:
             self.store.remove(staged.ino)
 
 

@@ -85,7 +85,8 @@ class Naming(Data):
         self._adopt(parent, entry.parent)
         self._touch_ctime(staged)
         inode.lookups += 1
-        self.inodes.move(inode, parent, name)
+        self._see_as(inode, parent, name)
+        inode.entry = entry
         return inode, self.getattr(inode)
 
     def unlink(self, parent: Inode, name: bytes) -> None:
@@ -135,10 +136,14 @@ class Naming(Data):
             self._check_place(new_parent, new_name)
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
         absent = not exchange and not self._base_has(parent, name)
-        record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent)
+        unlinks = self._unlinks(target) if target is not None and not exchange else None
+        record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
         moved, other = self._known(source), self._known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
         entry = self._record(record)
+        for renamed in (source, target) if exchange else (source,):
+            if renamed is not None and renamed.staged is not None:
+                self._touch_ctime(renamed.staged)
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._adopt(new_parent, self.tree.find(self.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
@@ -201,31 +206,64 @@ class Naming(Data):
         path = join(self.path(parent), name)
         inode = self._known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
-        self._record(Delete(self.clock_ns(), path, absent=absent, base=base))
+        self._record(Delete(self.clock_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found)))
         self._adopt(parent, self.tree.find(self.path(parent)))
-        self._lost_name(found, inode)
+        self._lost_name(parent, name, found, inode)
         if has_unseen:
             self._orphan_dropped()
 
-    def _lost_name(self, found: Found, inode: Inode | None) -> None:
+    def _unlinks(self, found: Found) -> int | None:
+        """Return the number of the base file that loses one of its several names if this name goes, if one does."""
+        if found.is_directory or (found.entry is not None and found.entry.staged is not None):
+            return None
+        if found.staged is not None:
+            return found.staged.base.ino if found.staged.base is not None else None
+        return self.base.number(found.st) if found.st.st_nlink > 1 else None
+
+    def _lost_name(self, parent: Inode, name: bytes, found: Found, inode: Inode | None) -> None:
         """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see.
 
         ``inode`` is what was known of it before.
         """
         staged = found.staged
-        if staged is not None and staged.names:
+        has_others = self._has_others(found)
+        if staged is not None and has_others:
             self._touch_ctime(staged)
-            if inode is not None:
-                left = staged.names[0]
-                assert left.parent is not None
-                self.inodes.move(inode, self._at(left.parent.path()), left.name)
-                inode.entry = left
+        if inode is not None and has_others:
+            if inode.parent is parent and inode.name == name:
+                self._place_elsewhere(inode)
         elif inode is not None:
             inode.is_orphan = True
             inode.entry = None
             self.inodes.drop_if_unused(inode)
         elif staged is not None:
             self._free(staged)
+
+    def _has_others(self, found: Found) -> bool:
+        """Tell whether a file that just lost a name has others."""
+        if found.staged is not None:
+            return self.tree.nlink(found.staged) > 0
+        if found.is_directory or found.st.st_nlink < 2:
+            return False
+        return found.st.st_nlink > self.tree.unlinked.get(self.base.number(found.st), 0)
+
+    def _place_elsewhere(self, inode: Inode) -> None:
+        """Know an inode by another of its names, or by none if none has been seen."""
+        for entry in inode.staged.names if inode.staged is not None else ():
+            assert entry.parent is not None
+            self.inodes.move(inode, self._at(entry.parent.path()), entry.name)
+            inode.entry = entry
+            return
+        for parent, name in inode.also:
+            if self._is_known(parent) and not parent.is_orphan:
+                found = self._find(parent, name)
+                if found is not None and self._known(found) is inode:
+                    self.inodes.move(inode, parent, name)
+                    inode.entry, inode.base = found.entry, found.base
+                    return
+        inode.entry = None
+        inode.is_nameless = True
+        self.inodes.drop_if_unused(inode)
 
     def _orphan_dropped(self) -> None:
         """Orphan what was known below an entry that went, though nothing was seen there: the host had removed it."""
@@ -235,7 +273,7 @@ class Naming(Data):
                 inode.entry = None
 
     def _touch_ctime(self, staged: Staged) -> None:
-        """Note on a file that one of its names came or went, as the system does."""
+        """Note on a file that one of its names came, went or changed, as the system does."""
         path = self.store.path(staged.ino)
         st = os.lstat(path)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
@@ -259,14 +297,14 @@ class Naming(Data):
         ``moved`` and ``other`` are what was known of the source and the target before.
         """
         if target is not None and not exchange:
-            self._lost_name(target, other)
+            self._lost_name(new_parent, new_name, target, other)
         swapped = other if exchange else None
         if moved is not None:
+            self._renamed(moved, (parent, name), (new_parent, new_name))
             moved.entry = entry
-            self.inodes.move(moved, new_parent, new_name)
         if swapped is not None:
+            self._renamed(swapped, (new_parent, new_name), (parent, name))
             swapped.entry = self.tree.find(join(self.path(parent), name))
-            self.inodes.move(swapped, parent, name)
         if source.is_directory:
             self._count_subdir(parent, -1)
             self._count_subdir(new_parent, 1)
@@ -274,6 +312,13 @@ class Naming(Data):
             self._count_subdir(new_parent, -1)
             if exchange:
                 self._count_subdir(parent, 1)
+
+    def _renamed(self, inode: Inode, old: tuple[Inode, bytes], new: tuple[Inode, bytes]) -> None:
+        """Note that one of an inode's names, not necessarily the one that it was last seen by, is another now."""
+        if (inode.parent, inode.name) == old:
+            self.inodes.move(inode, *new)
+        else:
+            self._see_as(inode, *new)
 
     # ---- checks
 

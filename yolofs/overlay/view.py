@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from yolofs.inodes import Inode, natural_number
 from yolofs.journal import Journal
+from yolofs.links import key_for, staged_for
 from yolofs.overlay.naming import Naming
-from yolofs.paths import ROOT, RelPath, StoreIno, join
+from yolofs.overlay.whereabouts import Whereabouts
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.tree import Entry, Staged, Tree
 
 
@@ -22,6 +24,8 @@ class Invalidation(NamedTuple):
     """Numbers of inodes of which only the attributes changed; what is open of them keeps its pages."""
     entries: list[tuple[int, bytes]]
     """Names (directory number, name) that lead elsewhere now."""
+    moved: list[RelPath]
+    """Paths of directories that lost their names above and have one: a look-up has the kernel find them there."""
 
 
 class Overlay(Naming):
@@ -41,7 +45,7 @@ class Overlay(Naming):
         self.journal = journal
         self.tree = tree
         self.fresh_from = fresh_from
-        stale = Invalidation([], [], [])
+        stale = Invalidation([], [], [], [])
         directories = [inode for inode in self.inodes.by_number.values() if inode.is_directory]
         before = {inode: (_keys(inode), inode.source) for inode in directories}
         known_as = {inode.entry: inode for inode in directories if inode.entry is not None}
@@ -49,8 +53,11 @@ class Overlay(Naming):
         kept: set[tuple[Inode, bytes]] = set()
         for inode in self._by_depth():
             names = self._names_of(inode, known_as)
-            if self._revisit(inode, names, stale, committed=committed):
+            was_left = inode.is_left  # the kernel may know since then that these names lead nowhere
+            if self._revisit(inode, names, stale, committed=committed) and not was_left:
                 kept.update(names)
+        if not committed:
+            self._follow_left(stale)
         for inode, (old, old_source) in before.items():
             inode.subdirs = None
             if not inode.is_orphan:
@@ -60,14 +67,14 @@ class Overlay(Naming):
                     stale.entries.extend((inode.number, name) for name in changed if (inode, name) not in kept)
         return stale
 
-    @staticmethod
-    def _names_of(inode: Inode, known_as: dict[Entry, Inode]) -> list[tuple[Inode, bytes]]:
+    def _names_of(self, inode: Inode, known_as: dict[Entry, Inode]) -> list[tuple[Inode, bytes]]:
         """Return the names by which the kernel may know an inode: the last one seen, and its other hard links.
 
         ``known_as`` tells the inodes of directories by their entries in the old tree.
         """
-        names = [(inode.parent, inode.name)] if inode.parent is not None else []
-        if inode.staged is not None and len(inode.staged.names) > 1:
+        names = [(inode.parent, inode.name)] if inode.parent is not None and not inode.is_nameless else []
+        names += [place for place in inode.also if place not in names and self._is_known(place[0])]
+        if inode.staged is not None and (len(inode.staged.names) > 1 or inode.staged.links):
             for entry in inode.staged.names:
                 parent = known_as.get(entry.parent) if entry.parent is not None else None
                 if parent is not None and (parent, entry.name) not in names:
@@ -98,33 +105,63 @@ class Overlay(Naming):
         if inode.is_orphan and not (inode.is_left and (inode.is_directory or not inode.opens)):
             return False
         places = [place for place in names if self._still_leads(place, inode, committed=committed)]
-        if places:
-            parent, name = places[0]
-            entry, staged, base = _shown(parent, name)
-            is_moved = inode.source != (staged.origin if staged is not None else base) or (
-                (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
-            )
-            is_left = is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed
-            if not is_left:
-                inode.is_orphan = inode.is_left = False
-                self.inodes.move(inode, parent, name)
-                inode.entry, inode.staged, inode.base = entry, staged, base
-                if is_moved:
-                    self._close_fd(inode)
-                    stale.inodes.append(inode.number)
-                return len(places) == len(names)
+        if places and self._settle(inode, places[0], stale, committed=committed):
+            return len(places) == len(names)
         inode.is_orphan = inode.is_left = True
         inode.entry = None
         stale.entries.extend((parent.number, name) for parent, name in names)
         (stale.attributes if inode.opens else stale.inodes).append(inode.number)
         return False
 
+    def _settle(self, inode: Inode, place: tuple[Inode, bytes], stale: Invalidation, *, committed: bool) -> bool:
+        """Let an inode show what a name shows; False if it is open and what is there has other content."""
+        parent, name = place
+        entry, staged, base = self._shown(parent, name)
+        is_moved = inode.source != (staged.origin if staged is not None else base) or (
+            (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
+        )
+        link_key = inode.key if inode.has_links_in_base and isinstance(inode.key, int) else None
+        if staged is None and inode.staged is None and link_key is not None:
+            is_moved = False  # the same file of base, perhaps by another of its names
+        if is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed:
+            return False
+        inode.is_orphan = inode.is_left = False
+        self.inodes.move(inode, parent, name)
+        inode.entry, inode.staged, inode.base, inode.link_key = entry, staged, base, link_key
+        if is_moved:
+            self._close_fd(inode)
+            stale.inodes.append(inode.number)
+        return True
+
+    def _follow_left(self, stale: Invalidation) -> None:
+        """Find the files that were left behind, and are still held, under the names that they have in the new state.
+
+        A program may work in a directory that was renamed between the two states.
+        """
+        left = [inode for inode in self.inodes.by_number.values() if inode.is_left]
+        if not left:
+            return
+        whereabouts = Whereabouts(self.tree)
+        found = [(path, inode) for inode in left if (path := _path_in(whereabouts, inode)) is not None]
+        for path, inode in sorted(found, key=lambda item: item[0].count(b"/")):  # directories before what is in them
+            directory, name = split(path)
+            try:
+                parent = self._at(directory)
+            except OSError:  # base has it no more, or does not let us in
+                continue
+            place = parent, name
+            if self._still_leads(place, inode, committed=False):
+                is_settled = self._settle(inode, place, stale, committed=False)
+                if is_settled and inode.is_directory:
+                    stale.moved.append(path)
+            self.inodes.drop_if_unused(parent)
+
     def _still_leads(self, place: tuple[Inode, bytes], inode: Inode, *, committed: bool) -> bool:
         """Tell whether a name leads to the same file in the new state."""
         parent, name = place
         if parent.is_orphan:
             return False
-        _, staged, base = _shown(parent, name)
+        _, staged, base = self._shown(parent, name)
         if staged is None and base is None:
             return False
         if committed and base is not None and (inode.staged is not None or inode.base != base):
@@ -136,7 +173,7 @@ class Overlay(Naming):
 
         A directory may be another one than before: programs that work in it mean its path.
         """
-        is_same = inode.key == (staged.key if staged is not None else base)
+        is_same = inode.key == (staged.key if staged is not None else self._key_of(inode, base))
         if is_same and not inode.is_orphan:
             return True
         if not (is_same or inode.is_directory):
@@ -153,6 +190,25 @@ class Overlay(Naming):
             self.inodes.claim(self.base.number(st), None, inode.number)
         return True
 
+    def _key_of(self, inode: Inode, base: RelPath | None) -> bytes | int | None:
+        """Return the key of what base has at a path, as far as ``inode`` may have it."""
+        if isinstance(inode.key, int) and base is not None:
+            try:
+                return key_for(self.tree, self.base, self.base.lstat(base))
+            except OSError:
+                return base
+        return base
+
+    def _shown(self, parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
+        """Return what a directory shows under a name; base is looked at only if hard links of base are staged."""
+        entry, staged, base = _shown(parent, name)
+        if base is not None and self.tree.linked:
+            try:
+                staged = staged_for(self.tree, self.base, self.base.lstat(base))
+            except OSError:
+                return entry, None, base
+        return entry, staged, None if staged is not None else base
+
     def _take_over(self, inode: Inode, base: RelPath) -> bool:
         """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there."""
         try:
@@ -168,12 +224,17 @@ class Overlay(Naming):
 
 
 def _shown(parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
-    """Return what the tree shows under a name of a directory, without looking at base."""
+    """Return what the entries of a tree show under a name of a directory."""
     entry = parent.entry.children.get(name) if parent.entry is not None and parent.entry.children else None
     if entry is not None:
         return entry, entry.staged, entry.base
     source = parent.source
     return None, None, join(source, name) if source is not None else None
+
+
+def _path_in(whereabouts: Whereabouts, inode: Inode) -> RelPath | None:
+    path = whereabouts.path_of(inode.key)
+    return path if path is not None else whereabouts.path_of(inode.home)
 
 
 def _keys(directory: Inode) -> dict[bytes, bytes | int | None]:

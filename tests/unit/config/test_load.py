@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.config.load import load, parse
-from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, Settings
+from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, RunSettings, Settings
 from yolofs.errors import ConfigError
 
 
@@ -27,9 +27,11 @@ def test_every_key_can_be_set() -> None:
         root = "~/work"
         ask_timeout = 5
         ask_default = "allow"
+        preset = "none"
+        run = { network = "none", hide_env = ["A"], keep_env = ["*_B"] }
         diff.context = 0
         diff.max_text_bytes = 1_000
-        mount = { allow_other = true, base_timeout = 0, staged_timeout = 2.5, writeback_cache = true, xattrs = true, \
+        mount = { allow_other = true, base_timeout = 0, staged_timeout = 2.5, xattrs = true, \
 spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
         [rules]
         src = "allow"
@@ -40,18 +42,19 @@ spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
         root="~/work",
         ask_timeout=5.0,
         ask_default="allow",
+        preset="none",
+        run=RunSettings(network="none", hide_env=("A",), keep_env=("*_B",)),
         diff=DiffSettings(context=0, max_text_bytes=1000),
         mount=MountSettings(
             allow_other=True,
             base_timeout=0.0,
             staged_timeout=2.5,
-            writeback_cache=True,
             xattrs=True,
             spin_us=0,
             switch_interval_ms=5.0,
             max_fds=100,
         ),
-        rules=(RuleLine("src", "allow", 9), RuleLine("**/*.pem", "hidden", 10)),
+        rules=(RuleLine("src", "allow", 11), RuleLine("**/*.pem", "hidden", 12)),
     )
 
 
@@ -59,7 +62,7 @@ def test_a_file_with_windows_line_ends_is_read() -> None:
     assert parse(b"[mount]\r\nspin_us = 7\r\n").mount.spin_us == 7
 
 
-TOP = "known here: root, ask_timeout, ask_default, mount, diff, rules"
+TOP = "known here: root, ask_timeout, ask_default, preset, mount, run, diff, rules"
 SECONDS = "expected a number of seconds from 0 to 10000000"
 SPIN = "mount.spin_us: expected a whole number of microseconds from 0 to 1000"
 MAX_FDS = "mount.max_fds: expected a whole number from 16 to 1000000"
@@ -71,8 +74,8 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
     [
         # unknown keys
         (
-            "[mount]\n\nwriteback_cahce = true",
-            ':3: mount.writeback_cahce: unknown key; did you mean "writeback_cache"?',
+            "[mount]\n\nbase_timeuot = 1",
+            ':3: mount.base_timeuot: unknown key; did you mean "base_timeout"?',
         ),
         ("[mont]", ':1: mont: unknown key; did you mean "mount"?'),
         ("a = 1\nb = 2", f":1: a: unknown key; {TOP}"),

@@ -13,13 +13,13 @@ from msgspec import inspect
 from yolofs.config.check import dotted, expected, key_paths
 from yolofs.config.lines import key_lines
 from yolofs.config.load import parse
-from yolofs.config.settings import Settings
+from yolofs.config.settings import Settings, UserSettings
 from yolofs.rules import parse_rules
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / ".yolofs.toml.example"
 REFERENCE = ROOT / "docs/reference/config.md"
-TABLES = {("mount",), ("diff",), ("rules",)}
+TABLES = {("mount",), ("run",), ("diff",), ("rules",)}
 
 
 def test_the_example_holds_every_key() -> None:
@@ -48,15 +48,26 @@ def test_the_rules_that_the_example_suggests_are_valid() -> None:
 def test_the_reference_lists_every_key_with_its_default_and_what_it_may_be() -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| (.+?) \| `(.+?)` \| .+ \|$", REFERENCE.read_text(), re.MULTILINE)
     documented = {key: (what, tomllib.loads(f"x = {default}")["x"]) for key, what, default in rows}
-    assert documented == {key: (expected(type_), default) for key, type_, default in _values(Settings)}
+    assert documented == {key: (expected(type_), _in_toml(default)) for key, type_, default in _values(Settings)}
+
+
+def test_the_reference_lists_what_the_users_own_file_may_have() -> None:
+    section = REFERENCE.read_text().partition("\n## Your own file\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^- `([a-z]+)`: (.+?),", section, re.MULTILINE))
+    assert rows == {key: expected(type_) for key, type_, _ in _values(UserSettings)}
 
 
 def test_what_is_expected_names_the_bounds_and_words_that_are_checked() -> None:
-    for key, type_, _ in _values(Settings):
+    for key, type_, _ in _values(Settings) + _values(UserSettings):
         info = inspect.type_info(type_)
         assert isinstance(info, inspect.Metadata)
         for word in _checked(info.type):
             assert re.search(rf"\b{re.escape(word)}\b", expected(type_)), f"{key}: {expected(type_)} lacks {word}"
+
+
+def _in_toml(value: Any) -> Any:
+    """Return a value as TOML has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _values(table: type[msgspec.Struct], above: str = "") -> list[tuple[str, Any, Any]]:

@@ -17,7 +17,7 @@ import trio.testing
 
 from yolofs.daemon import endpoint, server
 from yolofs.daemon.protocol import MAX_LINE_BYTES, Done, NoParams, SnapshotParams, SnapshotResult
-from yolofs.daemon.server import Method, Result, Server
+from yolofs.daemon.server import Connection, Method, Result, Server
 from yolofs.errors import BusyFilesError, GenerationError
 
 
@@ -29,7 +29,7 @@ class Fake:
         self.gate = trio.Event()
 
     @contextlib.asynccontextmanager
-    async def converse(self) -> AsyncIterator[Mapping[str, Method]]:
+    async def converse(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
         self.open_count += 1
         yield {
             "info": Method(NoParams, self.info),

@@ -1,0 +1,318 @@
+"""What is measured side by side: each column shows a base directory in its own way.
+
+A *staging* column leaves the directory that it shows as it is.  The others work on a copy of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
+from yolofs.daemon.client import Client
+
+YOLOFS = (sys.executable, "-P", "-m", "yolofs.cli.main")
+
+
+class UnsupportedError(Exception):
+    """A column cannot do what a workload is about; the message says why."""
+
+
+class View:
+    """A base directory as one column shows it.  Programs work below :attr:`root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def snapshot(self) -> None:
+        """Keep the present state, as the column does that.
+
+        Raises:
+            UnsupportedError: it does not, or not any more.
+        """
+        raise UnsupportedError("has no snapshots")
+
+    def commit(self) -> float:
+        """Apply what is staged to the base directory; return how many seconds that took.
+
+        Raises:
+            UnsupportedError: nothing is staged here.
+        """
+        raise UnsupportedError("stages nothing")
+
+    def abort(self) -> float:
+        """Drop what is staged; return how many seconds that took.
+
+        Raises:
+            UnsupportedError: nothing is staged here.
+        """
+        raise UnsupportedError("stages nothing")
+
+
+class Column(ABC):
+    """One way to show a directory."""
+
+    name: str
+    is_staging = True
+
+    def why_missing(self) -> str:
+        """Return why this machine does not have it, or an empty string."""
+        return ""
+
+    @abstractmethod
+    def view(self, base: Path, scratch: Path) -> contextlib.AbstractContextManager[View]:
+        """Show ``base`` for the time of the block.  ``scratch`` is an empty directory for what that takes."""
+
+
+class Plain(Column):
+    """The directory itself."""
+
+    name = "plain"
+    is_staging = False
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        yield View(base)
+
+
+# ---- OverlayFS, in the kernel and in user space
+
+
+class _LayeredView(View):
+    """Layers, the newest of which is written to.  A snapshot freezes it and mounts again with another on top."""
+
+    def __init__(self, root: Path, base: Path, scratch: Path, mount: Callable[[str, Path], None]) -> None:
+        super().__init__(root)
+        self._base = base
+        self._scratch = scratch
+        self._mount = mount
+        self._layers: list[str] = []
+        root.mkdir()
+        (scratch / "base").symlink_to(base)  # short, as all names have to fit into one page
+        self.show()
+
+    def show(self) -> None:
+        upper = f"u{len(self._layers)}"
+        work = f"w{len(self._layers)}"
+        (self._scratch / upper).mkdir()
+        (self._scratch / work).mkdir()
+        lower = ":".join([*reversed(self._layers), "base"])
+        self._mount(f"lowerdir={lower},upperdir={upper},workdir={work}", self.root)
+        self._layers.append(upper)
+
+    def snapshot(self) -> None:
+        unmount(self.root)
+        try:
+            self.show()
+        except OSError as error:
+            raise UnsupportedError(f"fails with {len(self._layers)} layers: {error}") from error
+
+    def commit(self) -> float:
+        """Copy the layers into base, durably, as yolofs does.  Right where nothing was deleted: so it is measured."""
+        unmount(self.root)
+        start = time.perf_counter()
+        for layer in self._layers:
+            subprocess.run(["cp", "-a", f"{self._scratch / layer}/.", self._base], check=True)
+        subprocess.run(["sync", "-f", self._base], check=True)
+        took = time.perf_counter() - start
+        for marker in list(self._base.rglob(".wh.*")):  # fuse-overlayfs' own marks of new directories
+            marker.unlink()
+        return took
+
+    def abort(self) -> float:
+        unmount(self.root)
+        start = time.perf_counter()
+        for layer in self._layers:
+            shutil.rmtree(self._scratch / layer)
+        return time.perf_counter() - start
+
+
+class KernelOverlay(Column):
+    """OverlayFS of the kernel."""
+
+    name = "overlayfs"
+
+    def why_missing(self) -> str:
+        return "" if os.geteuid() == 0 else "mounting it needs root"
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        def mount(options: str, at: Path) -> None:
+            done = subprocess.run(
+                ["mount", "-i", "-t", "overlay", "-o", options, "overlay", at],
+                cwd=scratch,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode:
+                raise OSError(done.stderr.strip())
+
+        with _mount_taken_away(scratch / "mnt"):
+            yield _LayeredView(scratch / "mnt", base, scratch, mount)
+
+
+class FuseOverlay(Column):
+    """fuse-overlayfs, in C."""
+
+    name = "fuse-overlayfs"
+
+    def why_missing(self) -> str:
+        return "" if shutil.which("fuse-overlayfs") else "it is not installed: scripts/setup-bench.sh"
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        def mount(options: str, at: Path) -> None:
+            for process in processes:  # of the mount before a snapshot
+                end_process(process)
+            command = ["fuse-overlayfs", "-f", "-o", options, str(at)]
+            processes[:] = [subprocess.Popen(command, cwd=scratch, start_new_session=True, stderr=subprocess.PIPE)]
+            _wait_for_mount(at, processes[0])
+
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            with _mount_taken_away(scratch / "mnt"):
+                yield _LayeredView(scratch / "mnt", base, scratch, mount)
+        finally:
+            for process in processes:
+                end_process(process)
+
+
+# ---- yolofs
+
+
+class _YolofsView(View):
+    """The real daemon, asked through its socket and through the real command."""
+
+    def __init__(self, root: Path, project: Path, client: Client) -> None:
+        super().__init__(root)
+        self._project = project
+        self._client = client
+
+    def snapshot(self) -> None:
+        self._client.snapshot(b"", if_changed=False)
+
+    def commit(self) -> float:
+        return self._timed("commit", "--yes")
+
+    def abort(self) -> float:
+        return self._timed("abort", "--yes")
+
+    def _timed(self, *words: str) -> float:
+        start = time.perf_counter()
+        run_yolofs(self._project, *words)
+        return time.perf_counter() - start
+
+
+class Yolofs(Column):
+    """yolofs with its default settings; ``trace`` names the file for counts of requests."""
+
+    name = "yolofs"
+
+    def __init__(self, trace: Path | None = None) -> None:
+        self._trace = trace
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        (scratch / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
+        run_yolofs(scratch, "init")
+        variables = {"YOLOFS_TRACE": str(self._trace)} if self._trace else {}
+        try:
+            mountpoint = run_yolofs(scratch, "mount", "--root", str(base), **variables).rstrip("\n")
+            client = Client.connect(os.fsencode(scratch / ".yolofs"))
+            if client is None:
+                raise RuntimeError("the daemon does not answer")
+            with client:
+                yield _YolofsView(Path(mountpoint), scratch, client)
+        finally:
+            run_yolofs(scratch, "unmount", "--force")
+
+
+def run_yolofs(project: Path, *words: str, **variables: str) -> str:
+    """Run the real command; return what it printed.
+
+    An interrupt waits for its end: a mount that comes late would be left over.
+    """
+    with subprocess.Popen(
+        [*YOLOFS, "-C", project, *words],
+        env=os.environ | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # so that a terminal's Ctrl-C does not reach it
+        text=True,
+    ) as process:
+        try:
+            out, said = process.communicate()
+        except BaseException:
+            process.communicate()
+            raise
+    if process.returncode:
+        raise RuntimeError(f"yolofs {' '.join(words)}: exit code {process.returncode}\n{said}")
+    return out
+
+
+# ---- pass-throughs, which stage nothing: yardsticks for what FUSE itself costs
+
+
+class PassThrough(Column):
+    """A program that mounts a copy of the base: ``command SOURCE MOUNTPOINT``, and goes to the background."""
+
+    is_staging = False
+
+    def __init__(self, name: str, command: list[str], **variables: str) -> None:
+        self.name = name
+        self._command = command
+        self._variables = variables
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        root = scratch / "mnt"
+        root.mkdir()
+        with _mount_taken_away(root):
+            subprocess.run([*self._command, base, root], env=os.environ | self._variables, check=True)
+            yield View(root)
+
+
+@contextlib.contextmanager
+def _mount_taken_away(mountpoint: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for mounted in mounts_below(mountpoint):
+            unmount(mounted)
+
+
+def _wait_for_mount(mountpoint: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + GRACE_S
+    while mountpoint not in mounts_below(mountpoint):
+        if process.poll() is not None:
+            said = process.stderr.read() if process.stderr else b""
+            raise OSError(said.decode(errors="replace").strip() or f"exit status {process.returncode}")
+        if time.monotonic() > deadline:
+            process.kill()
+            raise OSError(f"no mount within {GRACE_S} s")
+        time.sleep(0.005)
+
+
+def yardsticks(directory: Path, build: Path) -> list[Column]:
+    """Return the pass-throughs found in ``directory``: ``floor.c`` and ``pyfloor.py``; ``build`` is for binaries."""
+    columns: list[Column] = []
+    if (directory / "floor.c").exists():
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "fuse3"], check=True, capture_output=True, text=True
+        ).stdout.split()
+        binary = str(build / "floor")
+        subprocess.run(["gcc", "-O2", "-w", "-o", binary, directory / "floor.c", *flags], check=True)
+        columns.append(PassThrough("floor", [binary]))
+    if (directory / "pyfloor.py").exists():
+        command = [sys.executable, str(directory / "pyfloor.py")]
+        columns.append(PassThrough("pyfloor", command, LOOP="mini", SPIN_US="60"))
+    return columns

@@ -1,0 +1,78 @@
+"""What a run has measured, as values that go to JSON and come back."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import msgspec
+
+REFERENCE = "plain"
+PEER = "fuse-overlayfs"
+
+
+class Requests(msgspec.Struct, frozen=True):
+    """The requests of one kind in one workload, set-up and checks included."""
+
+    count: int
+    handler_s: float
+    """Seconds in handlers, all of them together."""
+
+
+class Row(msgspec.Struct):
+    """One row of the table in one mode."""
+
+    name: str
+    title: str
+    mode: str
+    seconds: dict[str, list[float]] = msgspec.field(default_factory=dict)
+    """By column: one figure for each round."""
+    notes: dict[str, str] = msgspec.field(default_factory=dict)
+    """By column: why there is no figure."""
+    requests: dict[str, Requests] = msgspec.field(default_factory=dict)
+    """What yolofs was asked in the last round, by kind; only with ``--trace``."""
+
+    def median(self, column: str) -> float | None:
+        """Return the median of a column's figures, None if it has none."""
+        found = self.seconds.get(column)
+        return statistics.median(found) if found else None
+
+    def ratio(self, column: str, reference: str) -> float | None:
+        """Return how many times as long a column takes as another one, by their medians; None if one has none."""
+        ours, theirs = self.median(column), self.median(reference)
+        return ours / theirs if ours is not None and theirs else None
+
+
+class Results(msgspec.Struct):
+    """A whole run."""
+
+    machine: dict[str, str]
+    size: str
+    rounds: int
+    columns: list[str]
+    missing: dict[str, str]
+    """Columns that were asked for and are not there, with the reason."""
+    rows: list[Row] = msgspec.field(default_factory=list)
+    failures: list[str] = msgspec.field(default_factory=list)
+    """What went wrong: a run with any is not to be trusted."""
+
+    def row(self, name: str, title: str, mode: str) -> Row:
+        """Return the row of that name and mode, made if it is new."""
+        for row in self.rows:
+            if (row.name, row.mode) == (name, mode):
+                return row
+        self.rows.append(Row(name, title, mode))
+        return self.rows[-1]
+
+    def save(self, path: Path) -> None:
+        """Write JSON."""
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        """Read JSON.
+
+        Raises:
+            msgspec.DecodeError: it is something else.
+        """
+        return msgspec.json.decode(path.read_bytes(), type=cls)

@@ -1,0 +1,63 @@
+"""``yolofs answer``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.output import say
+from yolofs.cli.project import absolute_path, connected_or_refused, find_project
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams
+from yolofs.daemon.protocol import quote
+from yolofs.errors import UsageError
+from yolofs.rules import RuleState
+
+
+@click.command()
+@click.argument("ask_id", metavar="ID", type=int)
+@click.argument("decision", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
+@click.option("--session", "for_session", is_flag=True, help="Not just once, but until the mount ends.")
+@click.option("--always", is_flag=True, help="For good: a rule in .yolofs/rules.toml.")
+@click.option(
+    "--scope",
+    metavar="PATH",
+    type=click.Path(path_type=bytes),
+    help="The asked path, or a directory above it for all that it holds.",
+)
+@click.option(
+    "--state",
+    type=click.Choice([state.value for state in RuleState if state is not RuleState.ASK]),
+    help="The state that the path gets; without it, one that settles no more than what was asked.",
+)
+@click.option("--only", is_flag=True, help="Leave the other asks of its group waiting.")
+def command(
+    ask_id: int,
+    decision: str,
+    for_session: bool,
+    always: bool,
+    scope: bytes | None,
+    state: str | None,
+    only: bool,
+) -> None:
+    """Answer an access that waits.
+
+    ID is a number that `yolofs asks` shows; all of its group get the answer. It holds once, unless --session or
+    --always makes a rule of it.
+    """
+    if for_session and always:
+        raise UsageError("--session and --always exclude each other", hint="yolofs answer --help")
+    lifetime = Lifetime.ALWAYS if always else Lifetime.SESSION if for_session else Lifetime.ONCE
+    project = find_project()
+    params = AnswerParams(
+        ask_id,
+        decision,
+        lifetime,
+        quote(absolute_path(project, scope)) if scope is not None else None,
+        RuleState(state) if state is not None else None,
+        only=only,
+        by="yolofs answer",
+    )
+    with connected_or_refused(project) as client:
+        answered = client.answer(params)
+    word = "allowed" if decision == "allow" else "denied"
+    say(f"{word} {', '.join(map(str, answered))}")

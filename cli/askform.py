@@ -1,0 +1,75 @@
+"""Asks in words.  Whatever a program may have chosen (paths, names, arguments) is shown so that it can do no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yolofs.daemon.ask_messages import AskInfo
+from yolofs.daemon.protocol import unquote
+from yolofs.paths import display
+
+_VERBS = {
+    "read": "read",
+    "write": "write to",
+    "create": "create",
+    "delete": "delete",
+    "rename": "rename (from or to)",
+    "link": "link",
+    "metadata": "change the metadata of",
+    "execute": "execute",
+    "list": "list",
+}
+
+
+def question_text(ask: AskInfo) -> str:
+    """Return what is wanted."""
+    size = f"  ({size_text(ask.size)} there now)" if ask.size is not None else ""
+    return f"{verb(ask)} {path_text(ask)}{size}"
+
+
+def verb(ask: AskInfo) -> str:
+    """Return what is to be done to the path."""
+    return _VERBS.get(ask.operation, ask.operation)
+
+
+def path_text(ask: AskInfo) -> str:
+    """Return the path."""
+    return display(unquote(ask.path))
+
+
+def process_text(ask: AskInfo) -> str:
+    """Return who asks."""
+    if not ask.process.pid:
+        return "a process that cannot be seen"
+    others = f" and {ask.requesters - 1} more" if ask.requesters > 1 else ""
+    return f"{display(unquote(ask.process.name)) or '?'}, process {ask.process.pid}{others}"
+
+
+def command_text(command: Sequence[str]) -> str:
+    """Return a command line."""
+    return " ".join(_word(unquote(word)) for word in command) or "(its command line cannot be read)"
+
+
+def rule_text(ask: AskInfo) -> str:
+    """Return why it is asked."""
+    if ask.rule is None:
+        return "asked, as no rule is about it"
+    return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
+
+
+def size_text(size: int) -> str:
+    """Return a size for a person."""
+    if size < 10_000:
+        return f"{size} byte{'s' if size != 1 else ''}"
+    amount = size / 1000
+    for unit in ("kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def _word(word: bytes) -> str:
+    """Return an argument so that one sees where it ends."""
+    shown = display(word)
+    return f'"{shown}"' if not shown.startswith('"') and (not shown or " " in shown) else shown

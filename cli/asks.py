@@ -1,0 +1,72 @@
+"""``yolofs asks``."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+from typing import Any
+
+import click
+
+from yolofs.cli.askform import command_text, process_text, question_text, rule_text
+from yolofs.cli.jsonform import text_fields
+from yolofs.cli.output import emit, emit_json_list, paint, say
+from yolofs.cli.project import connected_or_refused, find_project
+from yolofs.daemon.ask_messages import AskInfo, ProcessInfo
+from yolofs.daemon.protocol import unquote
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(as_json: bool) -> None:
+    """List the accesses that wait for an answer.
+
+    Each has a number, by which `yolofs answer` takes it. What one process wants below one directory at a time stands
+    together, and is answered together.
+    """
+    with connected_or_refused(find_project()) as client:
+        asks = client.asks()
+    if as_json:
+        emit_json_list("asks", map(ask_fields, asks))
+        return
+    if not asks:
+        say("nothing waits for an answer")
+    for _, members in groupby(sorted(asks, key=lambda ask: (ask.group, ask.id)), key=lambda ask: ask.group):
+        _emit_group(list(members))
+
+
+def _emit_group(asks: list[AskInfo]) -> None:
+    for ask in asks:
+        emit(f"{ask.id:>4}  {paint(question_text(ask), 'bold')}")
+    first = asks[0]
+    waited_s = max(time.time_ns() - first.since_ns, 0) // 1_000_000_000
+    emit(f"      {process_text(first)}, waits for {waited_s} s, {first.left_ms // 1000} s left")
+    emit(f"      {command_text(first.process.command)}")
+    emit(f"      {rule_text(first)}")
+
+
+def ask_fields(ask: AskInfo) -> dict[str, Any]:
+    """Return an ask in the form in which documents and scripts see it."""
+    rule = ask.rule
+    return {
+        "id": ask.id,
+        "group": ask.group,
+        **text_fields("path", unquote(ask.path)),
+        "operation": ask.operation,
+        "state": ask.state.value,
+        "rule": {**text_fields("key", unquote(rule.key)), "source": rule.source} if rule is not None else None,
+        "size": ask.size,
+        "process": _process_fields(ask.process),
+        "parent": _process_fields(ask.parent),
+        "requesters": ask.requesters,
+        "since_ns": ask.since_ns,
+        "left_ms": ask.left_ms,
+    }
+
+
+def _process_fields(process: ProcessInfo) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        **text_fields("name", unquote(process.name)),
+        "command": [unquote(word).decode(errors="replace") for word in process.command],
+    }

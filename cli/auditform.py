@@ -1,0 +1,120 @@
+"""The notes of the audit, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
+from urllib.parse import unquote_to_bytes
+
+from yolofs.audit import AskNote, JournalEnd, Note, Process, RefusalNote, RuleChange, RuleNote, read_audit
+from yolofs.cli.jsonform import text_fields
+from yolofs.paths import Generation, display, is_below
+from yolofs.session import Session
+
+
+def notes_between(
+    session: Session, start: Generation, end: Generation | None, paths: Sequence[bytes]
+) -> Iterator[Note]:
+    """Yield the notes from the time between two generations, or only those about ``paths`` and what is below."""
+    markers = session.journal.markers
+    after = markers[start - 1].marker.time_ns if start else 0
+    before = markers[end - 1].marker.time_ns if end else None
+    for note in read_audit(session.directory):
+        is_wanted = after < note.time_ns and (before is None or note.time_ns <= before)
+        if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
+            yield note
+
+
+def note_word(note: Note) -> str:
+    """Return what kind of note it is."""
+    match note:
+        case AskNote():
+            return "ask"
+        case RefusalNote():
+            return "refusal"
+        case RuleChange():
+            return "rule"
+        case JournalEnd():
+            return "journal"
+        case _:
+            assert_never(note)
+
+
+def note_text(note: Note) -> str:
+    """Return a note in words."""
+    match note:
+        case AskNote():
+            size = f" ({note.size} bytes)" if note.size is not None else ""
+            how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
+            return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}: {how}"
+        case RefusalNote():
+            times = f" ({note.count} times)" if note.count > 1 else ""
+            why = f": {_rule_text(note.rule)}" if note.rule is not None else ""
+            return f"{note.operation} {_shown(note.path)}, {_who(note.process)}{times}{why}"
+        case RuleChange():
+            change = f"{note.before or 'no rule'} -> {note.state or 'no rule'}"
+            return f"{_shown(note.key)}: {change} ({note.source})"
+        case JournalEnd():
+            return "ended by a commit" if note.is_commit else "ended by an abort"
+        case _:
+            assert_never(note)
+
+
+def note_fields(note: Note) -> dict[str, Any]:
+    """Return a note as JSON."""
+    fields: dict[str, Any] = {"kind": note_word(note), "time_ns": note.time_ns}
+    match note:
+        case AskNote():
+            fields |= {"id": note.id, **_access_fields(note), "size": note.size, "requesters": note.requesters}
+            return fields | {"outcome": note.outcome, "by": note.by, "waited_ms": note.waited_ms}
+        case RefusalNote():
+            return fields | _access_fields(note) | {"count": note.count}
+        case RuleChange():
+            key = text_fields("key", unquote_to_bytes(note.key))
+            return fields | key | {"state": note.state, "before": note.before, "source": note.source}
+        case JournalEnd():
+            return fields | {"commit": note.is_commit}
+        case _:
+            assert_never(note)
+
+
+def _access_fields(note: AskNote | RefusalNote) -> dict[str, Any]:
+    process, rule = note.process, note.rule
+    return {
+        **text_fields("path", unquote_to_bytes(note.path)),
+        "operation": note.operation,
+        "state": note.state,
+        "rule": {**text_fields("key", unquote_to_bytes(rule.key)), "source": rule.source} if rule else None,
+        "process": {
+            "pid": process.pid,
+            **text_fields("name", unquote_to_bytes(process.name)),
+            "command": [_decoded(word) for word in process.command],
+        },
+        "parent": {"pid": process.parent, "command": [_decoded(word) for word in process.parent_command]},
+    }
+
+
+def _path(note: Note) -> bytes:
+    match note:
+        case AskNote(path=path) | RefusalNote(path=path) | RuleChange(key=path):
+            return unquote_to_bytes(path)
+        case JournalEnd():
+            return b""
+        case _:
+            assert_never(note)
+
+
+def _shown(quoted: str) -> str:
+    return display(unquote_to_bytes(quoted))
+
+
+def _decoded(quoted: str) -> str:
+    return unquote_to_bytes(quoted).decode(errors="replace")
+
+
+def _who(process: Process) -> str:
+    return f"{_shown(process.name) or '?'} {process.pid}" if process.pid else "a process that could not be seen"
+
+
+def _rule_text(rule: RuleNote) -> str:
+    return f'{_shown(rule.key)} is "{rule.state}" ({rule.source})'

@@ -1,0 +1,109 @@
+"""``yolofs blame``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, assert_never
+
+import click
+
+from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.output import emit, emit_json, local_time
+from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.paths import RelPath, display, is_below
+from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.runs import find_run, run_of
+from yolofs.session import Session
+from yolofs.tree import Shown
+
+
+class Origin(NamedTuple):
+    """Where what a path shows came from."""
+
+    what: str
+    record: Record | None
+    generation: int | None
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=bytes))
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(path: bytes, as_json: bool) -> None:
+    """Tell which run and generation made what PATH shows now.
+
+    In one generation several may have written into a file; the first of them is told.
+    """
+    with reading(find_project()) as session:
+        (relative,) = relative_paths(session, [path])
+        origin = find_origin(session, relative)
+        number = run_of(origin.record) if origin.record is not None else 0
+        run = find_run(session.directory, number) if number else None
+        words = run.command if run is not None else ()
+        if as_json:
+            emit_json(_document(session, relative, origin, number, words))
+            return
+        line = display(os.path.basename(relative) or b"/") + f": {origin.what}"
+        if origin.record is not None:
+            assert origin.generation is not None
+            what = "since then" if origin.generation > session.timeline.present else f"generation {origin.generation}"
+            line += f", {local_time(origin.record.time_ns)}, {what}"
+            command_line = " ".join(display(word) for word in words)
+            line += f", run {number}: {command_line}" if number else ", not by a run"
+        emit(line)
+
+
+def find_origin(session: Session, path: RelPath) -> Origin:
+    """Return where what the view shows at ``path`` came from."""
+    shown = session.state().resolve(path)
+    if shown is not None and shown.staged is None and (shown.base is None or not _is_in_base(session, shown.base)):
+        shown = None
+    last: Origin | None = None
+    for segment in session.timeline.live_segments:
+        for record in session.journal.read_segment(segment):
+            what = _what(record, path, shown)
+            if what:
+                last = Origin(what, record, segment)
+    if last is not None:
+        return last
+    return Origin("as in base" if shown is not None else "not there", None, None)
+
+
+def _is_in_base(session: Session, path: RelPath) -> bool:
+    try:
+        session.base.lstat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _what(record: Record, path: RelPath, shown: Shown | None) -> str:
+    """Return what a record has done to what is shown at ``path``, empty if nothing that counts now."""
+    staged = shown.staged if shown is not None else None
+    match record:
+        case Stage():
+            if staged is None or record.ino != staged.ino:
+                return ""
+            return "metadata changed" if record.origin is not None else "written"
+        case Delete():
+            return "deleted" if shown is None and is_below(path, record.path) else ""
+        case Rename():
+            moved_here = is_below(path, record.dst) or (record.exchange and is_below(path, record.src))
+            if shown is None:
+                return "renamed" if is_below(path, record.src) else ""
+            return "renamed" if staged is None and moved_here else ""
+        case Snapshot() | Travel():
+            return ""
+        case _:
+            assert_never(record)
+
+
+def _document(session: Session, path: RelPath, origin: Origin, run: int, command: tuple[bytes, ...]) -> dict[str, Any]:
+    record = origin.record
+    return {
+        **text_fields("path", absolute(session.base.root, path)),
+        "what": origin.what,
+        "time_ns": record.time_ns if record is not None else None,
+        "generation": origin.generation,
+        "run": run or None,
+        "command": [word.decode(errors="replace") for word in command],
+    }

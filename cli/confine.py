@@ -1,0 +1,262 @@
+"""Starting a command in the sandbox, or saying exactly why that cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs.cli.jobs import Job, Terminal, ignoring_signals
+from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
+from yolofs.paths import display
+from yolofs.sandbox import launcher
+from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
+from yolofs.sandbox.seccomp import compile_filter, has_filter
+
+_CLONE_NEWUSER = 0x10000000
+_GONE_S = 5.0
+"""How long the processes that a command has left behind may take to die."""
+
+
+class Info(msgspec.Struct, frozen=True, rename="kebab"):
+    """What bubblewrap tells of a sandbox: the pid of its first process, and its pid namespace."""
+
+    child_pid: int
+    pid_namespace: int
+
+
+class Place(NamedTuple):
+    """Where a command is started."""
+
+    mountpoint: bytes
+    runtime_root: bytes
+    agent_socket: bytes
+    directory: bytes
+    has_network: bool
+
+
+class Confined:
+    """A sandbox that waits for :meth:`go`.  Use :func:`confined`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], info: Info, block_fd: int, report_fd: int) -> None:
+        self._process = process
+        self._block_fd = block_fd
+        self._report_fd = report_fd
+        self.info = info
+
+    def go(self) -> int:
+        """Start the command, wait for it and return its exit code; all its processes are gone then.
+
+        Raises:
+            SandboxError: the sandbox could not be finished.
+        """
+        terminal = Terminal()
+        with _pidfd(self.info.child_pid) as pidfd:
+            try:
+                job = Job(self._process, self.info.child_pid, terminal)
+                os.write(self._block_fd, b"\n")
+                code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))
+            finally:
+                terminal.close()
+                if pidfd is not None:
+                    select.select([pidfd], [], [], _GONE_S)
+        return self._checked(code)
+
+    def end(self) -> None:
+        """Kill what there is still."""
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _checked(self, code: int) -> int:
+        """Return the exit code, or what it is if the command was never started."""
+        os.set_blocking(self._report_fd, False)
+        try:
+            lines = os.read(self._report_fd, 4096).splitlines()
+        except BlockingIOError:
+            lines = []
+        if not lines:
+            raise _failure(code, f"Programs in the view must be able to read {display(_python())}; if so, {why_not()}")
+        if len(lines) == 1:
+            return code
+        number, _, what = lines[1].partition(b" ")
+        raise _NotStarted(int(number), is_directory=what.decode() == launcher.CHANGE_DIRECTORY)
+
+
+class _NotStarted(Exception):  # noqa: N818 - never seen outside
+    def __init__(self, number: int, *, is_directory: bool) -> None:
+        super().__init__(os.strerror(number))
+        self.number = number
+        self.is_directory = is_directory
+
+
+@contextlib.contextmanager
+def confined(
+    place: Place, command: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int
+) -> Iterator[Confined]:
+    """Make a sandbox for a command and give it; what is left of it at the end of the block is killed.
+
+    Raises:
+        SandboxError: this machine forbids it; the hint says how to allow it.
+        CommandNotFoundError, NotExecutableError: the command cannot be started in the view.
+    """
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise SandboxError("bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap")
+    machine = platform.machine()
+    if not has_filter(machine):
+        raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
+    with contextlib.ExitStack() as stack:
+        info_read, info_write = _pipe(stack)
+        block_read, block_write = _pipe(stack)
+        report_read, report_write = _pipe(stack)
+        sandbox = Sandbox(
+            view=place.mountpoint,
+            runtime_root=place.runtime_root,
+            agent_socket=place.agent_socket,
+            covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
+            has_network=place.has_network,
+            has_user_namespace=os.geteuid() != 0 or can_make_user_namespace(),
+            is_root=os.geteuid() == 0,
+            seccomp_fd=_filter(stack, machine),
+            info_fd=info_write,
+            block_fd=block_read,
+        )
+        with ignoring_signals() as ignored:
+            start = _start(report_write, ignored, place.directory, command)
+            process = subprocess.Popen(
+                [os.fsencode(program), *sandbox.command(start)[1:]],
+                stdin=stdin or None,
+                env=environment,
+                process_group=0,
+                pass_fds=(sandbox.seccomp_fd, info_write, block_read, report_write),
+            )
+        for fd in (info_write, block_read, report_write):
+            os.close(fd)
+        try:
+            running = Confined(process, _read_info(info_read, process), block_write, report_read)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        try:
+            yield running
+        except _NotStarted as error:
+            raise _command_error(error, command, place) from None
+        finally:
+            running.end()
+
+
+def can_make_user_namespace() -> bool:
+    """Tell whether the kernel lets us have a user namespace, by trying it in a child."""
+    child = os.fork()
+    if not child:
+        os._exit(ctypes.CDLL(None).unshare(_CLONE_NEWUSER) != 0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _start(report: int, ignored: Sequence[int], directory: bytes, command: Sequence[bytes]) -> list[bytes]:
+    """Return the command line of the launcher."""
+    with open(launcher.__file__, "rb") as file:
+        source = file.read()
+    numbers = ",".join(map(str, ignored)).encode()
+    return [_python(), b"-I", b"-S", b"-c", source, b"%d" % report, numbers, directory, *command]
+
+
+def _python() -> bytes:
+    """Return the interpreter that the launcher is run by: not a venv's, which takes longer to start."""
+    return os.fsencode(getattr(sys, "_base_executable", sys.executable))
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for fd in ends:
+        stack.callback(_close, fd)
+    return ends
+
+
+def _close(fd: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(fd)
+
+
+def _filter(stack: contextlib.ExitStack, machine: str) -> int:
+    fd = os.memfd_create("filter", os.MFD_CLOEXEC)
+    stack.callback(_close, fd)
+    os.write(fd, compile_filter(machine))
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _read_info(fd: int, process: subprocess.Popen[bytes]) -> Info:
+    """Wait for bubblewrap to have made the namespaces."""
+    text = b""
+    while True:
+        data = os.read(fd, 4096)
+        text += data
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text, type=Info)
+        if not data:
+            raise _failure(process.wait(), why_not())
+
+
+@contextlib.contextmanager
+def _pidfd(pid: int) -> Iterator[int | None]:
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:  # it has ended already
+        yield None
+        return
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -> YolofsError:
+    reason = os.strerror(error.number)
+    if error.is_directory:
+        return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}")
+    if error.number == errno.ENOENT:
+        return CommandNotFoundError(f"{display(command[0])}: there is no such command in the view")
+    return NotExecutableError(f"{display(command[0])}: {reason}")
+
+
+def _failure(code: int, hint: str) -> SandboxError:
+    """Return the error for a sandbox that could not be made; bubblewrap itself has said why on stderr."""
+    return SandboxError(
+        f"bubblewrap cannot make the sandbox here (exit code {code}; its own message stands above)", hint=hint
+    )
+
+
+_APPARMOR = (
+    "AppArmor keeps user namespaces from programs without a profile: install the profile bwrap-userns-restrict "
+    "(package apparmor-profiles), or, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+)
+_FORBIDDING = (
+    ("/proc/sys/user/max_user_namespaces", "0", "as root: sysctl user.max_user_namespaces=10000"),
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "as root: sysctl kernel.unprivileged_userns_clone=1"),
+    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", _APPARMOR),
+)
+"""Settings that forbid user namespaces to others than root: file, the value that does, and what to do."""
+
+
+def why_not() -> str:
+    """Return what on this machine forbids a sandbox, and how to allow it, as far as that can be seen."""
+    if os.geteuid() == 0:
+        return "in a container: start it with --cap-add SYS_ADMIN and without a seccomp profile that forbids mount"
+    for path, value, hint in _FORBIDDING:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            if file.read().strip() == value:
+                return hint
+    return "in a container: allow user namespaces and mount in its seccomp profile, or run as root there"

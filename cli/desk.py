@@ -1,0 +1,333 @@
+"""What somebody who answers asks has before him, and what his keys do.  No terminal, no socket: events and keys in,
+commands out; :mod:`yolofs.cli.desk_lines` draws it.
+
+A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever comes up in the very
+moment that a key is pressed was not what the key was meant for.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from yolofs.cli.askform import path_text, verb
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.protocol import quote, unquote
+from yolofs.rules import RuleState
+
+GUARD_S = 0.4
+"""How long an ask has to have been shown before a key can answer it."""
+_REMEMBERED = 100
+BY = "yolofs watch"
+
+
+class Mode(enum.Enum):
+    """What the screen shows."""
+
+    CARD = "card"
+    SCOPE = "scope"
+    STATE = "state"
+    HELP = "help"
+    QUEUE = "queue"
+    LOOK = "look"
+
+
+class Look(NamedTuple):
+    """Wanted: what is at a path now; see :meth:`Desk.show_look`."""
+
+    path: bytes
+
+
+class Quit(NamedTuple):
+    """Wanted: the end."""
+
+    is_interrupt: bool = False
+
+
+Command: TypeAlias = AnswerParams | Look | Quit
+
+
+class Choice(NamedTuple):
+    """One line to choose."""
+
+    text: str
+    value: bytes | RuleState | int | None
+
+
+class Desk:
+    """The asks that wait, the card that is up, and how far its answer has come."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.asks: dict[int, AskInfo] = {}
+        self._arrived: dict[int, float] = {}
+        self._shown: dict[int, float] = {}
+        self._sent: set[int] = set()
+        self.group: int | None = None
+        """The card that is up."""
+        self.mode = Mode.CARD
+        self.message = ""
+        """What to tell about the last key."""
+        self.done: deque[str] = deque(maxlen=_REMEMBERED)
+        """What has become of earlier asks, newest last."""
+        self.choices: Sequence[Choice] = ()
+        self.chosen = 0
+        self.looked_at: Sequence[str] = ()
+        self.scroll = 0
+        self._lifetime = Lifetime.ONCE
+        self._scope: bytes | None = None
+        self._members: tuple[int, ...] = ()
+
+    # ---- events
+
+    def take(self, event: AskInfo | EndedInfo) -> None:
+        """Take what the daemon tells."""
+        match event:
+            case AskInfo():
+                if event.id not in self.asks:
+                    self._arrived[event.id] = self._clock()
+                self.asks[event.id] = event
+                if self.group is None:
+                    self._put_up(event.group)
+            case EndedInfo():
+                self._end(event)
+
+    def _end(self, event: EndedInfo) -> None:
+        ask = self.asks.pop(event.id, None)
+        if ask is None:
+            return
+        by = "you" if event.id in self._sent and event.by.startswith(BY) else event.by
+        line = f"{event.outcome}, by {by}: {verb(ask)} {path_text(ask)}"
+        self.done.append(line)
+        for known in (self._arrived, self._shown):
+            known.pop(event.id, None)
+        self._sent.discard(event.id)
+        if ask.group != self.group:
+            return
+        if not self.members():
+            if self.mode is not Mode.QUEUE:
+                self.message = "" if by == "you" else line
+                self.mode = Mode.CARD
+            self._put_up(next(iter(self.groups()), None))
+        elif event.id in self._members and self.mode in (Mode.SCOPE, Mode.STATE):
+            self.mode, self.message = Mode.CARD, line
+
+    def failed(self, params: AnswerParams, message: str) -> None:
+        """Take note that an answer came to nothing."""
+        self._sent -= {ask.id for ask in self.asks.values() if ask.group == self._group_of(params.id)}
+        self._sent.discard(params.id)
+        self.message = message
+
+    def show_look(self, lines: Sequence[str]) -> None:
+        """Show what is at the path that was to be looked at."""
+        if self.mode is Mode.CARD and self.group is not None:
+            self.mode, self.looked_at, self.scroll = Mode.LOOK, lines, 0
+
+    def painted(self) -> None:
+        """Take note that the card, whole, is on the screen now."""
+        if self.mode is Mode.CARD:
+            now = self._clock()
+            for ask in self.members():
+                self._shown.setdefault(ask.id, now)
+
+    # ---- what there is
+
+    def groups(self) -> dict[int, list[AskInfo]]:
+        """Return all cards, oldest first."""
+        groups: dict[int, list[AskInfo]] = {}
+        for ask in sorted(self.asks.values(), key=lambda ask: ask.id):
+            groups.setdefault(ask.group, []).append(ask)
+        return groups
+
+    def members(self) -> list[AskInfo]:
+        """Return the asks of the card that is up, oldest first."""
+        return self.groups().get(self.group, []) if self.group is not None else []
+
+    def waited_s(self, ask: AskInfo) -> float:
+        """Return how long an ask has waited."""
+        return max(time.time_ns() - ask.since_ns, 0) / 1e9
+
+    def left_s(self, ask: AskInfo) -> float:
+        """Return how long an ask will still wait."""
+        return max(ask.left_ms / 1000 - (self._clock() - self._arrived.get(ask.id, 0.0)), 0.0)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer to the card is on its way."""
+        members = self.members()
+        return bool(members) and all(ask.id in self._sent for ask in members)
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether keys answer the card: it has been up for long enough."""
+        return bool(self._answerable())
+
+    def _answerable(self) -> list[AskInfo]:
+        now = self._clock()
+        return [
+            ask for ask in self.members() if now - self._shown.get(ask.id, now) >= GUARD_S and ask.id not in self._sent
+        ]
+
+    def _group_of(self, ask_id: int) -> int | None:
+        ask = self.asks.get(ask_id)
+        return ask.group if ask is not None else None
+
+    def _put_up(self, group: int | None) -> None:
+        self.group = group
+        for ask in self.members():  # it has to be looked at anew
+            self._shown.pop(ask.id, None)
+
+    # ---- keys
+
+    def key(self, key: str) -> Command | None:
+        """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``, ``pagedown``…)."""
+        if key == "c-c":
+            return Quit(is_interrupt=True)
+        if key == "c-d":
+            return Quit()
+        match self.mode:
+            case Mode.CARD:
+                return self._card_key(key)
+            case Mode.SCOPE | Mode.STATE | Mode.QUEUE:
+                return self._choice_key(key)
+            case Mode.HELP | Mode.LOOK:
+                self._text_key(key)
+                return None
+
+    def _card_key(self, key: str) -> Command | None:
+        self.message = ""
+        match key:
+            case "q":
+                return Quit()
+            case "?":
+                self.mode, self.scroll = Mode.HELP, 0
+            case "l":
+                self._choose(Mode.QUEUE, [Choice("", group) for group in self.groups()])
+            case "tab":
+                groups = list(self.groups())
+                if len(groups) > 1 and self.group in groups:
+                    self._put_up(groups[(groups.index(self.group) + 1) % len(groups)])
+            case "v":
+                return self._look()
+            case "y" | "n" | "s" | "a":
+                return self._answer_key(key)
+        return None
+
+    def _look(self) -> Command | None:
+        members = self.members()
+        if len(members) > 1:
+            self.show_look([f"{verb(ask)} {path_text(ask)}" for ask in members])
+            return None
+        return Look(unquote(members[0].path)) if members else None
+
+    def _answer_key(self, key: str) -> Command | None:
+        asks = self._answerable()
+        if not asks:
+            if self.members() and not self.is_answering:
+                self.message = "too quick: this has only just come up"
+            return None
+        self._members = tuple(ask.id for ask in asks)
+        self._scope = None
+        if key in "yn":
+            return self._answer("allow" if key == "y" else "deny", Lifetime.ONCE, None)
+        self._lifetime = Lifetime.SESSION if key == "s" else Lifetime.ALWAYS
+        self._choose(Mode.SCOPE, _scopes(asks))
+        return None
+
+    def _choose(self, mode: Mode, choices: Sequence[Choice]) -> None:
+        if choices:
+            self.mode, self.choices, self.chosen = mode, choices, 0
+
+    def _choice_key(self, key: str) -> Command | None:
+        last = len(self.choices) - 1
+        match key:
+            case "escape" | "backspace" | "q":
+                self.mode = Mode.CARD
+            case "up" | "k":
+                self.chosen = max(self.chosen - 1, 0)
+            case "down" | "j":
+                self.chosen = min(self.chosen + 1, last)
+            case "enter":
+                return self._pick(self.choices[self.chosen])
+            case digit if digit.isdecimal() and len(digit) == 1 and 1 <= int(digit) <= len(self.choices):
+                return self._pick(self.choices[int(digit) - 1])
+        return None
+
+    def _pick(self, choice: Choice) -> Command | None:
+        match self.mode, choice.value:
+            case Mode.QUEUE, int(group):
+                self.mode = Mode.CARD
+                if group in self.groups():
+                    self._put_up(group)
+                else:
+                    self.message = "that one has ended"
+            case Mode.SCOPE, (bytes() | None) as scope:
+                self._scope = scope
+                self._choose(Mode.STATE, _states(self.members()[0]))
+            case Mode.STATE, RuleState() as state:
+                self.mode = Mode.CARD
+                return self._answer(_decision(state, self.members()[0]), self._lifetime, state)
+        return None
+
+    def _answer(self, decision: str, lifetime: Lifetime, state: RuleState | None) -> AnswerParams | None:
+        still = [ask_id for ask_id in self._members if ask_id in self.asks]
+        if not still:
+            return None
+        self._sent.update(still)
+        scope = quote(self._scope) if self._scope is not None else None
+        return AnswerParams(still[0], decision, lifetime, scope, state, seen=still[-1], by=BY)
+
+    def _text_key(self, key: str) -> None:
+        match key:
+            case "up" | "k":
+                self.scroll = max(self.scroll - 1, 0)
+            case "down" | "j":
+                self.scroll += 1
+            case "pageup":
+                self.scroll = max(self.scroll - 10, 0)
+            case "pagedown" | " ":
+                self.scroll += 10
+            case _:
+                self.mode = Mode.CARD
+
+
+def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
+    """Return what a rule can be about: the path itself, or a directory above it."""
+    paths = [unquote(ask.path) for ask in asks]
+    choices = [Choice("just this", paths[0])] if len(paths) == 1 else [Choice(f"each of the {len(paths)}", None)]
+    directory = paths[0].rpartition(b"/")[0]
+    while not all(path.startswith(directory + b"/") for path in paths):
+        directory = directory.rpartition(b"/")[0]
+    while directory:
+        choices.append(Choice("all below", directory))
+        directory = directory.rpartition(b"/")[0]
+    return [*choices, Choice("all below", b"/")]
+
+
+def _states(ask: AskInfo) -> list[Choice]:
+    """Return the states that settle an ask, from what settles least."""
+    states = [RuleState.READ_ONLY, RuleState.DENY, RuleState.HIDDEN]
+    if _is_change(ask):
+        return [Choice(_STATES[state], state) for state in (RuleState.ALLOW, *states)]
+    return [Choice(_STATES[state], state) for state in (RuleState.WRITE_ASK, states[0], RuleState.ALLOW, *states[1:])]
+
+
+_STATES = {
+    RuleState.WRITE_ASK: "read freely; changes are asked",
+    RuleState.READ_ONLY: "read freely; changes are refused",
+    RuleState.ALLOW: "read and change freely",
+    RuleState.DENY: "refuse to read and to change",
+    RuleState.HIDDEN: "as if it did not exist",
+}
+
+
+def _decision(state: RuleState, ask: AskInfo) -> str:
+    return "allow" if (state.may_write if _is_change(ask) else state.may_read) else "deny"
+
+
+def _is_change(ask: AskInfo) -> bool:
+    return ask.operation not in ("read", "execute", "list")

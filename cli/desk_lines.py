@@ -1,0 +1,271 @@
+"""Draws a desk: lines of styled text for a terminal of any size.
+
+Everything that a program may have chosen comes through :mod:`yolofs.cli.askform`, so nothing here holds a control
+character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from prompt_toolkit.utils import get_cwidth
+
+from yolofs.cli.askform import command_text, path_text, process_text, rule_text, size_text, verb
+from yolofs.cli.desk import Choice, Desk, Mode
+from yolofs.daemon.ask_messages import AskInfo
+from yolofs.daemon.protocol import unquote
+from yolofs.paths import display
+from yolofs.rules import RuleState
+
+Line: TypeAlias = list[tuple[str, str]]
+"""Pieces of text, each with its style (prompt_toolkit's: "bold", "reverse", "ansired")."""
+
+_LABEL = 10
+_MAX_PATH_LINES = 8
+_MAX_COMMAND_LINES = 3
+_MAX_NAMES = 8
+_ANSWER_KEYS = ("y allow once", "n deny once", "s for this session", "a always")
+_OTHER_KEYS = ("? explain", "l queue", "v look", "tab next", "q quit")
+
+_HELP = """\
+A process wants something that no rule settles, and waits until somebody answers. Nobody in time means the default, \
+as .yolofs.toml has it. Leaving yolofs watch answers nothing.
+
+y, n   allow or deny just this access
+s      make a rule that holds until the mount ends
+a      make a rule that holds for good, in .yolofs/rules.toml
+       Then choose what it is about (this path, or all below a directory) and its state:
+         allow      read and change freely (changes are staged, as always)
+         write-ask  read freely; changes are asked
+         read-only  read freely; changes are refused
+         deny       seen in listings, and nothing else
+         hidden     as if it did not exist
+l      list everything that waits; enter brings one up
+tab    put this one off, and look at the next
+v      look at the first lines of the file, or at all paths of a card that has several
+q      leave; what waits goes on waiting
+
+The nearest rule decides: one for the path itself, then a pattern, then one for the nearest directory above.
+"""
+
+
+class Drawing(NamedTuple):
+    """What to show."""
+
+    lines: list[Line]
+    is_whole: bool
+    """Whether all of what is asked is on it: else no key may answer."""
+
+
+def draw(desk: Desk, width: int, height: int) -> Drawing:
+    """Return a desk as at most ``height`` lines of at most ``width`` cells."""
+    width, height = max(width, 10), max(height, 4)
+    header: list[Line] = [[("bold", _cut(_title(desk), width))]]
+    footer = [*_message(desk, width), *_keys(desk, width)]
+    room = height - len(header) - len(footer) - 2
+    essential, rest = _body(desk, width)
+    is_whole = len(essential) <= room
+    body = (essential + rest)[: max(room, 0)]
+    if not is_whole:
+        footer = [[("bold", _cut("make the terminal larger to answer", width))], *_keys(desk, width)[-1:]]
+        body = body[: max(height - len(header) - len(footer) - 2, 0)]
+    history = _history(desk, width, room - len(body))
+    return Drawing([*header, [], *body, [], *footer, *history][:height], is_whole)
+
+
+def _title(desk: Desk) -> str:
+    count = len(desk.asks)
+    return f"yolofs watch: {count} waiting" if count else "yolofs watch: nothing waits"
+
+
+def _message(desk: Desk, width: int) -> list[Line]:
+    return [[("ansiyellow", line)] for line in wrap(desk.message, width)] if desk.message else []
+
+
+def _history(desk: Desk, width: int, room: int) -> list[Line]:
+    """Return what has been answered, as far as there is room."""
+    lines = [[("", _cut(line, width))] for line in desk.done]
+    return [[], *lines[-(room - 1) :]] if lines and room > 1 else []
+
+
+# ---- keys
+
+
+def _keys(desk: Desk, width: int) -> list[Line]:
+    match desk.mode:
+        case Mode.CARD if desk.members():
+            answers = _ANSWER_KEYS if desk.is_armed else ("answering…" if desk.is_answering else "…",)
+            return [_key_line(line) for line in (*_fill(answers, width), *_fill(_OTHER_KEYS, width))]
+        case Mode.CARD:
+            return [_key_line(line) for line in _fill(("? explain", "q quit"), width)]
+        case Mode.SCOPE | Mode.STATE | Mode.QUEUE:
+            keys = ("up, down and enter, or a digit, choose", "escape goes back")
+            return [[("", line)] for line in _fill(keys, width)]
+        case Mode.HELP | Mode.LOOK:
+            return [[("", line)] for line in _fill(("up, down scroll", "any other key goes back"), width)]
+
+
+def _fill(words: Sequence[str], width: int) -> list[str]:
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + 3 + len(word) > width:
+            lines.append("")
+        lines[-1] += ("   " if lines[-1] else "") + word
+    return [_cut(line, width) for line in lines]
+
+
+def _key_line(line: str) -> Line:
+    pieces: Line = []
+    for at, word in enumerate(line.split("   ")):
+        key, space, rest = word.partition(" ")
+        pieces += [("", "   " if at else ""), ("bold" if space else "", key), ("", space + rest)]
+    return pieces
+
+
+# ---- the middle
+
+
+def _body(desk: Desk, width: int) -> tuple[list[Line], list[Line]]:
+    """Return what must be seen, and what may be cut off."""
+    match desk.mode:
+        case Mode.CARD if members := desk.members():
+            return _question(members, width), _circumstances(desk, members, width)
+        case Mode.CARD:
+            return [[("", _cut("what the rules leave open shows up here", width))]], []
+        case Mode.SCOPE:
+            return _list("What is the rule about?", [_scope_text(choice) for choice in desk.choices], desk, width)
+        case Mode.STATE:
+            return _list("Which state does it get?", [_state_text(choice) for choice in desk.choices], desk, width)
+        case Mode.QUEUE:
+            groups = desk.groups()
+            rows = [_row(groups.get(choice.value, [])) for choice in desk.choices if isinstance(choice.value, int)]
+            return _list("What waits:", rows, desk, width)
+        case Mode.HELP:
+            return [], _scrolled(desk, [part for line in _HELP.splitlines() for part in wrap(line, width)])
+        case Mode.LOOK:
+            return [], _scrolled(desk, [part for line in desk.looked_at for part in wrap(line, width)])
+
+
+def _question(members: Sequence[AskInfo], width: int) -> list[Line]:
+    first = members[0]
+    if len(members) == 1:
+        return _labelled(verb(first), path_text(first), width, style="bold", max_lines=_MAX_PATH_LINES)
+    directory = _common_directory(members)
+    lines = _labelled(verb(first), f"{len(members)} paths below {display(directory)}", width, style="bold")
+    for ask in members[:_MAX_NAMES]:
+        name = display(unquote(ask.path)[len(directory.rstrip(b"/")) + 1 :])
+        text = name if verb(ask) == verb(first) else f"{name} ({verb(ask)})"
+        lines += _labelled("", text, width, max_lines=_MAX_PATH_LINES)
+    if len(members) > _MAX_NAMES:
+        lines += _labelled("", f"and {len(members) - _MAX_NAMES} more; v lists them", width)
+    return lines
+
+
+def _circumstances(desk: Desk, members: Sequence[AskInfo], width: int) -> list[Line]:
+    first = members[0]
+    lines: list[Line] = []
+    if first.size is not None and len(members) == 1:
+        lines += _labelled("at stake", f"{size_text(first.size)} that are there now", width)
+    lines += _labelled("who", process_text(first), width)
+    if first.process.pid:
+        lines += _labelled("command", command_text(first.process.command), width, max_lines=_MAX_COMMAND_LINES)
+    if first.parent.pid:
+        parent = f"{command_text(first.parent.command)}, process {first.parent.pid}"
+        lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
+    lines += _labelled("why", rule_text(first), width)
+    time = f"{desk.waited_s(first):.0f} s; {desk.left_s(first):.0f} s left"
+    return lines + _labelled("waits for", time, width)
+
+
+def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: int = 0) -> list[Line]:
+    indent = max(_LABEL, len(label)) + 2
+    if indent > width // 2:
+        return [[(style, line)] for line in wrap(f"{label} {text}", width)]
+    lines = wrap(text, width - indent)
+    if max_lines and len(lines) > max_lines:
+        half = max_lines // 2
+        left_out = _cut(f"[{len(lines) - 2 * half} lines left out]", width - indent)
+        lines = [*lines[:half], left_out, *lines[-half:]]
+    return [[("", (label if at == 0 else "").ljust(indent)), (style, line)] for at, line in enumerate(lines)]
+
+
+def _list(title: str, rows: Sequence[str], desk: Desk, width: int) -> tuple[list[Line], list[Line]]:
+    """Return a list to choose from; what is chosen stands near the top if it is long."""
+    first = max(desk.chosen - 5, 0)
+    lines: list[Line] = [[("bold", _cut(title, width))]]
+    rest: list[Line] = []
+    for at, row in enumerate(rows[first:], first):
+        text = f"{'>' if at == desk.chosen else ' '} {f'{at + 1}' if at < 9 else ' '}  {row}"
+        if at == desk.chosen:
+            lines += [[("reverse", part)] for part in wrap(text, width)]
+        else:
+            (rest if at > desk.chosen else lines).append([("", _cut(text, width))])
+    return lines, rest
+
+
+def _scope_text(choice: Choice) -> str:
+    path = choice.value
+    return f"{choice.text}: {display(path)}" if isinstance(path, bytes) else choice.text
+
+
+def _state_text(choice: Choice) -> str:
+    return f"{choice.value.value:<9}  {choice.text}" if isinstance(choice.value, RuleState) else choice.text
+
+
+def _row(members: Sequence[AskInfo]) -> str:
+    if not members:
+        return "(has ended)"
+    first = members[0]
+    more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+    name = display(unquote(first.process.name)) or "?"
+    return f"{name}: {verb(first)} {path_text(first)}{more}"
+
+
+def _scrolled(desk: Desk, lines: Sequence[str]) -> list[Line]:
+    desk.scroll = min(desk.scroll, max(len(lines) - 1, 0))
+    return [[("", line)] for line in lines[desk.scroll :]]
+
+
+def _common_directory(members: Sequence[AskInfo]) -> bytes:
+    paths = [unquote(ask.path) for ask in members]
+    directory = paths[0].rpartition(b"/")[0]
+    while not all(path.startswith(directory + b"/") for path in paths):
+        directory = directory.rpartition(b"/")[0]
+    return directory or b"/"
+
+
+# ---- cells
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return ``text`` as lines of at most ``width`` cells, broken at spaces where there are some."""
+    lines: list[str] = []
+    while get_cwidth(text) > width:
+        end = len(_fitting(text, width)) or 1
+        space = text.rfind(" ", end // 2, end + 1)
+        if space > 0 and text[:space].strip():
+            lines.append(text[:space])
+            text = text[space + 1 :]
+        else:
+            lines.append(text[:end])
+            text = text[end:]
+    return [*lines, text]
+
+
+def _cut(text: str, width: int) -> str:
+    """Return ``text`` with its middle left out if it is too wide: the end of a path tells most."""
+    if get_cwidth(text) <= width:
+        return text
+    head = _fitting(text, (width - 1) // 2)
+    tail = _fitting(text[::-1], width - 1 - get_cwidth(head))[::-1]
+    return f"{head}…{tail}"
+
+
+def _fitting(text: str, width: int) -> str:
+    cells = 0
+    for at, char in enumerate(text):
+        cells += get_cwidth(char)
+        if cells > width:
+            return text[:at]
+    return text

@@ -1,0 +1,54 @@
+"""What a command shows when it is asked from inside a sandbox: nothing that the rules hide from programs there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Protocol
+
+from yolofs.changes import Change
+from yolofs.paths import RelPath
+from yolofs.rules import RuleBook
+
+
+class Guard(Protocol):
+    """Judges absolute paths."""
+
+    def may_see(self, path: bytes) -> bool:
+        """Tell whether programs in the view may know of a path."""
+        ...
+
+    def may_read(self, path: bytes) -> bool:
+        """Tell whether programs in the view may read it, without asking anybody."""
+        ...
+
+
+class RuleGuard:
+    """Judges by rules."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self._book = book
+
+    def may_see(self, path: bytes) -> bool:
+        """Tell whether programs in the view may know of a path."""
+        return not self._book.at(path).seems_absent
+
+    def may_read(self, path: bytes) -> bool:
+        """Tell whether programs in the view may read it, without asking anybody."""
+        verdict = self._book.at(path)
+        return verdict.may_read and not verdict.seems_absent
+
+
+def seen(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+    """Return the changes that may be shown."""
+    return [change for change in changes if guard is None or all(map(guard.may_see, _paths(change, root)))]
+
+
+def readable(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+    """Return the changes whose content may be shown."""
+    return [change for change in changes if guard is None or all(map(guard.may_read, _paths(change, root)))]
+
+
+def _paths(change: Change, root: bytes) -> list[bytes]:
+    relative: list[RelPath] = [change.path, *([change.old_path] if change.old_path is not None else [])]
+    return [os.path.join(root, path) for path in relative]

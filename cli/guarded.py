@@ -1,0 +1,33 @@
+"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT DIRECTORY WORD…``.
+
+The daemon starts it, outside, for the words that came through the restricted socket.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from yolofs.cli import main
+from yolofs.cli.guard import RuleGuard
+from yolofs.cli.options import Options
+from yolofs.daemon.client import Client
+from yolofs.rules import RuleBook
+from yolofs.session_root import DIRECTORY_NAME
+
+
+def run(arguments: list[str]) -> int:
+    """Carry out a command as the rules in force let programs in the view see it."""
+    project, directory, *words = arguments
+    session_directory = os.path.join(os.fsencode(project), DIRECTORY_NAME)
+    client = Client.connect(session_directory)
+    if client is None:
+        sys.stderr.write("yolofs: the daemon has ended\n")
+        return 1
+    with client:
+        guard = RuleGuard(RuleBook(*client.rules().sets()))
+    return main.main(words, Options(os.fsencode(directory), os.fsencode(project), guard))
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

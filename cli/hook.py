@@ -1,0 +1,84 @@
+"""``yolofs hook``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from yolofs.cli.output import emit, say
+from yolofs.cli.wrapping import is_wrapped, wrap
+
+AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
+_SHELL_TOOLS = frozenset({"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"})
+_REFUSED = 2
+"""The exit code on which agents do not run a command."""
+
+
+@click.command()
+@click.argument("agent", type=click.Choice(AGENTS))
+def command(agent: str) -> None:
+    """Answer an agent that is about to run a shell command.
+
+    Reads what the agent's hook gets on stdin, and answers that the command is to run by `yolofs run`. `yolofs init
+    --agents` makes agents call this. What cannot be understood is refused.
+    """
+    from yolofs.cli.running import is_in_sandbox
+
+    try:
+        request = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, Any])
+        answer = {} if is_in_sandbox() else answer_to(agent, request)
+    except (msgspec.DecodeError, ValueError) as error:
+        say(f"yolofs: not run, as the hook's input makes no sense: {error}")
+        raise click.exceptions.Exit(_REFUSED) from None
+    emit(msgspec.json.encode(answer).decode())
+
+
+def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return what an agent's hook answers; an empty object where it is not about a shell command.
+
+    Raises:
+        ValueError: it is about one, which is not there.
+    """
+    if agent == "cursor" and "command" in request:
+        return _cursor_before_shell(_text(request["command"]))
+    tool = request.get("tool_name", request.get("toolName"))
+    if tool not in _SHELL_TOOLS:
+        return {}
+    arguments = _arguments(request)
+    changed = {**arguments, "command": wrap(_text(arguments.get("command")))}
+    match agent:
+        case "gemini":
+            return {"decision": "allow", "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": changed}}
+        case "copilot":
+            return {"permissionDecision": "allow", "modifiedArgs": changed}
+        case "cursor":
+            return {"permission": "allow", "updated_input": changed}
+        case _:
+            decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": changed}
+            return {"hookSpecificOutput": decision}
+
+
+def _cursor_before_shell(text: str) -> dict[str, Any]:
+    """Answer the last question before a command of Cursor's, which cannot change it any more."""
+    if is_wrapped(text):
+        return {"permission": "allow"}
+    message = f"Shell commands run through yolofs here. Run this instead: {wrap(text)}"
+    return {"permission": "deny", "user_message": "not run through yolofs", "agent_message": message}
+
+
+def _arguments(request: dict[str, Any]) -> dict[str, Any]:
+    arguments = request.get("tool_input", request.get("toolArgs"))
+    if isinstance(arguments, str):  # Copilot's are JSON in JSON
+        arguments = msgspec.json.decode(arguments)
+    if not isinstance(arguments, dict):
+        raise ValueError("the tool has no arguments")
+    return arguments
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("there is no command in it")
+    return value

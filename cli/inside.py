@@ -1,0 +1,46 @@
+"""``yolofs`` inside a sandbox: it has the daemon carry out what may be done there, and passes on what that says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from yolofs.cli.output import fail
+from yolofs.daemon import endpoint
+from yolofs.daemon.client import Client
+from yolofs.errors import DaemonError, YolofsError
+
+_CONNECT_TIMEOUT_S = 3.0
+_CHUNK_BYTES = 1 << 16
+LOCAL = frozenset({"run", "shell", "hook"})
+"""Commands that do the same inside as outside."""
+
+
+def main(words: Sequence[str], socket_path: str) -> int:
+    """Carry out a command line and return the exit code."""
+    try:
+        with _connect(os.fsencode(socket_path)) as client:
+            answer = client.look([os.fsencode(word) for word in words], os.getcwdb())
+            _copy(answer.fd, 0, answer.out_bytes, 1)
+            _copy(answer.fd, answer.out_bytes, answer.err_bytes, 2)
+            return answer.code
+    except YolofsError as error:
+        fail(error.message, error.hint)
+        return error.exit_code
+
+
+def _connect(path: bytes) -> Client:
+    try:
+        return Client(endpoint.connect(path, _CONNECT_TIMEOUT_S))
+    except OSError as error:
+        raise DaemonError(f"the session cannot be reached from here: {error.strerror}") from None
+
+
+def _copy(fd: int, start: int, length: int, target: int) -> None:
+    sys.stdout.flush()
+    while length and (data := os.pread(fd, min(length, _CHUNK_BYTES), start)):
+        start += len(data)
+        length -= len(data)
+        while data:
+            data = data[os.write(target, data) :]

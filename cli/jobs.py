@@ -1,0 +1,165 @@
+"""Job control for the sandbox, as a shell does it for its jobs: a process group of its own, the terminal on loan.
+
+The sandbox must not share a process group with anything outside, as every process may signal its own group.  So it gets
+one, and with it the terminal when it wants that: at once where the command has it for itself, otherwise (in a pipeline
+whose other commands are outside) when it reads from it or sets its modes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+"""What is passed on to the command; bubblewrap itself has to ignore these, as it would take the sandbox with it."""
+_WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
+
+
+class Terminal:
+    """The controlling terminal, if there is one."""
+
+    def __init__(self) -> None:
+        self._fd = -1
+        with contextlib.suppress(OSError):
+            self._fd = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
+        self._own_group = os.getpgrp()
+        self._is_lent = False
+
+    def close(self) -> None:
+        """Let go of the terminal; it belongs again to whom it belonged before."""
+        self.take()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we are in the foreground."""
+        try:
+            return self._fd >= 0 and os.tcgetpgrp(self._fd) == self._own_group
+        except OSError:  # the terminal has gone away
+            return False
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether the job has been given it."""
+        return self._is_lent
+
+    def lend(self, group: int) -> bool:
+        """Put a process group into the foreground, if we are there ourselves; return whether."""
+        if not self.is_ours:
+            return False
+        self._is_lent = self._set(group)
+        return self._is_lent
+
+    def take(self) -> None:
+        """Put ourselves into the foreground again, whichever group of the job has got there meanwhile."""
+        if self._is_lent:
+            self._set(self._own_group)
+            self._is_lent = False
+
+    def _set(self, group: int) -> bool:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+        try:
+            os.tcsetpgrp(self._fd, group)
+        except OSError:  # the group has ended, or the terminal has gone away
+            return False
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return True
+
+
+@contextlib.contextmanager
+def ignoring_signals() -> Iterator[tuple[int, ...]]:
+    """Start processes that ignore :data:`FORWARDED` in this block; gives the signals that were ignored already."""
+    before = {number: signal.getsignal(number) for number in FORWARDED}
+    try:
+        for number in FORWARDED:
+            signal.signal(number, signal.SIG_IGN)
+        yield tuple(number for number, handler in before.items() if handler is signal.SIG_IGN)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Job:
+    """A process that leads a group of its own, and everything that it starts in it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], init: int, terminal: Terminal) -> None:
+        """``init`` is the pid of the sandbox' first process, as we see it."""
+        self._process = process
+        self._group = process.pid
+        self._init = init
+        self._terminal = terminal
+        self._ignored: list[int] = []
+
+    def wait(self, *, wants_terminal: bool) -> int:
+        """Wait for the end, passing signals on and stopping and going on together; return the exit code.
+
+        ``wants_terminal``: it gets the terminal at once, not when it asks for it.
+        """
+        with self._passing_on():
+            if wants_terminal:
+                self._terminal.lend(self._group)
+            while True:
+                _, status = os.waitpid(self._group, os.WUNTRACED)
+                if not os.WIFSTOPPED(status):
+                    break
+                self._stopped(os.WSTOPSIG(status))
+        code = os.waitstatus_to_exitcode(status)
+        self._process.returncode = code
+        return code if code >= 0 else 128 - code
+
+    def _stopped(self, number: int) -> None:
+        """Stop as the job has, until somebody lets us go on; then let the job go on."""
+        if number not in _WANTS_TERMINAL or not self._terminal.is_ours:
+            had_terminal = self._terminal.is_lent
+            self._terminal.take()
+            self._stop_ourselves(number)
+            if had_terminal or number in _WANTS_TERMINAL:
+                self._terminal.lend(self._group)
+        else:
+            self._terminal.lend(self._group)
+        self._signal_group(signal.SIGCONT)
+
+    @staticmethod
+    def _stop_ourselves(number: int) -> None:
+        """Stop like the job, with the other processes of our group: a pipeline is stopped as one."""
+        if number == signal.SIGSTOP:
+            os.kill(os.getpid(), number)
+            return
+        os.kill(0, number)
+
+    @contextlib.contextmanager
+    def _passing_on(self) -> Iterator[None]:
+        before = {number: signal.getsignal(number) for number in (*FORWARDED, signal.SIGWINCH)}
+        try:
+            for number, handler in before.items():
+                if handler is not signal.SIG_IGN:
+                    signal.signal(number, lambda number, _: self._pass_on(number))
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _pass_on(self, number: int) -> None:
+        self._signal_group(number)
+        for pid in self._started():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(pid) != self._group:  # a shell that does job control of its own
+                    os.kill(pid, number)
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._group, number)
+
+    def _started(self) -> list[int]:
+        """Return the processes that the sandbox' first one has started: the command, and orphans."""
+        try:
+            with open(f"/proc/{self._init}/task/{self._init}/children", "rb") as file:
+                return [int(pid) for pid in file.read().split()]
+        except OSError:
+            return []

@@ -1,0 +1,83 @@
+"""The beginning of what the view shows at a path, as lines that do a terminal no harm."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs.base import open_noatime
+from yolofs.cli.askform import size_text
+from yolofs.cli.output import local_time
+from yolofs.paths import display
+from yolofs.session import Access, Session
+
+_MAX_BYTES = 16 << 10
+_MAX_LINES = 200
+_MAX_CHARS = 1000
+"""How much of one line is shown."""
+_HEX_BYTES = 256
+
+
+def peek(project: bytes, path: bytes) -> list[str]:
+    """Return what the view of ``project`` shows at an absolute path, read from the store or base, not the mount.
+
+    Raises:
+        YolofsError: the session cannot be read.
+    """
+    with Session.open(project, Access.READ) as session:
+        rel = session.base.relative(path)
+        shown = session.state().resolve(rel) if rel is not None else None
+        if shown is None or rel is None:
+            return ["there is nothing at this path"]
+        try:
+            if shown.staged is not None:
+                st = os.lstat(session.store.path(shown.staged.ino))
+            else:
+                st = session.base.lstat(shown.base or rel)
+            has_data = shown.staged is not None and shown.staged.origin is None
+            place = session.store.path(shown.staged.ino) if shown.staged and has_data else None
+            return _describe(place or session.base.path(shown.base or rel), st)
+        except FileNotFoundError:
+            return ["there is nothing at this path"]
+        except OSError as error:
+            return [f"cannot be read: {error.strerror}"]
+
+
+def _describe(place: bytes, st: os.stat_result) -> list[str]:
+    mtime = f"changed {local_time(st.st_mtime_ns)}"
+    match stat.S_IFMT(st.st_mode):
+        case stat.S_IFREG:
+            with open(open_noatime(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+                data = file.read(_MAX_BYTES)
+            return [f"{size_text(st.st_size)}, {mtime}", "", *_content(data)]
+        case stat.S_IFDIR:
+            names = sorted(os.listdir(place))
+            shown = [display(name) for name in names[:_MAX_LINES]]
+            shown += [f"and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []
+            return [f"a directory of base with {len(names)} names, {mtime}", "", *shown]
+        case stat.S_IFLNK:
+            return [f"a symlink to {display(os.readlink(place))}, {mtime}"]
+        case _:
+            return ["neither file, directory nor symlink"]
+
+
+def _content(data: bytes) -> list[str]:
+    """Return content as text if it is that, else in hexadecimal."""
+    if b"\0" in data:
+        rows = (data[at : at + 16] for at in range(0, min(len(data), _HEX_BYTES), 16))
+        return [f"{at * 16:04x}  {row.hex(' '):<47}  {harmless(row)}" for at, row in enumerate(rows)]
+    return [harmless(line) for line in data.splitlines()[:_MAX_LINES]]
+
+
+def harmless(line: bytes) -> str:
+    """Return a line of any bytes as text that is printable: ``^[`` for an escape, ``<9b>`` for what is no character."""
+    text = line[:_MAX_CHARS].decode(errors="surrogateescape").expandtabs(4)
+    return "".join(char if char.isprintable() else _spelled(ord(char)) for char in text)
+
+
+def _spelled(code: int) -> str:
+    if code < 0x20 or code == 0x7F:
+        return f"^{chr(code ^ 0x40)}"
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        code -= 0xDC00
+    return f"<{code:02x}>"

@@ -1,0 +1,179 @@
+"""``yolofs rule``: the rules on paths, listed, changed and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from yolofs.audit import append_notes
+from yolofs.cli import output
+from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.rule_keys import read_key
+from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, rules_document
+from yolofs.errors import UsageError
+from yolofs.questions import Operation
+from yolofs.rule_files import RuleFiles
+from yolofs.rule_notes import rule_changes
+from yolofs.rules import Origin, Rule, RuleBook, RuleState, Sources, spell, subject
+
+T = TypeVar("T")
+
+_PATH = click.Path(path_type=bytes)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """List, change and explain the rules on paths.
+
+    A rule gives a path, and all below it that has no nearer rule, a state: allow, read-only, write-ask, ask, deny or
+    hidden. What is changed here is written to .yolofs/rules.toml, and takes effect at once; .yolofs.toml and your own
+    config.toml are yours to edit.
+
+    PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT'; 'PATH/**' is PATH
+    with everything in it, whatever patterns say. A path in the mount stands for the same one in base.
+    """
+
+
+@command.command("list")
+@click.option("--all", "with_preset", is_flag=True, help="The built-in rules, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all rules.")
+def list_command(with_preset: bool, as_json: bool) -> None:
+    """List the rules, nearest source first.
+
+    The order of sources counts for rules about the same path only; else the nearest rule above a path decides. One
+    that another source has a rule for is marked as overridden.
+    """
+    project = find_project()
+    sources = _sources(project)
+    if as_json:
+        output.emit_json(rules_document(sources))
+    else:
+        emit_rules(sources, project, with_preset=with_preset)
+    for note in sources.notes:
+        output.warn(note)
+
+
+def _add_state_command(state: RuleState, summary: str) -> None:
+    @command.command(state.value, help=summary)
+    @click.argument("path", metavar="PATH", type=_PATH)
+    def state_command(path: bytes) -> None:
+        project = find_project()
+        rule = read_key(project, path, state)
+        before = _find(_sources(project), rule)
+        with connected(project) as client:
+            if client is not None:
+                client.set_rule(rule)
+            else:
+                _change_learned(project, lambda files: files.learn(rule))
+        was = f", and not {before.state.value} ({before.source}) any more" if before not in (None, rule) else ""
+        output.say(f"{spell(rule, project)} is {state.value} now{was}")
+
+
+_add_state_command(RuleState.ALLOW, "Let everything be done with PATH.")
+_add_state_command(RuleState.READ_ONLY, "Let PATH be read, and refuse changes.")
+_add_state_command(RuleState.WRITE_ASK, "Let PATH be read, and ask before changes.")
+_add_state_command(RuleState.ASK, "Ask before PATH is read or changed.")
+_add_state_command(RuleState.DENY, "Refuse to have PATH read or changed; that it is there shows.")
+_add_state_command(RuleState.HIDDEN, "Have PATH not exist.")
+
+
+@command.command("unset")
+@click.argument("path", metavar="PATH", type=_PATH)
+def unset_command(path: bytes) -> None:
+    """Forget what was learned about PATH.
+
+    That is the rule about just that PATH in .yolofs/rules.toml, and one that an answer made for this session.
+    """
+    project = find_project()
+    rule = read_key(project, path, RuleState.ASK)
+    with connected(project) as client:
+        if client is not None:
+            was_there = bool(client.unset_rule(rule))
+        else:
+            was_there = _change_learned(project, lambda files: files.forget(rule))
+    left = _find(_sources(project), rule)
+    if not was_there:
+        where = f"; the rule about it is written at {left.source}" if left is not None else ""
+        raise UsageError(f"nothing was learned about {spell(rule, project)}{where}", hint="yolofs rule list")
+    now = f": it is {left.state.value} now ({left.source})" if left is not None else ""
+    output.say(f"forgot the rule about {spell(rule, project)}{now}")
+
+
+@command.command("explain")
+@click.argument("path", metavar="PATH", type=_PATH)
+@click.option(
+    "--op",
+    "operation",
+    type=click.Choice([operation.value for operation in Operation]),
+    help="Only what becomes of this operation.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
+    """Say which rule decides over PATH, and where it is written.
+
+    PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged.
+    """
+    from yolofs.cli.rule_keys import is_always_hidden, typed_path
+    from yolofs.explain import explain
+
+    project = find_project()
+    full = typed_path(project, path)
+    if is_always_hidden(project, full):
+        raise UsageError("that is the session's own: it is always hidden, and no rule can show it")
+    sources = _sources(project)
+    found = explain(RuleBook(*sources.sets()), full)
+    only = Operation(operation) if operation is not None else None
+    if as_json:
+        output.emit_json(explanation_document(found, only))
+    else:
+        emit_explanation(found, project, only)
+
+
+@command.command("test")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def test_command(as_json: bool) -> None:
+    """Try the rules on what was asked and refused so far.
+
+    Tells how many of the accesses that this session recorded would be asked, refused or allowed by the rules as they
+    are now, and suggests rules that would have spared most questions, with what speaks for each. Nothing is changed.
+    """
+    from yolofs.cli.rule_replay import emit_replay, read_accesses, replay_document
+
+    project = find_project()
+    accesses = read_accesses(session_directory(project))
+    book = RuleBook(*_sources(project).sets())
+    if as_json:
+        output.emit_json(replay_document(book, accesses, project))
+    else:
+        emit_replay(book, accesses, project)
+
+
+def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:
+    """Change ``rules.toml`` without a daemon, which would note it in the audit."""
+    files = _files(project)
+    before = files.sources().sets()
+    result = change(files)
+    append_notes(files.directory, rule_changes(before, files.sources().sets()))
+    return result
+
+
+def _sources(project: bytes) -> Sources:
+    """Return the rules in force; without a mount what would be."""
+    with connected(project) as client:
+        if client is not None:
+            return client.rules()
+    return _files(project).sources()
+
+
+def _files(project: bytes) -> RuleFiles:
+    files = RuleFiles(project, session_directory(project))
+    files.load()
+    return files
+
+
+def _find(sources: Sources, rule: Rule) -> Rule | None:
+    """Return the rule in force that is about the same as ``rule``."""
+    about = subject(rule)
+    return next((one for origin in Origin for one in sources.rules_of(origin) if subject(one) == about), None)

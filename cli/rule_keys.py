@@ -1,0 +1,70 @@
+"""What a user means by the PATH of ``yolofs rule``: a path of the shell's, or a pattern."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from yolofs.cli.options import start_directory
+from yolofs.cli.project import absolute_path, session_directory
+from yolofs.errors import UsageError
+from yolofs.paths import display, is_below
+from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
+
+_PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
+_WHOLE = b"/**"
+
+
+def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
+    """Return the rule that gives what a user typed a state.
+
+    A path is relative to where the command starts; one in the mount stands for the same in base.  What holds a ``*`` is
+    a pattern if it can be one, else a path that has to exist.
+
+    Raises:
+        UsageError: it is neither, or what it names is always hidden.
+    """
+    is_whole = text.endswith(_WHOLE)
+    head = text.removesuffix(_WHOLE) or b"/" if is_whole else text
+    if b"*" not in head:
+        return PathRule(_checked(project, typed_path(project, head)), state, "", is_whole)
+    found = _PATTERN.fullmatch(head)
+    if found is not None and b"*" not in (found["scope"] or b""):
+        return _pattern(project, found["scope"], found["last"], state, is_whole=is_whole)
+    if os.path.lexists(os.path.join(start_directory(), text)):
+        return PathRule(_checked(project, typed_path(project, text)), state, "")
+    raise UsageError(
+        f"{display(text)} is neither a pattern nor a file that is there",
+        hint='patterns are "**/NAME", "**/*.EXT", "DIR/**/NAME" and "DIR/**/*.EXT"',
+    )
+
+
+def typed_path(project: bytes, text: bytes) -> bytes:
+    """Return a path that a user typed, absolute; ``~`` is understood where the shell left it, in quotes."""
+    if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
+        text = os.path.expanduser(b"~") + text[1:]
+    return absolute_path(project, text)
+
+
+def is_always_hidden(project: bytes, path: bytes) -> bool:
+    """Tell whether no rule can show a path: the session's own directory."""
+    return is_below(path, session_directory(project))
+
+
+def _pattern(project: bytes, scope: bytes | None, last: bytes, state: RuleState, *, is_whole: bool) -> Rule:
+    try:
+        key = "**/" + last.decode() + ("/**" if is_whole else "")
+        if scope is not None:
+            directory = spell(PathRule(typed_path(project, scope or b"/"), state, ""))
+            key = directory.rstrip("/") + "/" + key
+        return parse_rule(key, state, "", None, b"/")
+    except UnicodeDecodeError:
+        raise UsageError("a pattern has to be UTF-8", hint="name the path itself") from None
+    except ValueError as error:
+        raise UsageError(f"{display(last)}: {error}") from error
+
+
+def _checked(project: bytes, path: bytes) -> bytes:
+    if is_always_hidden(project, path):
+        raise UsageError(f"{display(path)} is the session's own: it is always hidden, and no rule can show it")
+    return path

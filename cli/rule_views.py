@@ -1,0 +1,115 @@
+"""How rules and explanations are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from yolofs.cli.jsonform import text_fields
+from yolofs.cli.output import emit, paint, say
+from yolofs.explain import Explanation, Outcome
+from yolofs.paths import display
+from yolofs.questions import Operation
+from yolofs.rules import Origin, Rule, RuleState, Sources, Subject, spell, subject
+
+_COLOURS = {
+    RuleState.ALLOW: "green",
+    RuleState.READ_ONLY: "cyan",
+    RuleState.WRITE_ASK: "yellow",
+    RuleState.ASK: "yellow",
+    RuleState.DENY: "red",
+    RuleState.HIDDEN: "magenta",
+}
+_WORDS = {
+    Outcome.ALLOWED: "allowed",
+    Outcome.ASKS: "asks",
+    Outcome.REFUSED: "refused (EACCES)",
+    Outcome.ABSENT: "not there (ENOENT)",
+}
+
+
+def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
+    """Write one line for each rule."""
+    shown = [
+        (rule, is_overridden)
+        for origin, rule, is_overridden in _in_order(sources)
+        if with_preset or origin is not Origin.PRESET
+    ]
+    keys = [_key(rule, project) for rule, _ in shown]
+    width = min(max(map(len, keys), default=0), 60)
+    for key, (rule, is_overridden) in zip(keys, shown, strict=True):
+        state = paint(f"{rule.state.value:<9}", _COLOURS[rule.state])
+        line = f"{state}  {key:<{width}}  {rule.source}"
+        emit(paint(f"{line}  (overridden)", "dim") if is_overridden else line)
+    preset = len(sources.rules_of(Origin.PRESET))
+    if not with_preset:
+        say(f"and {preset} built-in rules: yolofs rule list --all" if preset else "the built-in rules are switched off")
+
+
+def rules_document(sources: Sources) -> dict[str, Any]:
+    """Return the rules for ``--json``."""
+    rules = [
+        {**_rule_fields(rule), "origin": origin.value, "overridden": is_overridden}
+        for origin, rule, is_overridden in _in_order(sources)
+    ]
+    return {"rules": rules, "warnings": list(sources.notes)}
+
+
+def emit_explanation(found: Explanation, project: bytes, only: Operation | None) -> None:
+    """Write what the rules say of a path."""
+    state = paint(found.state.value, _COLOURS[found.state])
+    emit(f"{display(found.path)}: {state}")
+    if found.rule is None:
+        emit("no rule is about it, or about anything above it")
+    else:
+        emit(f"by the rule {_key(found.rule, project)} = {found.rule.state.value}, {found.rule.source}")
+        if found.place != found.path:
+            emit(f"which holds for {display(found.place)} and below")
+    for rule in found.overridden:
+        emit(f"in place of {rule.state.value}, {rule.source}")
+    if found.is_way:
+        emit("it can be passed and listed, as something below it is open, and shows only the way there")
+    emit()
+    for outcome, operations in _by_outcome(found, [only] if only is not None else Operation):
+        emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")
+
+
+def explanation_document(found: Explanation, only: Operation | None) -> dict[str, Any]:
+    """Return what the rules say of a path for ``--json``."""
+    operations = [only] if only is not None else list(Operation)
+    return {
+        **text_fields("path", found.path),
+        "state": found.state.value,
+        "rule": _rule_fields(found.rule) if found.rule is not None else None,
+        **text_fields("place", found.place),
+        "way": found.is_way,
+        "overridden": [_rule_fields(rule) for rule in found.overridden],
+        "operations": {operation.value: found.outcome(operation).value for operation in operations},
+    }
+
+
+def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tuple[Outcome, list[Operation]]]:
+    outcomes: dict[Outcome, list[Operation]] = {}
+    for operation in operations:
+        outcomes.setdefault(found.outcome(operation), []).append(operation)
+    return list(outcomes.items())
+
+
+def _in_order(sources: Sources) -> list[tuple[Origin, Rule, bool]]:
+    """Return all rules with their source, nearest first, and whether a nearer one is about the same."""
+    seen: set[Subject] = set()
+    rules = []
+    for origin in Origin:
+        for rule in sources.rules_of(origin):
+            rules.append((origin, rule, subject(rule) in seen))
+            seen.add(subject(rule))
+    return rules
+
+
+def _key(rule: Rule, project: bytes) -> str:
+    key = spell(rule, project)
+    return key if key.isprintable() else display(key.encode())
+
+
+def _rule_fields(rule: Rule) -> dict[str, Any]:
+    return {"key": spell(rule), "state": rule.state.value, "source": rule.source}

@@ -1,0 +1,42 @@
+"""``yolofs run``."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import click
+
+from yolofs.cli.running import Manner, run_command
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--no-review", is_flag=True, help="Do not say what the command changed.")
+@click.option("--json", "as_json", is_flag=True, help="Say it as a JSON document on one line, the last one of stderr.")
+@click.option("--no-snapshot", is_flag=True, help="Make no generation before and after.")
+@click.option("--name", metavar="NAME", help="The name of the generation made after it, instead of the command.")
+@click.argument("words", metavar="[--] COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None, words: tuple[str, ...]) -> None:
+    """Run a command in the view, cut off from the real files.
+
+    The command sees the whole machine as usual, and what it changes anywhere is staged. If it has changed something,
+    that becomes a generation of its own, and a summary on stderr says what it was: what was deleted, and what lies
+    outside the project, comes first. Mounts the view if it is not mounted.
+
+    stdin, stdout and stderr are the command's own; its exit code is passed on.
+    """
+    manner = Manner(
+        is_reviewed=not no_review,
+        as_json=as_json,
+        has_snapshots=not no_snapshot,
+        name=os.fsencode(name) if name is not None else None,
+    )
+    end_with(run_command([os.fsencode(word) for word in words], manner))
+
+
+def end_with(code: int) -> None:
+    """End this process with the exit code of a command."""
+    if code == 128 + signal.SIGINT and os.isatty(0):  # so that a shell's loop around us ends, too
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,197 @@
+"""What happens around a command of ``yolofs run``: mount, generation, sandbox, generation, summary.
+
+Imports only what every run needs: starting one on a mounted session should not be felt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from yolofs.cli import output
+from yolofs.cli.confine import Place, confined
+from yolofs.cli.descriptors import Stdin, check_descriptors
+from yolofs.cli.options import start_directory
+from yolofs.config.load import load
+from yolofs.config.settings import RunSettings
+from yolofs.daemon.client import Client
+from yolofs.daemon.mounts import is_ours, mounts_at
+from yolofs.daemon.protocol import Info, unquote
+from yolofs.daemon.run_messages import BeginRunResult
+from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError
+from yolofs.paths import Generation, display
+from yolofs.sandbox.bubblewrap import agent_socket_inside
+from yolofs.sandbox.environment import hidden_variables, without
+from yolofs.session_root import DIRECTORY_NAME, find_project
+
+_NAME_CHARS = 60
+_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
+SOCKET_VARIABLE = b"YOLOFS_SOCKET"
+RUN_VARIABLE = b"YOLOFS_RUN"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run is to be."""
+
+    is_reviewed: bool = True
+    as_json: bool = False
+    has_snapshots: bool = True
+    name: bytes | None = None
+
+
+def run_command(words: Sequence[bytes], manner: Manner) -> int:
+    """Run a command in the sandbox and return its exit code.
+
+    In a sandbox already it is just run: it is as confined as it would be.
+
+    Raises:
+        SandboxError: there can be no sandbox here.
+        CommandNotFoundError, NotExecutableError: the command cannot be started.
+    """
+    if is_in_sandbox():
+        _replace_us(words)
+    check_descriptors()
+    project = find_project(start_directory())
+    settings = load(project)
+    with _connected(project) as client:
+        info = client.info()
+        _check_root(info)
+        directory = start_directory()
+        started_ns, audit_bytes = time.time_ns(), _audit_bytes(project)
+        begun = client.begin_run(words, directory, snapshot=manner.has_snapshots)
+        code: int | None = None
+        try:
+            code = ended = _confined(client, info, begun, words, settings.run, directory)
+        except (CommandNotFoundError, NotExecutableError) as error:
+            code = error.exit_code
+            raise
+        finally:
+            generation = _end(client, begun, code, words, manner)
+    has_changes = generation is not None or not manner.has_snapshots
+    if manner.is_reviewed and (has_changes or _audit_bytes(project) > audit_bytes):
+        from yolofs.cli.run_summary import Ended, summarise
+        from yolofs.runs import Point
+
+        before = Point(begun.generation, begun.marker_ns)
+        summarise(
+            project,
+            Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns),
+            as_json=manner.as_json,
+        )
+    return ended
+
+
+def _audit_bytes(project: bytes) -> int:
+    """Return the length of the audit: whether it has grown is cheaper to find out than what is new in it."""
+    try:
+        return os.stat(os.path.join(project, DIRECTORY_NAME, b"audit.jsonl")).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def is_in_sandbox() -> bool:
+    """Tell whether the root of this process is a view: nothing that a variable could feign."""
+    return any(map(is_ours, mounts_at(b"/")))
+
+
+def snapshot_name(words: Sequence[bytes]) -> bytes:
+    """Return what the generation after a command is called: the command, or the script of ``sh -c``, shortened.
+
+    What has a meaning of its own where generations are named is avoided.
+    """
+    if len(words) >= 3 and os.path.basename(words[0]) in _SHELLS and words[1] in (b"-c", b"-lc"):
+        text = os.fsdecode(words[2])
+    else:
+        text = " ".join(os.fsdecode(word) for word in words)
+    text = " ".join(text.split()).replace("..", "‥")
+    if len(text) > _NAME_CHARS:
+        text = text[: _NAME_CHARS - 1].rstrip() + "…"
+    if text.isdigit() or text in ("", "-", "base", "all"):
+        text = f"run {text}".strip()
+    return os.fsencode(text)
+
+
+@contextlib.contextmanager
+def _connected(project: bytes) -> Iterator[Client]:
+    """Connect to the project's daemon, or start one."""
+    directory = os.path.join(project, DIRECTORY_NAME)
+    client = Client.connect(directory)
+    if client is None:
+        from yolofs.daemon.launch import launch
+
+        started = launch(project, directory, root=None, in_foreground=False)
+        started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
+        for warning in started.info.warnings:
+            output.warn(warning)
+        client = Client.connect(directory)
+        if client is None:
+            raise DaemonError("the daemon has ended at once", hint="see .yolofs/daemon.log")
+    with client:
+        yield client
+
+
+def _check_root(info: Info) -> None:
+    root = unquote(info.root)
+    if root != b"/":
+        raise SandboxError(
+            f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox",
+            hint='root = "/" in .yolofs.toml (yolofs unmount first, and commit or abort what is staged)',
+        )
+
+
+def _confined(
+    client: Client, info: Info, begun: BeginRunResult, words: Sequence[bytes], settings: RunSettings, directory: bytes
+) -> int:
+    mountpoint = unquote(info.mountpoint)
+    place = Place(
+        mountpoint=mountpoint,
+        runtime_root=os.path.dirname(os.path.dirname(mountpoint)),
+        agent_socket=unquote(begun.agent_socket),
+        directory=directory,
+        has_network=settings.network == "host",
+    )
+    stdin = Stdin()
+    try:
+        with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
+            client.enter_run(begun.run, running.info.pid_namespace)
+            return running.go()
+    finally:
+        stdin.close()
+
+
+def _environment(begun: BeginRunResult, place: Place, settings: RunSettings) -> Mapping[bytes, bytes]:
+    hidden = hidden_variables(os.environ, settings.hide_env, settings.keep_env)
+    environment = {os.fsencode(k): os.fsencode(v) for k, v in without(os.environ, hidden).items()}
+    environment[SOCKET_VARIABLE] = agent_socket_inside(place.runtime_root)
+    environment[RUN_VARIABLE] = b"%d" % begun.run
+    return environment
+
+
+def _end(
+    client: Client, begun: BeginRunResult, code: int | None, words: Sequence[bytes], manner: Manner
+) -> Generation | None:
+    """Note the end of a run; a daemon that has died meanwhile does not take the command's exit code along."""
+    name = manner.name if manner.name is not None else snapshot_name(words)
+    try:
+        return client.end_run(begun.run, code, name, snapshot=manner.has_snapshots)
+    except DaemonError as error:
+        output.warn(f"{error.message}: the end of run {begun.run} is not noted, and nothing was snapshotted")
+        return None
+
+
+def _replace_us(words: Sequence[bytes]) -> None:
+    """Become a command.
+
+    Raises:
+        CommandNotFoundError, NotExecutableError: it cannot be started.
+    """
+    try:
+        os.execvp(words[0], list(words))
+    except FileNotFoundError:
+        raise CommandNotFoundError(f"{display(words[0])}: there is no such command in the view") from None
+    except OSError as error:
+        raise NotExecutableError(f"{display(words[0])}: {error.strerror}") from None

@@ -1,0 +1,45 @@
+"""``yolofs watch``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolofs.cli.output import check_can_ask, say
+from yolofs.cli.project import connected_or_refused, find_project
+from yolofs.errors import UsageError
+
+
+@click.command()
+@click.option("--allow-all", is_flag=True, help="Allow whatever is asked, once, as it comes; no terminal is needed.")
+@click.option("--deny-all", is_flag=True, help="Deny whatever is asked, once, as it comes.")
+@click.option(
+    "--answer-with",
+    metavar="CMD",
+    help="Run a shell command for each ask: the ask as JSON on its stdin, the answer on its stdout.",
+)
+def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
+    """Answer what the rules leave open, as it comes.
+
+    Shows who wants what, and why it is asked; a key answers, ? explains the others. Several may watch: the first
+    answer counts. Leaving answers nothing.
+    """
+    if sum((allow_all, deny_all, answer_with is not None)) > 1:
+        raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")
+    project = find_project()
+    with connected_or_refused(project) as events, connected_or_refused(project) as calls:
+        if allow_all or deny_all or answer_with is not None:
+            from yolofs.cli.watch_alone import answer_alone
+
+            decide = "allow" if allow_all else "deny" if deny_all else None
+            answer_alone(events, calls, decide, answer_with or "")
+            return
+        check_can_ask(instead="yolofs watch --deny-all, --allow-all or --answer-with CMD; yolofs answer")
+        if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+            from yolofs.cli.watch_plain import watch_plain as watch
+        else:
+            from yolofs.cli.watch_screen import watch_screen as watch
+        left = watch(project, events, calls)
+    if left:
+        say(f"{left} ask{'s' if left > 1 else ''} still waiting; yolofs asks lists them")

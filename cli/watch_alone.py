@@ -1,0 +1,173 @@
+"""``yolofs watch`` with nobody at it: every ask gets the same answer, or the one that a command gives."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from yolofs.cli.askform import path_text, verb
+from yolofs.cli.asks import ask_fields
+from yolofs.cli.output import emit, warn
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.client import Client
+from yolofs.daemon.protocol import quote
+from yolofs.errors import AskError, UsageError, YolofsError
+from yolofs.rules import RuleState
+
+_COMMANDS = 8
+"""How many commands run at a time."""
+_MAX_OUTPUT = 64 << 10
+
+
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a command may say as JSON."""
+
+    decision: str
+    lifetime: Lifetime = Lifetime.ONCE
+    scope: str | None = None
+    state: RuleState | None = None
+
+
+def answer_alone(events: Client, calls: Client, decision: str | None, shell_command: str) -> None:
+    """Answer all asks with ``decision``, or as ``shell_command`` says, until the mount ends.
+
+    Raises:
+        DaemonError: it has.
+    """
+    answerer = _Answerer(calls, decision, shell_command)
+    events.watch()
+    try:
+        while True:
+            match events.next_event():
+                case AskInfo() as ask:
+                    answerer.asked(ask)
+                case EndedInfo(id=ask_id):
+                    answerer.ended(ask_id)
+    finally:
+        answerer.close()
+
+
+class _Answerer:
+    def __init__(self, calls: Client, decision: str | None, shell_command: str) -> None:
+        self._calls = calls
+        self._decision = decision
+        self._command = shell_command
+        self._pool = ThreadPoolExecutor(_COMMANDS, "answer")
+        self._lock = threading.Lock()
+        """Guards the connection and what follows."""
+        self._waiting: set[int] = set()
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+
+    def asked(self, ask: AskInfo) -> None:
+        with self._lock:
+            is_new = ask.id not in self._waiting
+            self._waiting.add(ask.id)
+        if not is_new:
+            return
+        if self._decision is not None:
+            self._send(ask, Reply(self._decision))
+        else:
+            self._pool.submit(self._answer_with_command, ask)
+
+    def ended(self, ask_id: int) -> None:
+        """Stop working on an ask: it has ended, by us or otherwise."""
+        with self._lock:
+            self._waiting.discard(ask_id)
+            process = self._running.get(ask_id)
+        if process is not None:
+            _kill(process)
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        with self._lock:
+            self._waiting.clear()
+            running = list(self._running.values())
+        for process in running:
+            _kill(process)
+        self._pool.shutdown(cancel_futures=True)
+
+    def _answer_with_command(self, ask: AskInfo) -> None:
+        try:
+            self._send(ask, self._run(ask))
+        except (OSError, ValueError, YolofsError) as error:
+            if self._is_waiting(ask.id):
+                warn(f"ask {ask.id} gets the default, as the command failed: {error}")
+                self._send(ask, Reply("default"))
+
+    def _run(self, ask: AskInfo) -> Reply:
+        """Run the command for an ask.
+
+        Raises:
+            ValueError: what it says is no answer, or it fails.
+            OSError: it cannot be run.
+        """
+        with self._lock:
+            if ask.id not in self._waiting:
+                raise ValueError("the ask has ended")
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", self._command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._running[ask.id] = process
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it need not read
+                process.stdin.write(msgspec.json.encode(ask_fields(ask)) + b"\n")  # type: ignore[union-attr]
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()  # type: ignore[union-attr]
+            said = process.stdout.read(_MAX_OUTPUT)  # type: ignore[union-attr]
+            _kill_unless_done(process, said)
+            status = process.wait()
+        finally:
+            with self._lock:
+                del self._running[ask.id]
+            process.stdout.close()  # type: ignore[union-attr]
+        if status:
+            raise ValueError(f"it ended with exit status {status}")
+        return _parse(said)
+
+    def _send(self, ask: AskInfo, reply: Reply) -> None:
+        """Give an answer; that somebody was faster is nothing to worry about."""
+        scope = quote(os.fsencode(reply.scope)) if reply.scope is not None else None
+        params = AnswerParams(ask.id, reply.decision, reply.lifetime, scope, reply.state, only=True, by="yolofs watch")
+        with contextlib.suppress(AskError), self._lock:
+            self._calls.answer(params)
+            emit(f"{reply.decision}  {ask.id}  {verb(ask)} {path_text(ask)}")
+            sys.stdout.flush()
+
+    def _is_waiting(self, ask_id: int) -> bool:
+        with self._lock:
+            return ask_id in self._waiting
+
+
+def _parse(said: bytes) -> Reply:
+    word = said.strip()
+    if word in (b"allow", b"deny", b"default"):
+        return Reply(word.decode())
+    try:
+        reply = msgspec.json.decode(word, type=Reply)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"neither allow, deny, default nor an answer in JSON: {error}") from None
+    if reply.decision not in ("allow", "deny", "default"):
+        raise UsageError(f"expected allow, deny or default, got {reply.decision!r}")
+    return reply
+
+
+def _kill_unless_done(process: subprocess.Popen[bytes], said: bytes) -> None:
+    """Kill a command that does not stop talking."""
+    if len(said) >= _MAX_OUTPUT:
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

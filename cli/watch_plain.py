@@ -1,0 +1,142 @@
+"""``yolofs watch`` on a terminal that can only print lines (``TERM=dumb``): each card once, then its keys."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import sys
+import termios
+import threading
+import tty
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from yolofs.cli.desk import Command, Desk, Look, Quit
+from yolofs.cli.desk_lines import draw
+from yolofs.cli.output import say
+from yolofs.cli.peek import peek
+from yolofs.daemon.ask_messages import AnswerParams
+from yolofs.daemon.client import Client, Event
+from yolofs.errors import DaemonError, YolofsError
+
+_TICK_S = 0.1
+_TALL = 10_000
+_KEYS = {
+    "\r": "enter",
+    "\n": "enter",
+    "\t": "tab",
+    "\x1b": "escape",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x04": "c-d",
+}
+
+
+def watch_plain(project: bytes, events: Client, calls: Client) -> int:
+    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many wait still.
+
+    Raises:
+        KeyboardInterrupt: he pressed Ctrl-C.
+        DaemonError: the mount has ended.
+    """
+    desk = Desk()
+    arrived: deque[Event | YolofsError] = deque()
+    events.watch()
+    reader = threading.Thread(target=_read_events, args=(events, arrived), name="events", daemon=True)
+    reader.start()
+    try:
+        with _single_keys():
+            _talk(project, desk, calls, arrived)
+    finally:
+        events.hang_up()
+        reader.join()
+    return len(desk.asks)
+
+
+def _read_events(events: Client, arrived: deque[Event | YolofsError]) -> None:
+    try:
+        while True:
+            arrived.append(events.next_event())
+    except YolofsError as error:
+        arrived.append(error)
+
+
+def _talk(project: bytes, desk: Desk, calls: Client, arrived: deque[Event | YolofsError]) -> None:
+    printed: object = None
+    told = 0
+    while True:
+        while arrived:
+            event = arrived.popleft()
+            if isinstance(event, YolofsError):
+                raise event
+            desk.take(event)
+        for line in list(desk.done)[told - len(desk.done) :] if told < len(desk.done) else ():
+            say(line)
+        told = len(desk.done)
+        printed = _print_changes(desk, printed)
+        for key in _read_keys():
+            command = desk.key(key)
+            if isinstance(command, Quit):
+                return
+            if command is not None:
+                _carry_out(project, desk, calls, command)
+
+
+def _print_changes(desk: Desk, printed: object) -> object:
+    """Print the desk if it is another one than what was ``printed`` last; return what stands there now."""
+    ids = [ask.id for ask in desk.members()]
+    now = (desk.mode, desk.group, ids, desk.chosen, desk.message, desk.scroll, desk.is_armed, desk.is_answering)
+    if now != printed:
+        drawing = draw(desk, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
+        lines = ["".join(text for _, text in line).rstrip() for line in drawing.lines]
+        end = len(lines) - len(desk.done) - 1 if desk.done else len(lines)  # those were told already
+        say("\n".join(lines[:end]).rstrip() + "\n")
+        desk.painted()
+    return now
+
+
+def _carry_out(project: bytes, desk: Desk, calls: Client, command: Command) -> None:
+    match command:
+        case AnswerParams():
+            try:
+                calls.answer(command)
+            except DaemonError:
+                raise
+            except YolofsError as error:
+                desk.failed(command, error.message)
+        case Look(path=path):
+            try:
+                desk.show_look(peek(project, path))
+            except YolofsError as error:
+                desk.show_look([error.message])
+        case Quit():
+            pass
+
+
+def _read_keys() -> Iterator[str]:
+    """Wait a moment for keys and yield them; the end of the input is Ctrl-D."""
+    ready, _, _ = select.select([sys.stdin], [], [], _TICK_S)
+    if not ready:
+        return
+    data = os.read(sys.stdin.fileno(), 64).decode(errors="replace")
+    if not data:
+        yield "c-d"
+    elif data in ("\x1b[A", "\x1b[B"):
+        yield "up" if data[-1] == "A" else "down"
+    elif data == "\x1b" or "\x1b" not in data:
+        for char in data:
+            yield _KEYS.get(char, char)
+
+
+@contextmanager
+def _single_keys() -> Iterator[None]:
+    """Have keys come at once and unseen; Ctrl-C stays what it is."""
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal may be closed
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,102 @@
+"""The methods of the restricted socket, for programs inside a sandbox: looking and travelling, nothing that lasts.
+
+Who may do what is decided by the socket that a client came through, which is the only one that a sandbox has.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import trio
+
+from yolofs.daemon.host import Host
+from yolofs.daemon.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
+from yolofs.daemon.run_control import Alone
+from yolofs.daemon.run_messages import LookParams, LookResult
+from yolofs.daemon.server import Method, Result
+from yolofs.errors import UsageError
+
+COMMANDS = ("status", "diff", "log", "timeline", "snapshot", "travel")
+"""What may be done from inside."""
+_LOOK_S = 110.0
+"""How long a command may take."""
+
+
+class AgentMethods:
+    """The methods as one client sees them."""
+
+    def __init__(self, host: Host, alone: Alone, limit: trio.CapacityLimiter) -> None:
+        """``limit``: how many commands are carried out at a time, for all clients together."""
+        self._host = host
+        self._alone = alone
+        self._limit = limit
+        self._sent_fd = -1
+        self.methods: Mapping[str, Method] = {
+            "look": Method(LookParams, self._look),
+            "snapshot": Method(SnapshotParams, self._snapshot),
+            "travel": Method(TravelParams, self._travel),
+        }
+
+    def close(self) -> None:
+        """Let go of what was sent last."""
+        if self._sent_fd >= 0:
+            os.close(self._sent_fd)
+            self._sent_fd = -1
+
+    async def _look(self, params: LookParams) -> Result:
+        words = [unquote(word) for word in params.words]
+        if not words or os.fsdecode(words[0]) not in COMMANDS:
+            raise UsageError(
+                f"yolofs {os.fsdecode(words[0]) if words else ''} is for the user, outside of the sandbox".replace(
+                    "  ", " "
+                ),
+                hint=f"inside there are: {', '.join(COMMANDS)}",
+            )
+        project = unquote(self._host.info().project)
+        command: list[str | bytes] = [
+            sys.executable,
+            "-P",
+            "-m",
+            "yolofs.cli.guarded",
+            project,
+            unquote(params.directory),
+            *words,
+        ]
+        self.close()
+        self._sent_fd = os.memfd_create("output", os.MFD_CLOEXEC)
+        err_fd = os.memfd_create("errors", os.MFD_CLOEXEC)
+        environment = {name: value for name, value in os.environ.items() if name != "YOLOFS_SOCKET"}
+        try:
+            async with self._limit:
+                with trio.fail_after(_LOOK_S):
+                    done = await trio.run_process(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=self._sent_fd,
+                        stderr=err_fd,
+                        check=False,
+                        env=environment,
+                    )
+            out_bytes, err_bytes = os.fstat(self._sent_fd).st_size, os.fstat(err_fd).st_size
+            os.lseek(self._sent_fd, 0, os.SEEK_END)
+            os.sendfile(self._sent_fd, err_fd, 0, err_bytes)
+        except trio.TooSlowError:
+            raise UsageError(f"that takes more than {_LOOK_S:.0f} seconds") from None
+        finally:
+            os.close(err_fd)
+        return Result(LookResult(done.returncode, out_bytes, err_bytes), self._sent_fd)
+
+    async def _snapshot(self, params: SnapshotParams) -> Result:
+        name = unquote(params.name)
+        async with self._alone() as host:
+            generation = await trio.to_thread.run_sync(lambda: host.snapshot(name, if_changed=params.if_changed))
+        return Result(SnapshotResult(generation))
+
+    async def _travel(self, params: TravelParams) -> Result:
+        text = os.fsdecode(unquote(params.target))
+        async with self._alone() as host:
+            target, generation = await trio.to_thread.run_sync(lambda: host.travel(text, force=params.force))
+        return Result(TravelResult(target, generation))

@@ -1,0 +1,82 @@
+"""What an ask can be answered, and the rules that an answer makes.  Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import msgspec
+
+from yolofs.daemon.asks import Ask, common_directory
+from yolofs.errors import UsageError
+from yolofs.paths import display
+from yolofs.questions import Decision, Question
+from yolofs.rules import PathRule, RuleState
+
+
+class Lifetime(enum.Enum):
+    """How long an answer holds."""
+
+    ONCE = "once"
+    SESSION = "session"
+    """As a rule that is forgotten when the mount ends."""
+    ALWAYS = "always"
+    """As a rule in ``.yolofs/rules.toml``."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer to an ask."""
+
+    decision: Decision | None
+    """ALLOW or DENY; None for what would be given if nobody answered."""
+    lifetime: Lifetime = Lifetime.ONCE
+    scope: bytes | None = None
+    """The path of the rule: the asked one or a directory above it; None for the asked path (of a group, each)."""
+    state: RuleState | None = None
+    """The state of the rule; None for :func:`least_state`."""
+
+
+def settles(state: RuleState, question: Question) -> Decision | None:
+    """Return what a state says to a question, None if it asks."""
+    is_change = question.operation.is_change
+    if state.asks_to_write if is_change else state.asks_to_read:
+        return None
+    return Decision.ALLOW if (state.may_write if is_change else state.may_read) else Decision.DENY
+
+
+def least_state(question: Question, decision: Decision) -> RuleState:
+    """Return the state that gives this answer to a question and else changes as little as possible."""
+    if question.operation.is_change:
+        if decision is Decision.ALLOW:
+            return RuleState.ALLOW
+        return RuleState.READ_ONLY if question.state.may_read else RuleState.DENY
+    return RuleState.WRITE_ASK if decision is Decision.ALLOW else RuleState.DENY
+
+
+def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
+    """Return the rules that an answer to some asks makes.
+
+    Raises:
+        UsageError: the scope does not hold all asked paths, or the state gives another answer.
+    """
+    if answer.decision is None:
+        raise UsageError("only allow and deny can hold for longer than once")
+    source = "rules.toml" if answer.lifetime is Lifetime.ALWAYS else "an answer in this session"
+    rules: dict[bytes, PathRule] = {}
+    for ask in asks:
+        state = answer.state or least_state(ask.question, answer.decision)
+        if settles(state, ask.question) is not answer.decision:
+            raise UsageError(
+                f'the state "{state.value}" does not {answer.decision.value} what is asked: '
+                f"{ask.question.operation.value} {display(ask.question.path)}"
+            )
+        path = ask.question.path if answer.scope is None else answer.scope
+        if not _holds(path, ask.question.path):
+            hint = f"the nearest directory that holds all is {display(common_directory(asks))}"
+            raise UsageError(f"{display(path)} is neither {display(ask.question.path)} nor above it", hint=hint)
+        rules[path] = PathRule(path, state, source)
+    return list(rules.values())
+
+
+def _holds(directory: bytes, path: bytes) -> bool:
+    return directory in (path, b"/") or path.startswith(directory + b"/")

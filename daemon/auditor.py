@@ -1,0 +1,153 @@
+"""Keeps the audit of a mount: asks as they end, refusals counted, changes of rules."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from yolofs.audit import AskNote, AuditLog, Note, Process, RefusalNote
+from yolofs.daemon.asks import Ended, Waiter
+from yolofs.daemon.protocol import quote
+from yolofs.daemon.requesters import Requester, read_requester
+from yolofs.questions import Question
+from yolofs.rule_notes import rule_changes, rule_note
+from yolofs.rules import Rule, RuleSet
+
+log = logging.getLogger("yolofs.daemon")
+
+_MAX_KINDS = 10_000
+"""How many different refusals are counted at a time."""
+
+
+class _Refusals:
+    """Refusals that are alike."""
+
+    __slots__ = ("count", "process", "question", "time_ns")
+
+    def __init__(self, question: Question, process: Process, time_ns: int) -> None:
+        self.question = question
+        self.process = process
+        self.count = 0
+        """Of those that are in no note yet."""
+        self.time_ns = time_ns
+
+
+class Auditor:
+    """Writes notes; for any thread.  That one cannot be written is logged, once, and stops nothing."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+        self._lock = threading.Lock()
+        """Guards the refusals; never held over a write, as the device loop takes it."""
+        self._refusals: dict[tuple[bytes, str, Rule | None], _Refusals] = {}
+        self._to_write: deque[Note] = deque()
+        self._file_lock = threading.Lock()
+        """Guards the file and what follows."""
+        self._has_failed = False
+        self._is_closed = False
+
+    def refused(self, question: Question, thread: int) -> bool:
+        """Count a refusal; return whether it is the first of its kind, so that there is a note to :meth:`write`."""
+        key = question.path, question.operation.value, question.rule
+        with self._lock:
+            known = self._refusals.get(key)
+            if known is not None:
+                known.count += 1
+                known.time_ns = time.time_ns()
+                return False
+            if len(self._refusals) >= _MAX_KINDS:
+                self._count()
+                self._refusals.clear()
+            known = _Refusals(question, _process(read_requester(thread)), time.time_ns())
+            self._refusals[key] = known
+            self._to_write.append(_refusal_note(known, 1))
+            return True
+
+    def ended(self, ended: Ended) -> None:
+        """Note an ask that has ended."""
+        ask, question = ended.ask, ended.ask.question
+        self._to_write.append(
+            AskNote(
+                time.time_ns(),
+                ask.id,
+                quote(question.path),
+                question.operation.value,
+                question.state.value,
+                rule_note(question.rule),
+                _process_of(ask.waiters[0]),
+                len(ask.waiters),
+                ended.outcome.value,
+                ended.by,
+                max(ended.waited_ns, 0) // 1_000_000,
+                question.size,
+            )
+        )
+        self.write()
+
+    def rules_changed(self, before: Sequence[RuleSet], now: Sequence[RuleSet]) -> None:
+        """Note what differs between the rules of all sources as they were and as they are."""
+        self._to_write.extend(rule_changes(before, now))
+        self.write()
+
+    def count(self) -> None:
+        """Note how many refusals there were since the last notes about them."""
+        with self._lock:
+            self._count()
+        self.write()
+
+    def write(self) -> None:
+        """Write the notes that there are."""
+        with self._file_lock:
+            while self._to_write:
+                note = self._to_write.popleft()
+                if not self._is_closed:
+                    self._write(note)
+
+    def close(self) -> None:
+        """Write what is left, and close the file; nothing is noted any more."""
+        self.count()
+        with self._file_lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._audit.close()
+
+    def _count(self) -> None:
+        for refusals in self._refusals.values():
+            if refusals.count:
+                self._to_write.append(_refusal_note(refusals, refusals.count))
+                refusals.count = 0
+
+    def _write(self, note: Note) -> None:
+        try:
+            self._audit.append(note)
+            self._has_failed = False
+        except OSError as error:
+            if not self._has_failed:
+                log.error("the audit cannot be written: %s", error.strerror or error)
+            self._has_failed = True
+
+
+def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:
+    question = refusals.question
+    return RefusalNote(
+        refusals.time_ns,
+        quote(question.path),
+        question.operation.value,
+        question.state.value,
+        rule_note(question.rule),
+        refusals.process,
+        count,
+    )
+
+
+def _process_of(waiter: Waiter) -> Process:
+    own, parent = (tuple(map(quote, words)) for words in waiter.commands)
+    requester = waiter.requester
+    return Process(requester.pid, quote(requester.name), own, requester.parent, parent)
+
+
+def _process(requester: Requester) -> Process:
+    return Process(requester.pid, quote(requester.name), parent=requester.parent)

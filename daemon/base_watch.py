@@ -1,0 +1,95 @@
+"""Has the project's base files watched, so that the kernel may cache what it was told of them for longer."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from functools import partial
+
+import trio
+
+from yolofs.daemon.host import Host
+from yolofs.daemon.mounts import read_mounts
+from yolofs.errors import DaemonError
+from yolofs.overlay import HostChange
+from yolofs.paths import is_below
+
+log = logging.getLogger("yolofs.daemon")
+
+LOCAL_TYPES = frozenset(b"bcachefs btrfs ext2 ext3 ext4 f2fs overlay ramfs tmpfs xfs zfs".split())
+"""Filesystem types that nobody but this machine changes: of others, inotify(7) would not see everything."""
+MAX_DIRECTORIES = 50_000
+_SHARE = 4
+"""At most this part of the user's inotify watches is taken."""
+_LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
+_DELAY_S = 1.0
+"""A mount that serves one command need not be watched, and one that starts has other things to do."""
+
+
+async def watch_base(host: Host) -> None:
+    """Watch until cancelled.  Where that cannot be done, say so in the log and leave it at that."""
+    top = host.watchable()
+    if top is None:
+        return
+    await trio.sleep(_DELAY_S)
+    kind = _filesystem_of(top)
+    if kind not in LOCAL_TYPES:
+        log.info("the project is not watched: others may change what is on %s", os.fsdecode(kind))
+        return
+    command = [sys.executable, "-P", "-m", "yolofs.daemon.watcher", "--limit", str(_limit()), "--", os.fsdecode(top)]
+    command += map(os.fsdecode, host.unwatched())
+    run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
+    async with trio.open_nursery() as nursery:
+        process: trio.Process = await nursery.start(run)
+        try:
+            await _listen(host, process)
+        finally:
+            with trio.CancelScope(shield=True):
+                await _in_thread(partial(host.watch, on=False))
+            nursery.cancel_scope.cancel()
+
+
+async def _listen(host: Host, process: trio.Process) -> None:
+    """Pass on what the process reports until it ends."""
+    assert process.stdout is not None
+    pending = b""
+    async for data in process.stdout:
+        *records, pending = (pending + data).split(b"\0")
+        changes: list[HostChange] = []
+        for record in records:
+            letter, path = record[:1], record[1:]
+            if letter == b".":
+                await _in_thread(partial(host.watch, on=True))
+                log.info("the project is watched")
+            elif letter == b"?":
+                log.info("the project is not watched well: %s", path.decode(errors="replace"))
+            elif letter == b"!":
+                await _in_thread(partial(host.forget_watched))
+            else:
+                changes += host.change_at(path, is_name=letter != b"*")
+        if changes:
+            await _in_thread(partial(host.host_changed, changes))
+
+
+async def _in_thread(function: partial[None]) -> None:
+    try:
+        await trio.to_thread.run_sync(function)
+    except DaemonError:
+        log.debug("the mount has ended")
+
+
+def _filesystem_of(path: bytes) -> bytes:
+    """Return the type of the filesystem that a path is on."""
+    around = [entry for entry in read_mounts() if is_below(path, entry.mountpoint.rstrip(b"/"))]
+    return max(around, key=lambda entry: len(entry.mountpoint)).type if around else b"an unknown filesystem"
+
+
+def _limit() -> int:
+    """Return how many directories may be watched."""
+    try:
+        with open(_LIMIT_FILE, "rb") as file:
+            return min(MAX_DIRECTORIES, int(file.read()) // _SHARE)
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,331 @@
+"""The ask broker: takes questions from the device loop, and sees to it that each is answered.
+
+:meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop, :meth:`Broker.rules_changed` to anybody.
+All else happens on trio's thread, most of it in the tasks of :meth:`Broker.run`; nothing there awaits between looking
+at the queue and changing it, except where an answer makes a rule: that ask is claimed meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import trio
+
+from yolofs.daemon.answers import Answer, Lifetime, rules_of, settles
+from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
+from yolofs.daemon.auditor import Auditor
+from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
+from yolofs.errors import AskError
+from yolofs.questions import Decision, Question
+from yolofs.rules import PathRule, RuleBook
+
+log = logging.getLogger("yolofs.daemon")
+
+_POLL_S = 0.35
+"""How often every requester is looked at; what was seen twice counts, so two of these stay well below a second."""
+_SLICE = 50
+"""How many requesters are looked at in one go: about a millisecond."""
+_COMMANDS_S = 0.5
+"""How long command lines may take to read before an ask is shown without them."""
+
+
+_COUNT_S = 60.0
+"""How often refusals of a kind that was seen before are noted, with their number."""
+
+
+class Install(Protocol):
+    """Puts rules in force; with ``lasting`` they are written down, else they hold for this session only.
+
+    Called in a worker thread.
+    """
+
+    def __call__(self, rules: Sequence[PathRule], *, lasting: bool) -> None:
+        """Put ``rules`` in force, each in the place of an earlier one for the same path.
+
+        Raises:
+            YolofsError: they cannot be written.
+        """
+        ...
+
+
+class Watcher(Protocol):
+    """Hears what happens to asks, on trio's thread; must not wait."""
+
+    def asked(self, ask: Ask) -> None:
+        """An ask is new, or has changed."""
+
+    def ended(self, ended: Ended) -> None:
+        """An ask that the watcher has heard of waits no longer."""
+
+
+class Broker:
+    """The :class:`yolofs.questions.Asker` of a mount.
+
+    Questions may come before :meth:`run` is called, and wait for it.
+    """
+
+    def __init__(
+        self, book: RuleBook, install: Install, auditor: Auditor | None = None, *, timeout_s: float, default: Decision
+    ) -> None:
+        self.timeout_s = timeout_s
+        """How long an ask waits for an answer."""
+        self.default = default
+        """The answer then."""
+        self._book = book
+        self._install = install
+        self._auditor = auditor
+        self._noted_rules = book.sources
+        self._queue = Queue(self._on_end)
+        self._watchers: list[Watcher] = []
+        self._undescribed: list[tuple[Ask, Waiter]] = []
+        self._arrived = trio.Event()
+        self._deadline_changed = trio.Event()
+        self._lock = threading.Lock()
+        """Guards what follows, which other threads use too."""
+        self._inbox: deque[tuple[Question, int, Callable[[Decision], None]]] = deque()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._is_closed = False
+
+    # ---- from other threads
+
+    def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
+        """Queue a question; see :class:`yolofs.questions.Asker`.  After :meth:`close` the answer is no."""
+        with self._lock:
+            is_closed = self._is_closed
+            if not is_closed:
+                self._inbox.append((question, pid, answer))
+                self._wake(self._take_inbox)
+        if is_closed:
+            answer(Decision.DENY)
+
+    def refused(self, question: Question, pid: int) -> None:
+        """Note a refusal; see :class:`yolofs.questions.Asker`."""
+        if self._auditor is not None and self._auditor.refused(question, pid):
+            with self._lock:
+                self._wake(self._auditor.write)
+
+    def rules_changed(self) -> None:
+        """Judge all that waits anew: the rule book has changed.  May be called from any thread."""
+        with self._lock:
+            self._wake(self._take_rules)
+
+    def _wake(self, function: Callable[[], None]) -> None:
+        """Have a function called on trio's thread; the lock is held."""
+        if self._token is not None:
+            self._token.run_sync_soon(function, idempotent=True)
+
+    # ---- on trio's thread
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        with self._lock:
+            self._token = trio.lowlevel.current_trio_token()
+        try:
+            self._take_inbox()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._describe_arrivals)
+                nursery.start_soon(self._end_overdue)
+                nursery.start_soon(self._poll)
+                nursery.start_soon(self._count_refusals)
+        finally:
+            with self._lock:
+                self._token = None
+            self.close()
+
+    @property
+    def waiting(self) -> list[Ask]:
+        """The asks that wait, oldest first."""
+        return list(self._queue)
+
+    @contextlib.contextmanager
+    def watched_by(self, watcher: Watcher) -> Iterator[None]:
+        """Have a watcher hear of all that waits, and of all that happens in the block."""
+        self._watchers.append(watcher)
+        try:
+            for ask in self._queue:
+                if ask.is_shown:
+                    watcher.asked(ask)
+            yield
+        finally:
+            self._watchers.remove(watcher)
+
+    def close(self) -> None:
+        """Answer all that waits, and whatever comes from now on, with no; twice does no harm."""
+        with self._lock:
+            self._is_closed = True
+        self.release_all()
+
+    def release_all(self) -> int:
+        """Answer everything that waits with no, for the mount is about to end; return how many that were."""
+        self._take_inbox()
+        asks = list(self._queue)
+        for ask in asks:
+            self._end(ask, Outcome.ENDED, Decision.DENY, by="the end of the mount")
+        return len(asks)
+
+    def find(self, ask_id: int) -> Ask:
+        """Return an ask that waits.
+
+        Raises:
+            AskError: it has ended, is being answered, or there never was one.
+        """
+        ask = self._queue.get(ask_id)
+        if ask is None:
+            ended = self._queue.ended(ask_id)
+            if ended is None:
+                raise AskError(f"there is no ask {ask_id}", hint="yolofs asks")
+            raise AskError(f"ask {ask_id} has ended: {ended.outcome.value}, by {ended.by}", hint="yolofs asks")
+        if ask.is_claimed:
+            raise AskError(f"ask {ask_id} is being answered by somebody else", hint="yolofs asks")
+        return ask
+
+    async def answer(
+        self, ask_id: int, answer: Answer, *, seen: int | None = None, only: bool = False, by: str
+    ) -> list[int]:
+        """Answer an ask and, unless ``only``, its group; return the numbers of those that were answered.
+
+        Of the group those count whose number is not above ``seen``: what joined later nobody has looked at.  An
+        answer that makes rules has them judge all else that waits, too.
+
+        Raises:
+            AskError: somebody was faster, or who asked is gone.
+            UsageError: the answer does not fit the question.
+            YolofsError: a rule cannot be written; the asks wait on.
+        """
+        asked = self.find(ask_id)
+        members = [asked] if only else [ask for ask in self._queue.group(asked) if not ask.is_claimed]
+        members = [ask for ask in members if ask is asked or seen is None or ask.id <= seen]
+        decision = answer.decision if answer.decision is not None else self.default
+        if answer.lifetime is not Lifetime.ONCE:
+            rules = rules_of(answer, members)
+            with self._claimed(members):
+                await trio.to_thread.run_sync(lambda: self._install(rules, lasting=answer.lifetime is Lifetime.ALWAYS))
+        outcome = Outcome.ALLOWED if decision is Decision.ALLOW else Outcome.DENIED
+        for ask in members:
+            self._end(ask, outcome, Decision.AGAIN if self._is_settled(ask) else decision, by=by)
+        if answer.lifetime is not Lifetime.ONCE:
+            self._rejudge()
+        return [ask.id for ask in members]
+
+    @contextlib.contextmanager
+    def _claimed(self, asks: Sequence[Ask]) -> Iterator[None]:
+        for ask in asks:
+            ask.is_claimed = True
+        try:
+            yield
+        finally:
+            for ask in asks:
+                ask.is_claimed = False
+            self._deadline_changed.set()
+
+    def _take_rules(self) -> None:
+        """Take up rules that are new: note them, and end the asks that they settle."""
+        before, self._noted_rules = self._noted_rules, self._book.sources
+        if self._auditor is not None:
+            self._auditor.rules_changed(before, self._noted_rules)
+        self._rejudge()
+
+    def _rejudge(self) -> None:
+        """End the asks that the rules have settled."""
+        for ask in self._queue:
+            if not ask.is_claimed and self._is_settled(ask):
+                self._end(ask, Outcome.RULE, Decision.AGAIN, by="a rule")
+
+    def _is_settled(self, ask: Ask) -> bool:
+        return settles(self._book.at(ask.question.path).state, ask.question) is not None
+
+    def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
+        self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns())
+
+    def _on_end(self, ended: Ended) -> None:
+        if self._auditor is not None:
+            self._auditor.ended(ended)
+        if ended.ask.is_shown:
+            for watcher in list(self._watchers):
+                watcher.ended(ended)
+
+    # ---- tasks
+
+    def _take_inbox(self) -> None:
+        with self._lock:
+            arrived = list(self._inbox)
+            self._inbox.clear()
+        for question, pid, answer in arrived:
+            waiter = Waiter(read_requester(pid), answer)
+            deadline = time.monotonic() + self.timeout_s
+            ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=deadline)
+            self._undescribed.append((ask, waiter))
+        if arrived:
+            self._arrived.set()
+            self._deadline_changed.set()
+
+    async def _describe_arrivals(self) -> None:
+        """Read the command lines of those who ask, then show their asks."""
+        while True:
+            await self._arrived.wait()
+            self._arrived = trio.Event()
+            batch, self._undescribed = self._undescribed, []
+            await _describe([waiter for _, waiter in batch])
+            for ask in dict.fromkeys(ask for ask, _ in batch):
+                if self._queue.get(ask.id) is ask:
+                    self._show(ask)
+
+    def _show(self, ask: Ask) -> None:
+        ask.is_shown = True
+        for watcher in list(self._watchers):
+            watcher.asked(ask)
+
+    async def _end_overdue(self) -> None:
+        """Give the default to those whom nobody answers in time."""
+        while True:
+            left = self._queue.next_deadline - time.monotonic()
+            with trio.move_on_after(max(left, 0)) if left < math.inf else contextlib.nullcontext():
+                await self._deadline_changed.wait()
+            self._deadline_changed = trio.Event()
+            now = time.monotonic()
+            for ask in self._queue:
+                if ask.deadline <= now and not ask.is_claimed:
+                    self._end(ask, Outcome.TIMEOUT, self.default, by="nobody in time")
+
+    async def _count_refusals(self) -> None:
+        """Have refusals that go on and on noted now and then."""
+        while self._auditor is not None:
+            await trio.sleep(_COUNT_S)
+            await trio.to_thread.run_sync(self._auditor.count)
+
+    async def _poll(self) -> None:
+        """Let those go who were interrupted or killed: the kernel has no way to tell."""
+        while True:
+            waiters = [(ask, waiter) for ask, waiter in self._queue.waiters() if waiter.requester.pid]
+            slices = [waiters[start : start + _SLICE] for start in range(0, len(waiters), _SLICE)] or [[]]
+            for some in slices:
+                for ask, waiter in some:
+                    self._look_at(ask, waiter)
+                await trio.sleep(_POLL_S / len(slices))
+
+    def _look_at(self, ask: Ask, waiter: Waiter) -> None:
+        if not waiter.is_waiting:
+            return
+        was_suspect, waiter.is_suspect = waiter.is_suspect, wants_no_answer(waiter.requester.thread)
+        if was_suspect and waiter.is_suspect:
+            self._queue.withdraw(ask, waiter, now_ns=time.time_ns())
+            if self._queue.get(ask.id) is ask:  # others wait for it still
+                self._show(ask)
+
+
+async def _describe(waiters: Sequence[Waiter]) -> None:
+    """Read command lines; gives up on a process that makes us wait for its own."""
+
+    def read() -> None:
+        for waiter in waiters:
+            waiter.commands = read_commands(waiter.requester)
+
+    with trio.move_on_after(_COMMANDS_S):
+        await trio.to_thread.run_sync(read, abandon_on_cancel=True)

@@ -1,0 +1,103 @@
+"""Rules as they go over the control socket (``docs/reference/rpc.md``).
+
+Keys are as one writes them in ``[rules]``, with an absolute path, and travel percent-encoded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from yolofs.daemon.protocol import quote, unquote
+from yolofs.errors import UsageError
+from yolofs.rules import Origin, Rule, RuleSet, RuleState, Sources, parse_rule, spell
+
+PAGE = 1000
+"""How many rules one message holds."""
+
+
+class SourcedRule(msgspec.Struct, frozen=True):
+    """A rule, its state, where it is written, and which source that is."""
+
+    key: str
+    state: RuleState
+    source: str
+    origin: Origin
+
+
+class RulesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``rules``: how many to leave out at the start."""
+
+    after: int = 0
+
+
+class RulesResult(msgspec.Struct, frozen=True):
+    """The result of ``rules``, nearest source first; ``more`` if not all fit into a message."""
+
+    rules: tuple[SourcedRule, ...]
+    more: bool
+    warnings: tuple[str, ...]
+
+
+class SetRuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``set_rule``: ``lasting`` writes it to ``rules.toml``, else it holds for this session."""
+
+    key: str
+    state: RuleState
+    lasting: bool = True
+
+
+class UnsetRuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``unset_rule``."""
+
+    key: str
+
+
+class UnsetRuleResult(msgspec.Struct, frozen=True):
+    """The result of ``unset_rule``: the sources that had such a rule."""
+
+    removed: tuple[Origin, ...]
+
+
+def page_of(sources: Sources, warnings: tuple[str, ...], after: int) -> RulesResult:
+    """Return some rules in the form in which they travel, from number ``after`` on."""
+    rules = [(rule, origin) for origin, rule_set in zip(Origin, sources.sets(), strict=True) for rule in rule_set.rules]
+    page = tuple(
+        SourcedRule(encode_key(rule), rule.state, rule.source, origin) for rule, origin in rules[after:][:PAGE]
+    )
+    return RulesResult(page, after + PAGE < len(rules), warnings)
+
+
+def sources_of(rules: Iterable[SourcedRule], warnings: Sequence[str]) -> Sources:
+    """Undo :func:`page_of`, of all pages."""
+    by_origin: dict[Origin, list[Rule]] = {origin: [] for origin in Origin}
+    for rule in rules:
+        by_origin[rule.origin].append(decode_rule(rule.key, rule.state, rule.source))
+    sets = {origin: RuleSet(tuple(found)) for origin, found in by_origin.items()}
+    if by_origin[Origin.PRESET]:
+        from yolofs.rules.preset import EXEMPT  # some hundred lines that most commands have no use for
+
+        sets[Origin.PRESET] = RuleSet(sets[Origin.PRESET].rules, EXEMPT)
+    return Sources(sets, tuple(warnings))
+
+
+def encode_key(rule: Rule) -> str:
+    """Return what a rule is about in the form in which it travels."""
+    return quote(os.fsencode(spell(rule)))
+
+
+def decode_rule(key: str, state: RuleState, source: str) -> Rule:
+    """Return the rule of a key in the form in which it travels.
+
+    Raises:
+        UsageError: it is no absolute path, and no pattern below one.
+    """
+    try:
+        text = unquote(key).decode()
+        if text.startswith("~"):
+            raise ValueError("the daemon knows no home directory; expected an absolute path")
+        return parse_rule(text, state, source, None, b"/")
+    except ValueError as error:
+        raise UsageError(f"not a rule's key: {error}") from error

@@ -1,0 +1,148 @@
+"""Watches the files that rules come from, and has them taken up while the view is mounted."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import stat
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import trio
+
+from yolofs.daemon.rulekeeper import RuleKeeper
+from yolofs.errors import DaemonError
+from yolofs.rules import Origin
+
+log = logging.getLogger("yolofs.daemon")
+
+Look: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
+"""What tells one state of the files from another: device, number, size, time of change; None for an absent one."""
+
+_POLL_S = 1.0
+"""How often the files are looked at in any case: a link may lead to where nobody watches, a directory may be new."""
+_SETTLE_S = 0.1
+"""How long the files have to stay as they are: whoever writes one may not be done with it."""
+_GONE_S = 1.0
+"""The same where a file is gone: some editors put the new one in its place a little later."""
+_STEP_MS = 20
+
+
+async def watch_rules(keeper: RuleKeeper) -> None:
+    """Take up what changes until cancelled."""
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
+    paths = keeper.files.paths
+    seen: Look | None = None  # something may have changed since they were read
+    while True:
+        async with trio.open_nursery() as nursery:
+            places = await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values()))
+            hint = _Hint()
+            nursery.start_soon(hint.listen, places, frozenset(os.path.basename(path) for path in paths.values()))
+            while await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values())) == places:
+                now = await trio.to_thread.run_sync(_look, tuple(paths.values()))
+                if now != seen:
+                    seen = await _settled(tuple(paths.values()), seen, now)
+                    await _reload(keeper)
+                await hint.wait()
+            nursery.cancel_scope.cancel()
+
+
+async def _settled(paths: tuple[bytes, ...], before: Look | None, now: Look) -> Look:
+    """Return what the files look like once they stay so."""
+    since = trio.current_time()
+    while True:
+        is_gone = before is not None and any(
+            new is None and old is not None for old, new in zip(before, now, strict=True)
+        )
+        await trio.sleep(_SETTLE_S)
+        later = await trio.to_thread.run_sync(_look, paths)
+        if later != now:
+            now, since = later, trio.current_time()
+        elif trio.current_time() - since >= (_GONE_S if is_gone else _SETTLE_S):
+            return now
+
+
+async def _reload(keeper: RuleKeeper) -> None:
+    try:
+        await trio.to_thread.run_sync(keeper.reload)
+    except DaemonError:
+        log.debug("the mount has ended")
+    except Exception:
+        log.exception("the rules could not be read again; those before stay in force")
+
+
+class _Hint:
+    """Tells that it may be worth to look, sooner than by polling."""
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+
+    async def wait(self) -> None:
+        """Wait for a hint, or until it is time to look without one."""
+        with trio.move_on_after(_POLL_S):
+            await self._event.wait()
+        self._event = trio.Event()
+
+    async def listen(self, places: Iterable[bytes], names: frozenset[bytes]) -> None:
+        """Hear of changes of ``names`` in the directories ``places``, or of these places if they are files."""
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_set_when_cancelled, stop)
+            with contextlib.suppress(Exception):  # polling is enough: names that are not UTF-8, no more watches
+                await self._listen(places, names, stop)
+            nursery.cancel_scope.cancel()
+
+    async def _listen(self, places: Iterable[bytes], names: frozenset[bytes], stop: trio.Event) -> None:
+        from watchfiles import Change, awatch  # takes a while, for which nobody has to wait
+
+        def is_ours(_: Change, path: str) -> bool:
+            return os.path.basename(os.fsencode(path)) in names
+
+        changes = awatch(
+            *map(os.fsdecode, places),
+            watch_filter=is_ours,
+            step=_STEP_MS,
+            debounce=10 * _STEP_MS,
+            recursive=False,
+            stop_event=stop,
+            ignore_permission_denied=True,
+        )
+        async with contextlib.aclosing(changes):
+            async for _ in changes:
+                self._event.set()
+
+
+async def _set_when_cancelled(stop: trio.Event) -> None:
+    """End the thread of a watch as soon as the watch is cancelled, which waits for the thread."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        stop.set()
+
+
+def _places(learned: bytes, paths: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return what to watch: the files' directories, the nearest above where one is absent.
+
+    Of the learned rules the file itself: beside it lies the journal, every line of which would be a change.
+    """
+    places = []
+    for path in paths:
+        place = path if path == learned else os.path.dirname(path)
+        while path != learned and not os.path.isdir(place):
+            place = os.path.dirname(place)
+        if os.path.exists(place):
+            places.append(place)
+    return tuple(dict.fromkeys(places))
+
+
+def _look(paths: tuple[bytes, ...]) -> Look:
+    return tuple(map(_look_at, paths))
+
+
+def _look_at(path: bytes) -> tuple[int, int, int, int] | None:
+    try:
+        st = os.stat(path)
+    except OSError:
+        return None
+    return (st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns) if not stat.S_ISDIR(st.st_mode) else None

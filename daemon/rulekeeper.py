@@ -1,0 +1,86 @@
+"""The rules of a mount: what its files say, and the answers that hold for this session.
+
+All calls block, and none is for the device loop, which puts the rules in force.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from yolofs.rule_files import RuleFiles
+from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
+
+log = logging.getLogger("yolofs.daemon")
+
+SESSION_SOURCE = "an answer in this session"
+"""Where rules are written that are kept in memory, for messages."""
+
+
+class RuleKeeper:
+    """Keeps the rules of one mount, for any thread; ``put_in_force`` is called with them when they have changed."""
+
+    def __init__(self, files: RuleFiles, put_in_force: Callable[[Sources], None]) -> None:
+        """``files`` have been read, and the rules that they make are in force."""
+        self.files = files
+        self._put_in_force = put_in_force
+        self._answers: dict[Subject, Rule] = {}
+        self._lock = threading.Lock()
+        """Guards all of it, so that the rules that were made last are those that stay in force."""
+        self.sources = files.sources()
+        """What is in force."""
+        self.warnings = self._warnings()
+        """What the user should know: files that are not in order, rules that are not in force everywhere."""
+
+    def reload(self) -> None:
+        """Take up what has changed in the files."""
+        with self._lock:
+            before = self.files.problems
+            self.files.reload()
+            for origin, problem in self.files.problems.items():
+                if before.get(origin) != problem:
+                    log.warning("%s; the rules that it had before stay in force", problem)
+            self._renew()
+
+    def install(self, rules: Iterable[Rule], *, lasting: bool) -> None:
+        """Put rules in force, each in place of an earlier one about the same.
+
+        ``lasting``: they are written to ``rules.toml``, and answers about the same for this session are forgotten.
+
+        Raises:
+            ConfigError: ``rules.toml`` is not in order, so it cannot be changed; or it cannot be written.
+        """
+        with self._lock:
+            for rule in rules:
+                if lasting:
+                    self.files.learn(rule)
+                    self._answers.pop(subject(rule), None)
+                else:
+                    self._answers[subject(rule)] = rule
+            self._renew()
+
+    def remove(self, rule: Rule) -> tuple[Origin, ...]:
+        """Remove the answer and the learned rule that are about the same as ``rule``; return where there was one.
+
+        Raises:
+            ConfigError: as for :meth:`install`.
+        """
+        with self._lock:
+            was_learned = self.files.forget(rule)
+            was_answered = self._answers.pop(subject(rule), None) is not None
+            self._renew()
+        found = ((Origin.SESSION, was_answered), (Origin.LEARNED, was_learned))
+        return tuple(origin for origin, was_there in found if was_there)
+
+    def _renew(self) -> None:
+        """Put in force what the sources make now; links are followed anew."""
+        sources = self.files.sources(RuleSet(tuple(self._answers.values())))
+        if sources.sets() != self.sources.sets():
+            self._put_in_force(sources)
+        self.sources = sources
+        self.warnings = self._warnings()
+
+    def _warnings(self) -> tuple[str, ...]:
+        broken = (f"{problem}; the rules that it had before stay in force" for problem in self.files.problems.values())
+        return (*broken, *self.sources.notes)

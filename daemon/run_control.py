@@ -1,0 +1,74 @@
+"""The methods of the control socket that are about runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+
+import trio
+
+from yolofs.daemon.host import Host
+from yolofs.daemon.protocol import Done, quote, unquote
+from yolofs.daemon.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
+from yolofs.daemon.server import Method, Result
+from yolofs.errors import UsageError, YolofsError
+
+log = logging.getLogger("yolofs.daemon")
+
+Alone = Callable[[], AbstractAsyncContextManager[Host]]
+"""Gives the host for as long as no other method works on the session."""
+
+
+class RunMethods:
+    """The methods as one client sees them; it has at most one run at a time, which ends with its connection."""
+
+    def __init__(self, host: Callable[[], Host], alone: Alone) -> None:
+        self._host = host
+        self._alone = alone
+        self._run: int | None = None
+        self.methods: Mapping[str, Method] = {
+            "begin_run": Method(BeginRunParams, self._begin),
+            "enter_run": Method(EnterRunParams, self._enter),
+            "end_run": Method(EndRunParams, self._end),
+        }
+
+    async def end(self) -> None:
+        """Note that whoever started a run is gone; its processes have been killed with it."""
+        if self._run is None:
+            return
+        number, self._run = self._run, None
+        try:
+            await trio.to_thread.run_sync(lambda: self._host().runs.end(number, None, None))
+        except (YolofsError, OSError) as error:
+            log.warning("the end of run %d could not be noted: %s", number, error)
+
+    async def _begin(self, params: BeginRunParams) -> Result:
+        if self._run is not None:
+            raise UsageError(f"run {self._run} of this connection goes on")
+        command = tuple(map(unquote, params.command))
+        directory = unquote(params.directory)
+        async with self._alone() as host:
+            number, before = await trio.to_thread.run_sync(
+                lambda: host.begin_run(command, directory, snapshot=params.snapshot)
+            )
+        self._run = number
+        return Result(BeginRunResult(number, before.generation, before.marker_ns, quote(host.agent_socket_path)))
+
+    async def _enter(self, params: EnterRunParams) -> Result:
+        self._check_own(params.run)
+        self._host().runs.enter(params.run, params.namespace)
+        return Result(Done())
+
+    async def _end(self, params: EndRunParams) -> Result:
+        self._check_own(params.run)
+        async with self._alone() as host:
+            self._run = None
+            generation = await trio.to_thread.run_sync(
+                lambda: host.end_run(params.run, params.code, unquote(params.name), snapshot=params.snapshot)
+            )
+        return Result(EndRunResult(generation))
+
+    def _check_own(self, run: int) -> None:
+        if run != self._run:
+            raise UsageError(f"this connection has no run {run}")

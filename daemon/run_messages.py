@@ -1,0 +1,66 @@
+"""Runs as they go over the control socket (``docs/reference/rpc.md``).
+
+Command lines, paths and names travel percent-encoded.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class LookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``look``: a command line of ``yolofs``, and the directory that it was typed in."""
+
+    words: tuple[str, ...]
+    directory: str
+
+
+class LookResult(msgspec.Struct, frozen=True):
+    """The result of ``look``; with it comes a descriptor of a file that holds stdout and then stderr."""
+
+    code: int
+    out_bytes: int
+    err_bytes: int
+
+
+class BeginRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``begin_run``."""
+
+    command: tuple[str, ...]
+    directory: str
+    snapshot: bool = True
+    """Whether what is not snapshotted yet is snapshotted before."""
+
+
+class BeginRunResult(msgspec.Struct, frozen=True):
+    """The result of ``begin_run``."""
+
+    run: int
+    generation: int
+    """The one that the run starts from."""
+    marker_ns: int
+    """The time of its marker; see :class:`yolofs.runs.Point`."""
+    agent_socket: str
+
+
+class EnterRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``enter_run``: the inode number of the pid namespace that holds the run's processes."""
+
+    run: int
+    namespace: int
+
+
+class EndRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``end_run``."""
+
+    run: int
+    code: int | None = None
+    snapshot: bool = True
+    name: str = ""
+    """Of the snapshot."""
+
+
+class EndRunResult(msgspec.Struct, frozen=True):
+    """The result of ``end_run``: the snapshot made, None if nothing had changed (or none was wanted)."""
+
+    generation: int | None

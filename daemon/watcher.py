@@ -1,0 +1,166 @@
+"""A process of its own that watches a directory tree and reports what changes in it.
+
+``python -m yolofs.daemon.watcher --limit N TOP [EXCEPT...]`` writes to its standard output one record for each change:
+a letter, the absolute path, a NUL byte.  ``+`` a name came, ``-`` it went, ``*`` content or attributes changed, ``!``
+something happened that cannot be named (without a path), ``?`` a complaint (in words).  ``.`` comes once everything is
+watched.  It ends when its standard input does.
+
+Why a process: walking a large tree and setting up thousands of watches takes long and holds the interpreter lock,
+which the daemon that serves a mount cannot spare.  Why no recursive watch: that would follow symbolic links, into
+anything, and go into the directories that are to be left out, whose traffic would keep it busy.  So each directory is
+watched for itself, and when new ones come the watch is made anew, before the old one ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterable, Sequence
+
+from watchfiles import Change, watch
+from watchfiles.main import FileChange
+
+STEP_MS = 50
+"""How long a report waits for more of the same."""
+_DEBOUNCE_MS = 200
+_IDLE_MS = 500
+_LETTERS = {Change.added: b"+", Change.deleted: b"-", Change.modified: b"*"}
+
+Changes = Generator[set[FileChange], None, None]
+
+
+class TooManyDirectoriesError(Exception):
+    """There are more directories than may be watched."""
+
+
+class Watcher:
+    """Watches what is below ``top`` but for the directories ``excepted``, at most ``limit`` directories."""
+
+    def __init__(self, top: str, excepted: Iterable[str], limit: int) -> None:
+        self._excepted = frozenset(excepted)
+        self._limit = limit
+        self._stop = threading.Event()
+        self._directories: set[str] = set()
+        self._take_in(top)
+
+    def run(self) -> None:
+        """Report until :meth:`stop`."""
+        changes = self._watch()
+        next(changes)
+        _write(b".")
+        while not self._stop.is_set():
+            try:
+                found = next(changes)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001 - a private class of watchfiles, for names that are not UTF-8
+                _complain(f"cannot tell what changed: {error}")
+                changes = self._watch()
+                next(changes)
+                _write(b"!")
+                continue
+            _report(found)
+            if new := self._new_directories(found):
+                changes = self._exchange(changes)
+                for path in sorted(new):  # whatever was seen in them while nobody watched may be wrong
+                    _write(b"+" + os.fsencode(path))
+
+    def stop(self) -> None:
+        """Have :meth:`run` return soon."""
+        self._stop.set()
+
+    def _watch(self) -> Changes:
+        """Return what yields changes; it yields once, perhaps nothing, when all directories are watched."""
+        self._directories = {path for path in self._directories if os.path.isdir(path)}
+        return watch(
+            *self._directories,
+            watch_filter=None,
+            step=STEP_MS,
+            debounce=_DEBOUNCE_MS,
+            rust_timeout=_IDLE_MS,
+            yield_on_timeout=True,
+            recursive=False,
+            stop_event=self._stop,
+            ignore_permission_denied=True,
+        )
+
+    def _exchange(self, old: Changes) -> Changes:
+        """Return a watch of all directories that are known by now, and end the old one once it has nothing to say."""
+        new = self._watch()
+        _report(next(new))
+        while found := next(old, None):
+            _report(found)
+        old.close()
+        return new
+
+    def _new_directories(self, found: set[FileChange]) -> set[str]:
+        before = len(self._directories)
+        new = set()
+        for change, path in found:
+            if change is Change.added and path not in self._directories and os.path.isdir(path):
+                self._take_in(path)
+                new.add(path)
+        return new if len(self._directories) > before else set()
+
+    def _take_in(self, top: str) -> None:
+        """Find the directories at and below ``top``."""
+        pending = [top]
+        while pending:
+            path = pending.pop()
+            if path in self._excepted or os.path.islink(path):
+                continue
+            path.encode()  # watchfiles cannot name what is in there
+            self._directories.add(path)
+            if len(self._directories) > self._limit:
+                raise TooManyDirectoriesError(f"there are more than {self._limit} directories")
+            try:
+                with os.scandir(path) as entries:
+                    pending.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            except OSError:
+                continue
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the process and return its exit status."""
+    parser = argparse.ArgumentParser(prog="yolofs.daemon.watcher", description="Started by the daemon of a mount.")
+    parser.add_argument("--limit", type=int, required=True)
+    parser.add_argument("top")
+    parser.add_argument("excepted", nargs="*")
+    options = parser.parse_args(arguments)
+    try:
+        watcher = Watcher(options.top, options.excepted, options.limit)
+        threading.Thread(target=_end_with_input, args=(watcher,), daemon=True).start()
+        watcher.run()
+    except BrokenPipeError:
+        return 0
+    except Exception as error:  # noqa: BLE001 - watchfiles has a private class of its own
+        _complain(str(error))
+        return 1
+    return 0
+
+
+def _end_with_input(watcher: Watcher) -> None:
+    while os.read(0, 1024):
+        pass
+    watcher.stop()
+
+
+def _report(found: set[FileChange]) -> None:
+    for change, path in found:
+        _write(_LETTERS[change] + os.fsencode(path))
+
+
+def _write(record: bytes) -> None:
+    data = record + b"\0"
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _complain(text: str) -> None:
+    _write(b"?" + text.replace("\0", "").encode(errors="replace"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""``yolofs init --agents`` and the hook that it puts in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+from yolofs.cli.agents import AGENTS, BEGIN, END, with_guide
+from yolofs.cli.wrapping import is_wrapped, wrap
+
+TRICKY = "cd a && rm -rf b; echo 'it'\"'\"'s' | tee c $(id) `id` # x\necho 2"
+
+
+def hook(agent: str, request: object, code: int = 0) -> Any:
+    """Return what the hook answers."""
+    done = subprocess.run(
+        [*COMMAND, "hook", agent], input=json.dumps(request).encode(), capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout) if code == 0 else done.stderr.decode()
+
+
+def requests(agent: str, command: object) -> dict[str, Any]:
+    """Return what an agent sends."""
+    match agent:
+        case "gemini":
+            return {
+                "hook_event_name": "BeforeTool",
+                "tool_name": "run_shell_command",
+                "tool_input": {"command": command},
+            }
+        case "copilot":
+            return {"toolName": "bash", "toolArgs": json.dumps({"command": command, "description": "d"})}
+        case "cursor":
+            return {"hook_event_name": "preToolUse", "tool_name": "Shell", "tool_input": {"command": command}}
+        case _:
+            return {
+                "hook_event_name": "PreToolUse",
+                "tool_name": "Bash",
+                "tool_input": {"command": command, "timeout": 5},
+            }
+
+
+def rewritten(agent: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool's arguments as the answer has them."""
+    match agent:
+        case "gemini":
+            return dict(answer["hookSpecificOutput"]["tool_input"])
+        case "copilot":
+            return dict(answer["modifiedArgs"])
+        case "cursor":
+            return dict(answer["updated_input"])
+        case _:
+            assert answer["hookSpecificOutput"]["permissionDecision"] == "allow"  # else Codex drops what is rewritten
+            return dict(answer["hookSpecificOutput"]["updatedInput"])
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot", "cursor"])
+class TestHook:
+    def test_the_whole_command_is_one_argument_of_a_run(self, agent: str) -> None:
+        words = shlex.split(rewritten(agent, hook(agent, requests(agent, TRICKY)))["command"])
+        assert words == ["yolofs", "run", "--", "bash", "-c", TRICKY]
+
+    def test_the_other_arguments_stay(self, agent: str) -> None:
+        arguments = rewritten(agent, hook(agent, requests(agent, "true")))
+        request = requests(agent, "true")
+        before = request.get("tool_input") or json.loads(request["toolArgs"])
+        assert {**arguments, "command": "true"} == before
+
+    def test_other_tools_are_left_alone(self, agent: str) -> None:
+        assert hook(agent, {"tool_name": "Read", "toolName": "view", "tool_input": {"file_path": "x"}}) == {}
+
+    def test_what_makes_no_sense_is_not_run(self, agent: str) -> None:
+        assert "not run" in hook(agent, requests(agent, None), code=2)
+        assert "not run" in hook(agent, "text", code=2)
+
+
+def test_cursor_is_asked_again_and_lets_only_wrapped_commands_through() -> None:
+    request = {"hook_event_name": "beforeShellExecution", "command": wrap(TRICKY), "cwd": "/"}
+    assert hook("cursor", request) == {"permission": "allow"}
+    for command in ("ls", f"{wrap('ls')} && rm x", f"{wrap('ls')}; ls", "yolofs run -- sh -c 'a' b"):
+        answer = hook("cursor", {**request, "command": command})
+        assert answer["permission"] == "deny"
+        assert wrap(command) in answer["agent_message"]
+
+
+@pytest.mark.parametrize("command", ["", "ls", "a && b", TRICKY, "echo '", "\\", "ü"])
+def test_only_what_is_wrapped_counts_as_wrapped(command: str) -> None:
+    assert is_wrapped(wrap(command))
+    assert not is_wrapped(command)
+    assert not is_wrapped(wrap(command) + " ; ls")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_hook_and_guide_are_written_once(tmp_path: Path, agent: str) -> None:
+    yolofs = Program(tmp_path)
+    done = yolofs("init", "--agents", agent)
+    hooks, guide = (tmp_path / path for path in AGENTS[agent])
+    assert f"{agent}: wrote {hooks}" in done.err
+    assert "yolofs hook" in hooks.read_text() or agent == "opencode"
+    assert guide.read_bytes().count(BEGIN) == 1
+    before = hooks.read_bytes(), guide.read_bytes()
+    assert "wrote" not in yolofs("init", "--agents", agent).err
+    assert (hooks.read_bytes(), guide.read_bytes()) == before
+
+
+def test_what_is_there_stays(tmp_path: Path) -> None:
+    own = {
+        "permissions": {"deny": ["Bash(curl:*)"]},
+        "hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": []}], "Stop": []},
+    }
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text(json.dumps(own))
+    (tmp_path / "CLAUDE.md").write_text("# Mine\n")
+    Program(tmp_path)("init", "--agents", "claude")
+    settings = json.loads((tmp_path / ".claude/settings.json").read_text())
+    assert settings["permissions"] == own["permissions"]
+    assert settings["hooks"]["Stop"] == []
+    assert settings["hooks"]["PreToolUse"][0] == {"matcher": "Edit", "hooks": []}
+    assert settings["hooks"]["PreToolUse"][1]["matcher"] == "Bash"
+    assert (tmp_path / "CLAUDE.md").read_text().startswith("# Mine\n\n<!-- yolofs: begin")
+
+
+def test_an_older_guide_is_replaced_where_it_stands() -> None:
+    text = b"above\n" + BEGIN + b"old\n" + END + b"below\n"
+    new = with_guide(text)
+    assert new.startswith(b"above\n" + BEGIN)
+    assert new.endswith(END + b"below\n")
+    assert b"old\n" not in new
+
+
+@pytest.mark.parametrize("content", ["{ // a comment\n}", "[]", '{"hooks": []}', '{"hooks": {"PreToolUse": {}}}'])
+def test_a_file_that_cannot_be_added_to_is_left_alone(tmp_path: Path, content: str) -> None:
+    (tmp_path / ".claude").mkdir()
+    path = tmp_path / ".claude/settings.json"
+    path.write_text(content)
+    done = Program(tmp_path)("init", "--agents", "claude", code=3)
+    assert "by hand" in done.err
+    assert path.read_text() == content
+
+
+def test_several_agents_share_a_guide(tmp_path: Path) -> None:
+    Program(tmp_path)("init", "--agents", "codex,cursor, opencode")
+    assert (tmp_path / "AGENTS.md").read_bytes().count(BEGIN) == 1
+
+
+def test_an_agent_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    assert "hint: known: claude" in Program(tmp_path).refused("init", "--agents", "claude,gemni", code=2)
+    assert not (tmp_path / ".yolofs").exists()
+
+
+def test_the_plugin_for_opencode_wraps_the_whole_command(tmp_path: Path) -> None:
+    Program(tmp_path)("init", "--agents", "opencode")
+    script = (
+        f"const {{ Yolofs }} = await import({json.dumps(str(tmp_path / '.opencode/plugin/yolofs.js'))});"
+        f"const output = {{ args: {{ command: {json.dumps(TRICKY)} }} }};"
+        'await (await Yolofs())["tool.execute.before"]({ tool: "bash" }, output);'
+        "process.stdout.write(output.args.command);"
+    )
+    (tmp_path / ".opencode/plugin/package.json").write_text('{"type": "module"}')
+    done = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, check=True, timeout=60)
+    assert shlex.split(done.stdout.decode()) == ["yolofs", "run", "--", "bash", "-c", TRICKY]

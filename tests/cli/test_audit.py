@@ -1,0 +1,156 @@
+"""What is asked, refused and changed in the rules stands in the audit, and in the log between the records."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.mount.test_asks import Reader, reader, settings
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    project = tmp_path_factory.mktemp("w") / "p"
+    (project / "secret").mkdir(parents=True)
+    (project / "secret/a").write_text("a\n")
+    (project / "closed").write_text("closed\n")
+    program = Program(project)
+    program("init")
+    settings(program)
+    with (project / ".yolofs.toml").open("a") as file:
+        file.write('"closed" = "deny"\n')
+    return program
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with yolofs.mounted() as mountpoint:
+        yield mountpoint
+
+
+def notes(yolofs: Program) -> list[dict[str, Any]]:
+    path = yolofs.session / "audit.jsonl"
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def wait_for_asks(yolofs: Program, count: int) -> None:
+    wait_until(lambda: len(yolofs("asks", "--json").json["asks"]) == count, f"{count} asks")
+
+
+def test_every_ask_is_noted_with_its_answer(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as blocked:
+        wait_for_asks(yolofs, 1)
+        yolofs("answer", "1", "allow")
+        blocked.end()
+    (note,) = notes(yolofs)
+    assert (note["kind"], note["path"], note["operation"]) == ("ask", f"{yolofs.project}/secret/a", "read")
+    assert note["rule"] == {"key": f"{yolofs.project}/secret", "state": "ask", "source": ".yolofs.toml:3"}
+    assert note["process"]["pid"] == blocked.process.pid
+    assert note["process"]["command"][-1] == str(view / "secret/a")
+    assert note["process"]["parent"] == os.getpid()
+    assert note["outcome"] == "allowed"
+    assert note["by"].startswith("yolofs answer, process ")
+    assert note["waited_ms"] > 0
+    assert (yolofs.session / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> None:
+    for _ in range(5):
+        assert "PermissionError" in Reader(view / "closed").end()[1]
+    with pytest.raises(PermissionError):
+        (view / "closed").write_text("")
+    wait_until(lambda: len(notes(yolofs)) == 2, "noted")
+    assert [(note["operation"], note["count"]) for note in notes(yolofs)] == [("read", 1), ("write", 1)]
+    yolofs("unmount")
+    assert [(note["operation"], note["count"]) for note in notes(yolofs)][2:] == [("read", 4)]
+    assert notes(yolofs)[0]["process"]["name"] == "python"
+
+
+def test_rules_that_answers_make_are_noted_and_last_or_not(yolofs: Program) -> None:
+    for decision, lifetime in (("deny", "--session"), ("allow", "--always")):
+        with yolofs.mounted() as view, reader(view / "secret/a") as blocked:
+            wait_for_asks(yolofs, 1)
+            yolofs("answer", "1", decision, lifetime, "--scope", "secret")
+            blocked.end()
+    with yolofs.mounted() as view:
+        assert Reader(view / "secret/a").end() == ("a\n", "")
+    made = [(note["key"], note["state"], note["before"]) for note in notes(yolofs) if note["kind"] == "rule"]
+    assert made == [(f"{yolofs.project}/secret", "deny", None), (f"{yolofs.project}/secret", "write-ask", None)]
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_rules_that_commands_and_files_change_are_noted(yolofs: Program, is_mounted: bool) -> None:
+    def noted(count: int) -> list[tuple[str, str | None, str | None, str]]:
+        wait_until(lambda: len(notes(yolofs)) == count, f"{count} notes")
+        return [(note["key"], note["state"], note["before"], note["source"]) for note in notes(yolofs)]
+
+    with yolofs.mounted() if is_mounted else contextlib.nullcontext():
+        yolofs("rule", "deny", "secret")
+        yolofs("rule", "deny", "secret")
+        yolofs("rule", "allow", "secret")
+        yolofs("rule", "unset", "secret")
+        key = f"{yolofs.project}/secret"
+        assert noted(3) == [
+            (key, "deny", None, ".yolofs/rules.toml:5"),
+            (key, "allow", "deny", ".yolofs/rules.toml:5"),
+            (key, None, "allow", ".yolofs/rules.toml:5"),
+        ]
+        if is_mounted:
+            path = yolofs.project / ".yolofs.toml"
+            path.write_text(path.read_text().replace('"closed" = "deny"', '"closed" = "hidden"'))
+            assert noted(4)[3:] == [(f"{yolofs.project}/closed", "hidden", "deny", ".yolofs.toml:4")]
+
+
+def test_the_log_shows_all_of_it_in_its_place(yolofs: Program, view: Path) -> None:
+    (view / "new").touch()
+    with reader(view / "secret/a") as blocked:
+        wait_for_asks(yolofs, 1)
+        yolofs("answer", "1", "deny")
+        blocked.end()
+    yolofs("snapshot", "first")
+    Reader(view / "closed").end()
+    wait_until(lambda: len(notes(yolofs)) == 2, "noted")
+    (view / "newer").touch()
+    shown = yolofs("log", "--json").json["records"]
+    assert [item["kind"] for item in shown] == ["stage", "ask", "snapshot", "refusal", "stage"]
+    assert [item["time_ns"] for item in shown] == sorted(item["time_ns"] for item in shown)
+    assert shown[1]["outcome"] == "denied"
+    assert shown[3]["path"] == str(yolofs.project / "closed")
+    assert [item["kind"] for item in yolofs("log", "1..", "--json").json["records"]] == ["refusal", "stage"]
+    assert [item["kind"] for item in yolofs("log", "0..1", "--json").json["records"]] == ["stage", "ask", "snapshot"]
+    assert [item["kind"] for item in yolofs("log", "--json", "--", "secret").json["records"]] == ["ask"]
+    lines = yolofs("log").out.splitlines()
+    assert len(lines) == 5
+    assert f"  ask       read {yolofs.project}/secret/a, python" in lines[1]
+    assert ": denied, by yolofs answer, process " in lines[1]
+    assert lines[3].endswith(f': {yolofs.project}/closed is "deny" (.yolofs.toml:4)')
+
+
+def test_after_a_commit_the_log_starts_afresh_and_the_audit_does_not(yolofs: Program, view: Path) -> None:
+    Reader(view / "closed").end()
+    (view / "new").touch()
+    wait_until(lambda: len(notes(yolofs)) == 1, "noted")
+    yolofs("commit", "--yes")
+    assert yolofs("log", "--json").json["records"] == []
+    assert [note["kind"] for note in notes(yolofs)] == ["refusal", "journal"]
+
+
+def test_names_of_any_bytes_are_noted_and_shown_harmlessly(yolofs: Program, view: Path) -> None:
+    name = os.fsdecode(b"\xff\x1b[2J\n")
+    (yolofs.project / "secret" / name).touch()
+    with reader(view / "secret" / name) as blocked:
+        wait_for_asks(yolofs, 1)
+        yolofs("answer", "1", "allow")
+        blocked.end()
+    assert notes(yolofs)[0]["path"].endswith("/secret/%FF%1B%5B2J%0A")
+    assert '/secret/\\377\\033[2J\\n"' in yolofs("log").out
+    assert "\x1b" not in yolofs("log").out

@@ -1,0 +1,109 @@
+"""Ordinary work in a project, in a view of the whole machine and under the built-in rules: nothing asks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from yolofs.audit import AskNote, RefusalNote, read_audit
+
+pytestmark = [
+    pytest.mark.mount,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WORK = {
+    "bash": "bash -ic 'echo $MARK' | grep from-bashrc",
+    "python3": "python3 -c 'import ssl, json, sqlite3; assert ssl.create_default_context().get_ca_certs()'",
+    "git": "git init -q . && git add -A && git commit -qm one && git branch fix.key && git log",
+    "gcc": "echo 'int main(void){return 0;}' > a.c && gcc -o a a.c && ./a",
+    "make": "printf 'out: a.txt\\n\\tcp a.txt out\\n' > Makefile && make -s && cat out",
+    "node": 'node -e \'require("fs").writeFileSync("x.js", "1"); require("https")\'',
+    "npm": "npm init -y && npm install --offline --no-audit --no-fund && npm ls",
+    "pip3": "python3 -m venv .venv && .venv/bin/pip list && .venv/bin/python -c 'import pip._vendor.certifi as c;"
+    " assert open(c.where()).read()'",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home directory with settings, credentials and notes."""
+    home = tmp_path / "home"
+    for name, text in {
+        ".bashrc": "MARK=from-bashrc\n",
+        ".gitconfig": "[user]\n\tname = Somebody\n\temail = a@b\n",
+        ".ssh/id_ed25519": "secret",
+        ".npmrc": "//registry.npmjs.org/:_authToken=secret\n",
+        ".netrc": "secret",
+        "package.json": '{"name": "above"}',
+        "work/package.json": '{"name": "above"}',
+        "notes.txt": "note",
+    }.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return home
+
+
+@pytest.fixture
+def view(home: Path) -> Iterator[tuple[Program, Path]]:
+    """Mount the whole machine for a project below ``home``."""
+    project = home / "work/project"
+    project.mkdir(parents=True)
+    (project / "a.txt").write_text("one\n")
+    (project / ".env").write_text("TOKEN=secret\n")
+    (project / ".yolofs.toml").write_text("ask_timeout = 0.1\n")
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/") as mountpoint:
+        yield program, mountpoint
+
+
+def run(view: tuple[Program, Path], home: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script with the view as its only files."""
+    program, mountpoint = view
+    command: list[str | Path] = [
+        "bwrap",
+        "--bind",
+        mountpoint,
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--die-with-parent",
+    ]
+    command += ["--setenv", "HOME", home, "--setenv", "PATH", PATH, "--chdir", program.project, "sh", "-ec", script]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+
+@pytest.mark.parametrize("tool", list(WORK))
+def test_ordinary_work_asks_nothing(view: tuple[Program, Path], home: Path, tool: str) -> None:
+    if shutil.which(tool, path=PATH) is None:
+        pytest.skip(f"{tool} is not installed")
+    done = run(view, home, WORK[tool])
+    assert done.returncode == 0, done.stdout + done.stderr
+    notes = list(read_audit(os.fsencode(view[0].session)))
+    assert [note for note in notes if isinstance(note, AskNote)] == []
+
+
+def test_credentials_are_out_of_reach_and_the_rest_of_home_is_asked(view: tuple[Program, Path], home: Path) -> None:
+    for path in (home / ".ssh/id_ed25519", home / ".ssh", home / ".npmrc", home / ".netrc", ".env"):
+        done = run(view, home, f"cat {path} || ls -d {path}")
+        assert done.returncode != 0
+        assert done.stderr.count("No such file or directory") == 2, done.stderr
+    assert "Permission denied" in run(view, home, f"cat {home}/notes.txt").stderr
+    assert "Permission denied" in run(view, home, "touch /usr/bin/new").stderr
+    notes = list(read_audit(os.fsencode(view[0].session)))
+    assert [note.path for note in notes if isinstance(note, AskNote)] == [f"{home}/notes.txt"]
+    refused = {note.path for note in notes if isinstance(note, RefusalNote)}
+    assert refused == {"/usr/bin/new"}

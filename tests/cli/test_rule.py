@@ -1,0 +1,246 @@
+"""``yolofs rule``, with and without a mount."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program, wait_until
+from yolofs.daemon.client import Client
+from yolofs.rules import PathRule, RuleState
+
+
+@pytest.fixture(params=["mounted", pytest.param("unmounted")])
+def ruled(
+    request: pytest.FixtureRequest, yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Program]:
+    """Return the program in a project with a home directory of its own, with and without a mount."""
+    home = tmp_path / "home"
+    (home / ".config/yolofs").mkdir(parents=True)
+    (home / ".config/yolofs/config.toml").write_text('[rules]\n"~/notes" = "allow"\n')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\nvendor = "read-only"\n')
+    if request.param == "unmounted":
+        yield yolofs
+    else:
+        with yolofs.mounted():
+            yield yolofs
+
+
+def learned(yolofs: Program) -> dict[str, str]:
+    """Return what ``rules.toml`` holds."""
+    rules: dict[str, str] = tomllib.loads((yolofs.session / "rules.toml").read_text())["rules"]
+    return rules
+
+
+@pytest.mark.mount
+def test_rules_are_learned_listed_and_forgotten(ruled: Program, tmp_path: Path) -> None:
+    assert ruled("rule", "allow", "dir").err == "dir is allow now\n"
+    assert ruled("rule", "deny", "dir").err == "dir is deny now, and not allow (.yolofs/rules.toml:5) any more\n"
+    assert ruled("rule", "ask", "vendor").err == "vendor is ask now, and not read-only (.yolofs.toml:2) any more\n"
+    ruled("rule", "hidden", "**/secret")
+    ruled("rule", "write-ask", "dir/**/*.c")
+    ruled("rule", "read-only", "~/notes/**")
+    assert learned(ruled) == {
+        "dir": "deny",
+        "vendor": "ask",
+        "**/secret": "hidden",
+        "dir/**/*.c": "write-ask",
+        f"{tmp_path}/home/notes/**": "read-only",
+    }
+    done = ruled("rule", "list")
+    assert [re.split(r"  +", line) for line in done.out.splitlines()] == [
+        ["deny", "dir", ".yolofs/rules.toml:5"],
+        ["ask", "vendor", ".yolofs/rules.toml:6"],
+        ["hidden", "**/secret", ".yolofs/rules.toml:7"],
+        ["write-ask", "dir/**/*.c", ".yolofs/rules.toml:8"],
+        ["read-only", f"{tmp_path}/home/notes/**", ".yolofs/rules.toml:9"],
+        ["read-only", "vendor", ".yolofs.toml:2", "(overridden)"],
+        ["allow", f"{tmp_path}/home/notes", f"{tmp_path}/home/.config/yolofs/config.toml:2", "(overridden)"],
+    ]
+    assert re.fullmatch(r"and \d{3} built-in rules: yolofs rule list --all\n", done.err)
+    assert "hidden     " + f"{tmp_path}/home/.ssh/**" in ruled("rule", "list", "--all").out
+    assert ruled("rule", "unset", "dir").err == "forgot the rule about dir\n"
+    assert (
+        ruled("rule", "unset", "vendor").err == "forgot the rule about vendor: it is read-only now (.yolofs.toml:2)\n"
+    )
+    message = ruled.refused("rule", "unset", "vendor", code=2)
+    assert message == (
+        "yolofs: nothing was learned about vendor; the rule about it is written at .yolofs.toml:2\n"
+        "hint: yolofs rule list\n"
+    )
+    assert list(learned(ruled)) == ["**/secret", "dir/**/*.c", f"{tmp_path}/home/notes/**"]
+
+
+@pytest.mark.mount
+def test_the_list_as_json_has_all_rules(ruled: Program, tmp_path: Path) -> None:
+    ruled("rule", "ask", "vendor")
+    document = ruled("rule", "list", "--json").json
+    rules = {(rule["origin"], rule["key"]): rule for rule in document["rules"]}
+    assert rules["learned", f"{ruled.project}/vendor"] == {
+        "key": f"{ruled.project}/vendor",
+        "state": "ask",
+        "source": ".yolofs/rules.toml:5",
+        "origin": "learned",
+        "overridden": False,
+    }
+    assert rules["project", f"{ruled.project}/vendor"]["overridden"] is True
+    assert rules["user", f"{tmp_path}/home/notes"]["state"] == "allow"
+    assert rules["preset", f"{tmp_path}/home/.ssh/**"]["source"] == "built-in: Credentials"
+    assert document["warnings"] == []
+
+
+@pytest.mark.mount
+def test_explain_tells_the_rule_and_where_it_is_written(ruled: Program) -> None:
+    ruled("rule", "deny", "vendor")
+    assert ruled("rule", "explain", "vendor/x").out == (
+        f"{ruled.project}/vendor/x: deny\n"
+        "by the rule vendor = deny, .yolofs/rules.toml:5\n"
+        f"which holds for {ruled.project}/vendor and below\n"
+        "in place of read-only, .yolofs.toml:2\n"
+        "\n"
+        "read, write, create, delete, rename, link, metadata, execute, list: refused (EACCES)\n"
+    )
+    assert ruled("rule", "explain", "a.txt", "--op", "write").out == (
+        f"{ruled.project}/a.txt: allow\n"
+        "by the rule . = allow, built-in: The project\n"
+        f"which holds for {ruled.project} and below\n"
+        "\n"
+        "write: allowed\n"
+    )
+    assert ruled("rule", "explain", "x.pem", "--json").json["state"] == "deny"
+    assert ruled("rule", "explain", "node_modules/x.pem", "--json").json["state"] == "allow"
+    document = ruled("rule", "explain", "~/x", "--json").json
+    assert (document["state"], document["operations"]["read"], document["operations"]["list"]) == (
+        "ask",
+        "asks",
+        "allowed",
+    )
+    assert document["rule"]["source"] == "built-in: Home directories"
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("name", [b"a*b", b"**", b"\xff", b"new\nline"])
+def test_a_file_of_any_name_can_be_named(ruled: Program, name: bytes) -> None:
+    path = os.fsencode(ruled.project) + b"/" + name
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+    ruled("rule", "deny", name)
+    assert ruled("rule", "explain", name).out.splitlines()[1].endswith(".yolofs/rules.toml:5")
+    ruled("rule", "unset", name)
+    assert learned(ruled) == {}
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["allow", "x*y"], "x*y is neither a pattern nor a file that is there"),
+        (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
+        (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
+        (["allow", ".yolofs/journal"], "is the session's own: it is always hidden, and no rule can show it"),
+        (["explain", ".yolofs/journal"], "that is the session's own: it is always hidden"),
+        (["unset", "x"], "nothing was learned about x"),
+        (["rw", "x"], "no such command"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(ruled: Program, words: list[str], message: str) -> None:
+    assert message in ruled.refused("rule", *words, code=2)
+
+
+@pytest.mark.mount
+def test_rules_take_effect_in_the_mount_at_once(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        path = view / "dir/b.txt"
+        for state in ("deny", "allow", "hidden", "read-only"):
+            yolofs("rule", state, view / "dir")  # the path in the mount stands for that in the project
+            assert learned(yolofs) == {"dir": state}
+            if state in ("deny", "hidden"):
+                with pytest.raises(PermissionError if state == "deny" else FileNotFoundError):
+                    path.read_text()
+            else:
+                assert path.read_text() == "b\n"
+        with pytest.raises(PermissionError):
+            path.write_text("x")
+        yolofs("rule", "unset", "dir")
+        path.write_text("x")
+    with yolofs.mounted() as view:
+        assert (view / "dir/b.txt").read_text() == "x"
+
+
+@pytest.mark.mount
+def test_an_answer_for_this_session_is_listed_and_can_be_unset(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        client = Client.connect(os.fsencode(yolofs.session))
+        assert client is not None
+        with client:
+            client.set_rule(PathRule(bytes(yolofs.project / "dir"), RuleState.DENY, ""), lasting=False)
+        with pytest.raises(PermissionError):
+            (view / "dir/b.txt").read_text()
+        assert re.split(r"  +", yolofs("rule", "list").out.strip()) == ["deny", "dir", "an answer in this session"]
+        yolofs("rule", "unset", "dir")
+        assert (view / "dir/b.txt").read_text() == "b\n"
+    assert not (yolofs.session / "rules.toml").exists()
+
+
+@pytest.mark.mount
+def test_broken_rules_are_told_and_old_ones_listed(yolofs: Program) -> None:
+    path = yolofs.session / "rules.toml"
+    with yolofs.mounted(expected_in_log=("rules.toml:2",)):
+        yolofs("rule", "deny", "dir")
+        path.write_text("[rules]\ndir = 3\n")
+        wait_until(lambda: "rules.toml:2" in yolofs("rule", "list").err, "the warning")
+        assert "deny       dir" in yolofs("rule", "list").out
+        message = yolofs.refused("rule", "allow", "dir", code=3)
+        assert message.startswith("yolofs: .yolofs/rules.toml:2: rules.dir: expected")
+        assert path.read_text() == "[rules]\ndir = 3\n"
+    assert yolofs.refused("rule", "list", code=3).startswith("yolofs: .yolofs/rules.toml:2: rules.dir: expected")
+
+
+@pytest.mark.mount
+def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, tmp_path: Path) -> None:
+    assert yolofs("rule", "test").err == "nothing was asked or refused in this session\n"
+    (yolofs.project / ".yolofs.toml").write_text('ask_timeout = 0.1\n[rules]\ndocs = "ask"\nsecret = "deny"\n')
+    for name in ("docs/1", "docs/2", "docs/3", "secret"):
+        (yolofs.project / name).parent.mkdir(exist_ok=True)
+        (yolofs.project / name).write_text(name)
+    with yolofs.mounted() as view:
+        client = Client.connect(os.fsencode(yolofs.session))
+        assert client is not None
+        with client:
+            answering = subprocess.Popen([*COMMAND, "watch", "--allow-all"], cwd=yolofs.project, stderr=subprocess.PIPE)
+            wait_until(lambda: can_read(view / "docs/1"), "somebody who allows")
+            assert can_read(view / "docs/2")
+            assert can_read(view / "docs/3")
+            assert not can_read(view / "secret")
+            answering.terminate()
+            answering.communicate()
+        out = yolofs("rule", "test").out
+        assert "\nthese rules would have spared most questions:\n" in out
+        assert f"  yolofs rule write-ask {yolofs.project}/docs\n" in out
+        document = yolofs("rule", "test", "--json").json
+        (suggestion,) = document["suggestions"]
+        assert (suggestion["key"], suggestion["state"], suggestion["paths"]) == (
+            f"{yolofs.project}/docs",
+            "write-ask",
+            3,
+        )
+        assert (document["allowed"], document["refused"], document["asked_then"]) == (0, 1, 0)
+        assert document["asked"] == suggestion["asks"] >= 3
+        yolofs("rule", "write-ask", "docs")
+    after = yolofs("rule", "test", "--json").json
+    assert (after["allowed"], after["asked"], after["refused"], after["suggestions"]) == (document["asked"], 0, 1, [])
+
+
+def can_read(path: Path) -> bool:
+    try:
+        path.read_text()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,391 @@
+"""``yolofs watch``: real processes wait in the mount, and somebody at a real terminal (or a command) answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.terminal import Terminal
+from tests.mount.test_asks import READ_MANY, Reader, reader, settings
+
+pytestmark = pytest.mark.mount
+
+ARMED = "y allow once"
+"""Shown once keys answer."""
+
+
+@pytest.fixture
+def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    project = tmp_path_factory.mktemp("w") / "p"  # short enough for one line
+    (project / "secret/deep").mkdir(parents=True)
+    (project / "secret/a").write_text("first line\nsecond line\n")
+    (project / "secret/b").write_text("b\n")
+    for number in range(100):
+        (project / f"secret/deep/{number}").write_text(f"{number}\n")
+    program = Program(project)
+    program("init")
+    settings(program)
+    return program
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with yolofs.mounted() as mountpoint:
+        yield mountpoint
+
+
+def watch(yolofs: Program, term: str = "xterm") -> Terminal:
+    return Terminal(yolofs.project, ["watch"], size=(80, 24), TERM=term)
+
+
+def waiting(yolofs: Program) -> int:
+    return len(yolofs("asks", "--json").json["asks"])
+
+
+def is_denied(ended: tuple[str, str]) -> bool:
+    return ended[0] == "" and "Permission denied" in ended[1]
+
+
+def test_a_process_blocks_the_prompt_appears_a_key_answers_and_it_goes_on(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen("1 waiting", ARMED)
+        assert re.search(rf"^read +{re.escape(str(yolofs.project))}/secret/a$", joined(terminal), re.MULTILINE)
+        assert f"process {blocked.process.pid}" in terminal.screen
+        assert 'secretis"ask"(.yolofs.toml:3)' in "".join(terminal.screen.split())  # wherever the line is wrapped
+        assert blocked.process.poll() is None
+        terminal.type("y")
+        assert blocked.end() == ("first line\nsecond line\n", "")
+        terminal.wait_for_screen("nothing waits", "allowed, by you")
+        terminal.type("q")
+        assert terminal.wait() == 0
+
+
+def joined(terminal: Terminal) -> str:
+    """Return the screen with its wrapped lines put together again."""
+    return re.sub(r"\n {12}", "", terminal.screen)
+
+
+def test_n_denies(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        terminal.type("n")
+        assert is_denied(blocked.end())
+        terminal.wait_for_screen("denied, by you")
+
+
+def test_an_answer_for_an_ancestor_spares_the_next_hundred_asks(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        terminal.type("s")
+        terminal.wait_for_screen("What is the rule about?", "2  all below: ")
+        terminal.type("j\r")
+        terminal.wait_for_screen("Which state does it get?", "read-only")
+        terminal.type("2")
+        assert blocked.end()[0]
+        for number in range(100):
+            assert (view / f"secret/deep/{number}").read_text() == f"{number}\n"
+        with pytest.raises(PermissionError):
+            (view / "secret/new").touch()
+        assert waiting(yolofs) == 0
+
+
+def test_deny_can_be_picked_for_good_or_the_session_as_well(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        terminal.type("s")
+        terminal.wait_for_screen("What is the rule about?")
+        terminal.type("\r")
+        terminal.wait_for_screen("hidden     as if it did not exist")
+        terminal.type("5")
+        blocked.end()
+        terminal.wait_for_screen("denied, by you")
+        assert "a" not in os.listdir(view / "secret")
+
+
+def test_a_group_is_one_card_and_one_key_answers_it(yolofs: Program, view: Path) -> None:
+    paths = [view / f"secret/deep/{number}" for number in range(20)]
+    with watch(yolofs) as terminal, reader(*paths, script=READ_MANY) as blocked:
+        terminal.wait_for_screen("20 waiting", "20 paths below", "and 12 more", ARMED)
+        terminal.type("v")
+        terminal.wait_for_screen("any other key goes back")
+        terminal.type("q")
+        terminal.wait_for_screen(ARMED)
+        terminal.type("y")
+        assert blocked.end() == ("all read\n", "")
+
+
+def test_the_queue_the_look_and_the_help(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as first:
+        terminal.wait_for_screen(ARMED)
+        with reader(view / "secret/b") as second:
+            terminal.wait_for_screen("2 waiting")
+            terminal.type("v")
+            terminal.wait_for_screen("23 bytes, changed", "\nfirst line\nsecond line")
+            terminal.type(" ")
+            terminal.type("x")
+            terminal.wait_for_screen(ARMED)
+            terminal.type("?")
+            terminal.wait_for_screen("make a rule that holds until the mount ends")
+            terminal.type("q")
+            terminal.wait_for_screen(ARMED)
+            terminal.type("l")
+            terminal.wait_for_screen("What waits:", "secret/a", "secret/b")
+            terminal.type("2")
+            terminal.wait_for_screen("secret/b", ARMED, gone="secret/a")
+            terminal.type("y")
+            assert second.end() == ("b\n", "")
+            terminal.wait_for_screen("1 waiting", "secret/a", ARMED)
+            terminal.type("n")
+            assert is_denied(first.end())
+
+
+def test_a_look_at_what_is_staged_shows_what_is_staged(yolofs: Program, view: Path) -> None:
+    settings(yolofs, ask_default="allow", ask_timeout=0)
+    yolofs("unmount")
+    with yolofs.mounted() as other:
+        (other / "secret/a").write_bytes(b"\x1b[2J\x9b staged \xe2\x80\xae\n")
+        yolofs("unmount")
+        settings(yolofs)
+        yolofs("mount", "--root", ".")
+        with watch(yolofs) as terminal, reader(other / "secret/a"):
+            terminal.wait_for_screen(ARMED)
+            terminal.type("v")
+            terminal.wait_for_screen("^[[2J<9b> staged <202e>")
+
+
+def test_when_the_time_is_up_the_card_goes(yolofs: Program) -> None:
+    settings(yolofs, ask_timeout=2)
+    with yolofs.mounted() as view, watch(yolofs) as terminal, reader(view / "secret/a") as first:
+        terminal.wait_for_screen(ARMED)
+        assert is_denied(first.end())
+        terminal.wait_for_screen("nothing waits", "timeout, by nobody in time")
+
+
+def test_a_requester_that_is_killed_leaves_the_screen(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        blocked.process.kill()
+        terminal.wait_for_screen("nothing waits", "interrupted, by a signal")
+
+
+def test_of_two_watchers_the_first_answers_and_the_other_sees_it(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as one, watch(yolofs) as other, reader(view / "secret/a") as blocked:
+        one.wait_for_screen(ARMED)
+        other.wait_for_screen(ARMED)
+        one.type("y")
+        assert blocked.end()[0]
+        other.wait_for_screen("nothing waits", f"allowed, by yolofs watch, process {one.process.pid}")
+        one.wait_for_screen("allowed, by you")
+
+
+def test_a_watcher_that_is_killed_answers_nothing_and_another_one_can(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as blocked:
+        with watch(yolofs) as dying:
+            dying.wait_for_screen(ARMED)
+            dying.type("s")
+            dying.wait_for_screen("What is the rule about?")
+            dying.process.kill()
+            dying.process.wait()
+        assert waiting(yolofs) == 1
+        with watch(yolofs) as terminal:
+            terminal.wait_for_screen(ARMED)
+            terminal.type("y")
+            assert blocked.end()[0]
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04", "q"])
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_leaving_never_allows(yolofs: Program, view: Path, key: str, term: str) -> None:
+    with reader(view / "secret/a") as blocked:
+        with watch(yolofs, term) as terminal:
+            terminal.wait_for_screen(ARMED)
+            if key == "\x03" and term == "dumb":  # no controlling terminal here that would send it
+                terminal.process.send_signal(signal.SIGINT)
+            terminal.type(key)
+            assert terminal.wait() == (130 if key == "\x03" else 0)
+        assert "Traceback" not in terminal.text
+        assert waiting(yolofs) == 1
+        assert blocked.process.poll() is None
+        yolofs("answer", "1", "deny")
+        assert is_denied(blocked.end())
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+@pytest.mark.parametrize("number", [None, signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_closing_the_terminal_never_allows(
+    yolofs: Program,
+    view: Path,
+    number: signal.Signals | None,
+    term: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = tmp_path / "tracebacks"
+    kept.mkdir()
+    monkeypatch.setenv("TMPDIR", str(kept))
+    with reader(view / "secret/a") as blocked:
+        with watch(yolofs, term) as terminal:
+            terminal.wait_for_screen(ARMED)
+            if number is None:
+                terminal.close()
+            else:
+                terminal.process.send_signal(number)
+            terminal.process.wait(20)
+        assert waiting(yolofs) == 1
+        assert blocked.process.poll() is None
+    assert not list(kept.glob("*.traceback"))
+
+
+def test_the_end_of_the_mount_ends_it(yolofs: Program) -> None:
+    with yolofs.mounted(), watch(yolofs) as terminal:
+        terminal.wait_for_screen("nothing waits")
+        yolofs("unmount")
+        assert terminal.wait() == 11
+        assert "the daemon has hung up" in terminal.text
+
+
+def test_it_follows_the_size_of_the_terminal(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        terminal.resize(40, 30)
+        terminal.wait_for_screen("y allow once   n deny once\ns for this session   a always")
+        terminal.resize(20, 6)
+        terminal.wait_for_screen("make")
+        terminal.type("y")
+        terminal.resize(120, 24)
+        terminal.wait_for_screen("y allow once   n deny once   s for this session   a always")
+        assert blocked.process.poll() is None
+        terminal.type("y")
+        assert blocked.end()[0]
+
+
+def test_no_colours_with_no_color(yolofs: Program, view: Path) -> None:
+    with (
+        Terminal(yolofs.project, ["watch"], size=(80, 24), NO_COLOR="1") as terminal,
+        reader(view / "secret/a"),
+    ):
+        terminal.wait_for_screen(ARMED)
+        terminal.type("s\x1b")
+        terminal.wait_for_screen(ARMED)
+        assert not re.search(r"\x1b\[[0-9;]*(3[0-8]|9[0-7])[;m]", terminal.seen)
+
+
+def test_a_dumb_terminal_gets_lines(yolofs: Program, view: Path) -> None:
+    with watch(yolofs, "dumb") as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for(ARMED)
+        terminal.type("s")
+        terminal.wait_for("What is the rule about?")
+        terminal.type("1")
+        terminal.wait_for("Which state does it get?")
+        terminal.type("2")
+        assert blocked.end()[0]
+        terminal.wait_for("allowed, by you")
+        terminal.type("q")
+        assert terminal.wait() == 0
+        assert "\x1b" not in terminal.seen
+
+
+def test_names_and_arguments_cannot_give_the_terminal_commands(yolofs: Program, view: Path) -> None:
+    name = "\x1b]0;title\x07\x1b[2J\n\u202e"
+    (yolofs.project / "secret" / name).touch()
+    for term in ("xterm", "dumb"):
+        with watch(yolofs, term) as terminal, reader(view / "secret" / name):
+            terminal.wait_for_screen(ARMED)
+            terminal.type("l")
+            terminal.wait_for_screen("What waits")
+            assert "\x1b]0" not in terminal.seen
+            assert "\u202e" not in terminal.seen
+            assert "\\033]0;title\\a" in terminal.seen.replace("\r\n", "").replace(" ", "") or term == "xterm"
+
+
+def test_without_a_terminal_it_says_what_else_there_is(yolofs: Program, view: Path) -> None:
+    assert "yolofs watch --deny-all, --allow-all or --answer-with" in yolofs.refused("watch", code=2)
+    assert "exclude each other" in yolofs.refused("watch", "--deny-all", "--allow-all", code=2)
+
+
+def test_without_a_mount_there_is_nothing_to_watch(yolofs: Program) -> None:
+    for words in (["watch", "--deny-all"], ["asks"], ["answer", "1", "allow"]):
+        assert "not mounted" in yolofs.refused(*words, code=11)
+
+
+# ---- alone
+
+
+@contextlib.contextmanager
+def alone(yolofs: Program, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [*COMMAND, "watch", *options], cwd=yolofs.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def test_all_can_be_allowed_and_all_denied(yolofs: Program, view: Path) -> None:
+    with alone(yolofs, "--allow-all") as process:
+        paths = [view / f"secret/deep/{number}" for number in range(20)]
+        assert Reader(*paths, script=READ_MANY).end() == ("all read\n", "")
+        assert process.stdout is not None
+        lines = [process.stdout.readline().decode().rstrip("\n") for _ in range(20)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stdout.read() == b""
+        assert re.fullmatch(rf"allow  \d+  read {re.escape(str(yolofs.project))}/secret/deep/\d+", lines[0])
+    with alone(yolofs, "--deny-all"):
+        assert is_denied(Reader(view / "secret/a").end())
+
+
+def test_a_command_answers(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    script = tmp_path / "decide"
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import json, sys\n"
+        "ask = json.load(sys.stdin)\n"
+        f"json.dump(ask, open({str(tmp_path / 'seen')!r}, 'w'))\n"
+        "if ask['path'].endswith('/a'): print('allow')\n"
+        "elif ask['path'].endswith('/b'): print('deny')\n"
+        "else: print(json.dumps({'decision': 'allow', 'lifetime': 'session', "
+        "'scope': ask['path'].rpartition('/')[0], 'state': 'read-only'}))\n"
+    )
+    script.chmod(0o755)
+    with alone(yolofs, "--answer-with", shlex.quote(str(script))):
+        assert Reader(view / "secret/a").end()[0]
+        seen = json.loads((tmp_path / "seen").read_text())
+        assert (seen["operation"], seen["path"]) == ("read", str(yolofs.project / "secret/a"))
+        assert is_denied(Reader(view / "secret/b").end())
+        assert Reader(view / "secret/deep/1").end() == ("1\n", "")
+    assert (view / "secret/deep/2").read_text() == "2\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["exit 3", "echo maybe", 'echo \'{"decision": "allow"\'', "kill -9 $$", "/does/not/exist", "yes", ":"]
+)
+@pytest.mark.parametrize("default", ["deny", "allow"])
+def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, default: str) -> None:
+    settings(yolofs, ask_default=default)
+    with yolofs.mounted() as view, alone(yolofs, "--answer-with", command) as process:
+        out, error = Reader(view / "secret/a").end()
+        assert "first line" in out if default == "allow" else "Permission denied" in error
+        process.terminate()
+        assert process.stderr is not None
+        assert b"ask 1 gets the default, as the command failed" in process.stderr.read()
+
+
+def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp_path: Path) -> None:
+    settings(yolofs, ask_timeout=2)
+    with yolofs.mounted() as view, alone(yolofs, "--answer-with", f"echo $$ > {tmp_path}/pid; exec sleep 1000"):
+        assert is_denied(Reader(view / "secret/a").end())
+        pid = int((tmp_path / "pid").read_text())
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "killed")

@@ -1,0 +1,146 @@
+"""What the host changes in a watched project shows in the view at once, however long the kernel may cache it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+
+CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    """A mounted project whose base files are watched, and may be cached for an hour."""
+    project = yolofs.project
+    (project / ".yolofs.toml").write_text(CONFIG)
+    (project / "top/sub").mkdir(parents=True)
+    (project / "top/file").write_text("1")
+    with yolofs.mounted() as mountpoint:
+        wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
+        yield mountpoint
+
+
+def test_the_kernel_is_told_what_the_host_changed(yolofs: Program, view: Path) -> None:
+    project = yolofs.project
+    assert (view / "top/file").stat().st_size == 1
+    (project / "top/file").write_text("longer")
+    wait_until(lambda: (view / "top/file").stat().st_size == 6, "the new size")
+    assert (view / "top/file").read_text() == "longer"
+
+    assert not (view / "top/sub/new").exists()
+    (project / "top/sub/new").write_text("x")
+    wait_until((view / "top/sub/new").exists, "the new file")
+    (project / "top/sub/new").unlink()
+    wait_until(lambda: not (view / "top/sub/new").exists(), "the file to go")
+
+    assert (view / "top/file").stat().st_mode & 0o777 == 0o644
+    (project / "top/file").chmod(0o600)
+    wait_until(lambda: (view / "top/file").stat().st_mode & 0o777 == 0o600, "the new mode")
+
+    (project / "other").write_text("replaced")
+    (project / "other").rename(project / "top/file")
+    wait_until(lambda: (view / "top/file").stat().st_size == 8, "the replaced file")
+    assert (view / "top/file").read_text() == "replaced"
+
+
+def test_directories_that_come_later_are_watched_too(yolofs: Program, view: Path) -> None:
+    project = yolofs.project
+    assert not (view / "fresh").exists()
+    (project / "fresh/a/b").mkdir(parents=True)
+    wait_until((view / "fresh/a/b").is_dir, "the new directory")
+    for number in range(3):
+        check_new_file(project, view, f"fresh/a/b/{number}")
+    (project / "fresh/a").rename(project / "top/sub/moved")
+    wait_until(lambda: not (view / "fresh/a").exists(), "the directory to go")
+    assert sorted(os.listdir(view / "top/sub/moved/b")) == ["0", "1", "2"]
+    check_new_file(project, view, "top/sub/moved/b/3")
+
+
+def test_what_was_renamed_in_the_view_is_found_there(yolofs: Program, view: Path) -> None:
+    project = yolofs.project
+    (view / "top").rename(view / "elsewhere")
+    assert (view / "elsewhere/file").stat().st_size == 1
+    assert not (view / "elsewhere/new").exists()
+    (project / "top/file").write_text("longer")
+    (project / "top/new").write_text("x")
+    wait_until(lambda: (view / "elsewhere/file").stat().st_size == 6, "the new size")
+    wait_until((view / "elsewhere/new").exists, "the new file")
+    assert not (view / "top").exists()
+
+
+def test_what_is_staged_stays(yolofs: Program, view: Path) -> None:
+    (view / "top/file").write_text("staged")
+    (yolofs.project / "top/file").write_text("from the host")
+    (yolofs.project / "top/marker").write_text("")
+    wait_until((view / "top/marker").exists, "the marker")
+    assert (view / "top/file").read_text() == "staged"
+
+
+def test_a_working_directory_stays_where_it_is(yolofs: Program, view: Path) -> None:
+    before = os.getcwd()
+    os.chdir(view / "top/sub")
+    try:
+        (yolofs.project / "top/sub").rename(yolofs.project / "top/gone")
+        wait_until(lambda: not (view / "top/sub").exists(), "the directory to go")
+        (yolofs.project / "top/gone").rename(yolofs.project / "top/sub")
+        wait_until((view / "top/sub").exists, "the directory to come back")
+        assert os.getcwd() == str(view / "top/sub")
+    finally:
+        os.chdir(before)
+
+
+def test_names_that_are_not_utf8_do_no_harm(yolofs: Program, view: Path) -> None:
+    assert not (view / "top/plain").exists()
+    (yolofs.project / os.fsdecode(b"top/\xff")).write_text("x")
+    (yolofs.project / "top/plain").write_text("x")
+    wait_until((view / "top/plain").exists, "the plain file")
+    wait_until((view / os.fsdecode(b"top/\xff")).exists, "the other file")
+    (yolofs.project / "top/plain").unlink()
+    wait_until(lambda: not (view / "top/plain").exists(), "the plain file to go")
+
+
+def test_no_watcher_is_left(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text(CONFIG)
+    with yolofs.mounted():
+        wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
+        assert watchers(yolofs.project)
+    assert not watchers(yolofs.project)
+
+
+def test_a_watcher_ends_with_a_daemon_that_is_killed(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text(CONFIG)
+    yolofs("mount", "--root", ".")
+    wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
+    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+    wait_until(lambda: not watchers(yolofs.project), "the watcher to end")
+    yolofs("mount", "--root", ".")
+    yolofs("unmount")
+
+
+def test_nobody_watches_if_that_is_not_wanted(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[mount]\nwatch = false\n")
+    with yolofs.mounted():
+        time.sleep(2)  # one starts a second after the mount
+        assert not watchers(yolofs.project)
+    assert "watched" not in yolofs.log
+
+
+def check_new_file(project: Path, view: Path, name: str) -> None:
+    """Have the kernel learn that a file is not there, then make it on the host: it has to be seen."""
+    assert not (view / name).exists()
+    (project / name).write_text("x")
+    wait_until((view / name).exists, name)
+
+
+def watchers(project: Path) -> list[str]:
+    """Return the command lines of the processes that watch a project."""
+    done = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if f" {project} " in line and "yolofs.daemon.watcher" in line]

@@ -1,0 +1,407 @@
+"""Asks of a real daemon: real processes block in the mount, and clients of the control socket answer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.client import Client
+from yolofs.daemon.protocol import Done, LendParams, LoanKind
+from yolofs.errors import AskError, DaemonError, UsageError
+from yolofs.rules import RuleState
+
+pytestmark = pytest.mark.mount
+
+READ = "import sys; print(open(sys.argv[1]).read(), end='')"
+READ_MANY = """
+import os, sys, threading
+def read(path):
+    os.close(os.open(path, os.O_RDONLY))
+threads = [threading.Thread(target=read, args=(path,)) for path in sys.argv[1:]]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("all read")
+"""
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Program:
+    project = tmp_path / "project"
+    (project / "secret/deep").mkdir(parents=True)
+    for number in range(100):
+        (project / f"secret/deep/{number}").write_text(f"{number}\n")
+    (project / "secret/a").write_text("a\n")
+    (project / "free").write_text("free\n")
+    program = Program(project)
+    program("init")
+    settings(program)
+    return program
+
+
+def settings(program: Program, **values: object) -> None:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    rules = ["[rules]", '"." = "allow"', '"secret" = "ask"']
+    (program.project / ".yolofs.toml").write_text("\n".join([*lines, *rules]) + "\n")
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with yolofs.mounted() as mountpoint:
+        yield mountpoint
+
+
+@contextlib.contextmanager
+def connected(yolofs: Program) -> Iterator[Client]:
+    client = Client.connect(os.fsencode(yolofs.session))
+    assert client is not None
+    with client:
+        yield client
+
+
+class Reader:
+    """A process that runs a script with some paths."""
+
+    def __init__(self, *paths: Path, script: str = READ) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def end(self) -> tuple[str, str]:
+        """Wait for its end and return what it printed, and the last line of what it complained about."""
+        out, error = self.process.communicate(timeout=20)
+        return out.decode(), error.decode().rstrip().rpartition("\n")[2]
+
+
+@contextlib.contextmanager
+def reader(*paths: Path, script: str = READ) -> Iterator[Reader]:
+    started = Reader(*paths, script=script)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.communicate()
+
+
+def wait_for_asks(client: Client, count: int) -> list[AskInfo]:
+    wait_until(lambda: len(client.asks()) == count, f"{count} asks")
+    return client.asks()
+
+
+def test_an_answer_from_a_script_lets_the_process_go_on(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        (ask,) = wait_for_asks(client, 1)
+        listed = yolofs("asks").out
+        assert f"   1  read {yolofs.project}/secret/a" in listed
+        assert f"process {waiting.process.pid}" in listed
+        assert f'asked, as {yolofs.project}/secret is "ask" (.yolofs.toml:3)' in listed
+        (described,) = yolofs("asks", "--json").json["asks"]
+        assert described["path"] == str(yolofs.project / "secret/a")
+        assert described["process"]["command"][-1] == str(view / "secret/a")
+        assert (described["operation"], described["state"], described["size"]) == ("read", "ask", None)
+        assert described["parent"]["pid"] == os.getpid()
+        assert yolofs("answer", str(ask.id), "allow").err == "allowed 1\n"
+        assert waiting.end() == ("a\n", "")
+        assert client.asks() == []
+        assert "ask 1 has ended: allowed, by yolofs answer" in yolofs.refused("answer", "1", "deny", code=13)
+
+
+def test_denied_means_permission_denied(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        (ask,) = wait_for_asks(client, 1)
+        yolofs("answer", str(ask.id), "deny")
+        out, error = waiting.end()
+        assert (out, error.partition(": '")[0]) == ("", "PermissionError: [Errno 13] Permission denied")
+
+
+def test_once_is_once(yolofs: Program, view: Path) -> None:
+    with connected(yolofs) as client:
+        for number in (1, 2):
+            with reader(view / "secret/a") as waiting:
+                wait_for_asks(client, 1)
+                client.answer(AnswerParams(number, "allow"))
+                assert waiting.end() == ("a\n", "")
+
+
+def test_after_an_answer_for_a_directory_nothing_below_it_is_asked(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/deep/0") as waiting, connected(yolofs) as client:
+        (ask,) = wait_for_asks(client, 1)
+        yolofs("answer", str(ask.id), "allow", "--session", "--scope", "secret", "--state", "read-only")
+        assert waiting.end() == ("0\n", "")
+        for number in range(100):
+            assert (view / f"secret/deep/{number}").read_text() == f"{number}\n"
+        with pytest.raises(PermissionError):
+            (view / "secret/a").write_text("")
+        assert client.asks() == []
+
+
+def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path) -> None:
+    paths = [view / f"secret/deep/{number}" for number in range(20)]
+    with reader(*paths, script=READ_MANY) as waiting, connected(yolofs) as client:
+        asks = wait_for_asks(client, 20)
+        assert {ask.group for ask in asks} == {1}
+        assert {ask.process.pid for ask in asks} == {waiting.process.pid}
+        assert len(client.answer(AnswerParams(7, "allow"))) == 20
+        assert waiting.end() == ("all read\n", "")
+
+
+def test_nobody_answers_and_the_default_is_given(yolofs: Program) -> None:
+    settings(yolofs, ask_timeout=0.2)
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+        assert "PermissionError" in waiting.end()[1]
+    settings(yolofs, ask_timeout=0.2, ask_default="allow")
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+        assert waiting.end() == ("a\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_requester_that_is_killed_goes_and_so_does_its_ask(
+    yolofs: Program, view: Path, number: signal.Signals
+) -> None:
+    with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        waiting.process.send_signal(number)
+        waiting.end()
+        assert waiting.process.returncode in (-number, 1)
+        wait_for_asks(client, 0)
+        assert "interrupted, by a signal" in yolofs.refused("answer", "1", "allow", code=13)
+
+
+def test_a_thread_can_be_asked_about_and_its_process_killed(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a", view / "secret/deep/1", script=READ_MANY) as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 2)
+        waiting.process.kill()
+        waiting.end()
+        wait_for_asks(client, 0)
+
+
+def test_unmounting_answers_all_asks_first(yolofs: Program) -> None:
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+        with connected(yolofs) as client:
+            wait_for_asks(client, 1)
+        yolofs("unmount")
+        assert "PermissionError" in waiting.end()[1]
+
+
+def test_a_daemon_that_is_told_to_end_answers_all_asks_first(yolofs: Program) -> None:
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+        with connected(yolofs) as client:
+            wait_for_asks(client, 1)
+        os.kill(yolofs.daemon["pid"], signal.SIGTERM)
+        assert "PermissionError" in waiting.end()[1]
+        wait_until(lambda: not os.path.ismount(view), "unmounted")
+
+
+def test_watchers_hear_of_everything_and_the_first_answer_wins(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as waiting, connected(yolofs) as early, connected(yolofs) as late:
+        early.watch()
+        seen = early.next_event()
+        late.watch()
+        assert isinstance(seen, AskInfo)
+        late_seen = late.next_event()
+        assert isinstance(late_seen, AskInfo)
+        assert (late_seen.id, late_seen.path) == (seen.id, seen.path)
+        with connected(yolofs) as client:
+            assert client.answer(AnswerParams(seen.id, "allow", by="one")) == (seen.id,)
+            with pytest.raises(AskError, match="ask 1 has ended: allowed, by one"):
+                client.answer(AnswerParams(seen.id, "deny", by="two"))
+        assert waiting.end() == ("a\n", "")
+        for watcher in (early, late):
+            ended = watcher.next_event()
+            assert isinstance(ended, EndedInfo)
+            assert (ended.id, ended.outcome, ended.by) == (1, "allowed", f"one, process {os.getpid()}")
+
+
+def test_two_watchers_that_answer_at_the_same_time_are_both_told(yolofs: Program, view: Path) -> None:
+    results: dict[str, object] = {}
+
+    def answer(decision: str, barrier: threading.Barrier) -> None:
+        with connected(yolofs) as client:
+            barrier.wait(10)
+            try:
+                results[decision] = client.answer(AnswerParams(number, decision))
+            except AskError as error:
+                results[decision] = error
+
+    for number in range(1, 6):
+        results.clear()
+        barrier = threading.Barrier(2)
+        with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+            wait_for_asks(client, 1)
+            threads = [threading.Thread(target=answer, args=(word, barrier)) for word in ("allow", "deny")]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            out, _ = waiting.end()
+        assert results["allow" if out else "deny"] == (number,)
+        assert isinstance(results["deny" if out else "allow"], AskError)
+
+
+def test_a_watcher_that_dies_in_the_middle_of_an_answer_changes_nothing(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        with connected(yolofs) as dying:
+            dying.watch()
+            dying._socket.sendall(b'{"jsonrpc":"2.0","id":2,"method":"answer","params":{"id":1,"decision":"allow"}}')
+        assert len(client.asks()) == 1
+        assert waiting.process.poll() is None
+        client.answer(AnswerParams(1, "deny"))
+        assert "PermissionError" in waiting.end()[1]
+
+
+def test_watchers_that_go_away_in_the_middle_of_everything_are_nothing_to_worry_about(
+    yolofs: Program, view: Path
+) -> None:
+    watch = b'{"jsonrpc":"2.0","id":1,"method":"watch"}\n'
+    for start in range(0, 100, 20):
+        paths = [view / f"secret/deep/{number}" for number in range(start, start + 20)]
+        with reader(*paths, script=READ_MANY) as waiting, connected(yolofs) as client:
+            leavers = [connected(yolofs) for _ in range(10)]
+            for number, leaver in enumerate(leavers):
+                with leaver as leaving:
+                    leaving._socket.sendall(watch * (number + 1))
+                    answers = (b'{"jsonrpc":"2.0","id":3,"method":"asks"}\n', watch, watch[:-9])
+                    leaving._socket.sendall(answers[number % 3])
+            while waiting.process.poll() is None:
+                for ask in client.asks():
+                    with contextlib.suppress(AskError):
+                        client.answer(AnswerParams(ask.id, "allow", only=True))
+            assert waiting.end() == ("all read\n", "")
+
+
+def test_a_watcher_hears_of_the_end(yolofs: Program) -> None:
+    with yolofs.mounted(), connected(yolofs) as client:
+        client.watch()
+        yolofs("unmount")
+        with pytest.raises(DaemonError):
+            client.next_event()
+
+
+def test_an_answer_that_makes_no_sense_is_refused(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a"), connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        for params in (
+            AnswerParams(1, "yes"),
+            AnswerParams(1, "allow", scope="/"),
+            AnswerParams(1, "allow", Lifetime.SESSION, "secret"),
+            AnswerParams(1, "allow", Lifetime.SESSION, "/a/../b"),
+            AnswerParams(1, "allow", Lifetime.SESSION, "/etc"),
+            AnswerParams(1, "allow", Lifetime.SESSION, None, RuleState.DENY),
+        ):
+            with pytest.raises(UsageError):
+                client.answer(params)
+        with pytest.raises(AskError):
+            client.answer(AnswerParams(2, "allow"))
+        assert len(client.asks()) == 1
+    assert "exclude each other" in yolofs.refused("answer", "1", "allow", "--session", "--always", code=2)
+
+
+HOLD = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY)
+os.write(fd, b"held")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("state", ["ask", "deny"])
+def test_a_snapshot_asks_nothing_about_what_is_open_and_is_refused_nothing(
+    yolofs: Program, view: Path, state: str
+) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD, view / "secret/a"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder,
+        connected(yolofs) as client,
+    ):
+        try:
+            wait_for_asks(client, 1)
+            client.answer(AnswerParams(1, "allow"))
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"open\n"
+            if state == "deny":
+                with reader(view / "secret/a") as waiting:
+                    wait_for_asks(client, 1)
+                    client.answer(AnswerParams(2, "deny", Lifetime.SESSION))
+                    waiting.end()
+            client.snapshot(b"meanwhile", if_changed=False)
+            assert client.asks() == []
+            assert not [note for note in notes(yolofs) if note["process"]["pid"] == client.pid]
+        finally:
+            holder.kill()
+
+
+def test_while_the_session_is_lent_an_answer_changes_nothing(yolofs: Program, view: Path) -> None:
+    journal = yolofs.session / "journal"
+    with reader(view / "secret/new", script="import sys; open(sys.argv[1], 'x').close()") as waiting:
+        with connected(yolofs) as client, connected(yolofs) as borrower:
+            wait_for_asks(client, 1)
+            before = journal.read_bytes()
+            with borrower.lend(LoanKind.COMMIT):
+                client.answer(AnswerParams(1, "allow"))
+                with pytest.raises(subprocess.TimeoutExpired):
+                    waiting.process.wait(0.5)
+                assert journal.read_bytes() == before
+        assert waiting.end() == ("", "")
+    assert (view / "secret/new").exists()
+
+
+def test_a_mount_can_end_while_the_session_is_lent_and_somebody_has_been_answered(yolofs: Program) -> None:
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        with connected(yolofs) as borrower:
+            borrower._call("lend", LendParams(LoanKind.COMMIT), Done)
+            client.answer(AnswerParams(1, "allow"))
+            os.kill(yolofs.daemon["pid"], signal.SIGTERM)
+        waiting.end()
+        wait_until(lambda: not os.path.ismount(view), "unmounted")
+
+
+def notes(yolofs: Program) -> list[dict[str, Any]]:
+    """Return what the audit says of asks and refusals."""
+    found = map(json.loads, (yolofs.session / "audit.jsonl").read_bytes().splitlines())
+    return [note for note in found if note["kind"] in ("ask", "refusal")]
+
+
+def test_names_that_are_no_text_can_be_asked_about_and_answered(yolofs: Program, view: Path) -> None:
+    name = b"\xff\x1b[2J\n"
+    (yolofs.project / "secret" / os.fsdecode(name)).write_text("odd\n")
+    with reader(view / "secret" / os.fsdecode(name)) as waiting:
+        with connected(yolofs) as client:
+            wait_for_asks(client, 1)
+        listed = yolofs("asks").out
+        assert f'read "{yolofs.project}/secret/\\377\\033[2J\\n"' in listed
+        assert "\x1b" not in listed
+        yolofs("answer", "1", "allow", "--session", "--scope", os.path.join(b"secret", name))
+        assert waiting.end() == ("odd\n", "")
+
+
+def test_a_thousand_asks_do_not_hold_up_other_files(yolofs: Program, view: Path) -> None:
+    for number in range(1000):
+        (yolofs.project / f"secret/{number}").touch()
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(connected(yolofs))
+        for start in range(0, 1000, 250):
+            paths = [view / f"secret/{number}" for number in range(start, start + 250)]
+            stack.enter_context(reader(*paths, script=READ_MANY))
+        wait_for_asks(client, 1000)
+        for number in range(200):
+            (view / f"new{number}").write_text("x")
+            assert (view / "free").read_text() == "free\n"
+        assert len(client.asks()) == 1000
+        answered = [client.answer(AnswerParams(group, "allow")) for group in {ask.group for ask in client.asks()}]
+        assert sum(map(len, answered)) == 1000

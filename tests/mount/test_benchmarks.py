@@ -1,0 +1,130 @@
+"""The benchmarks run, notice what is wrong, and leave nothing behind.  What they measure is not judged here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.cleaning import mounts_below
+from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs
+from benchmarks.results import Results
+from benchmarks.running import Mode, Options, Run, compile_micro
+from benchmarks.workload import TINY, Cell, WrongResultError
+from tests.cli.program import wait_until
+
+pytestmark = pytest.mark.mount
+ROOT = Path(__file__).parents[2]
+SMALL = (sys.executable, "-m", "benchmarks", "--size", "tiny", "--rounds", "1")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    path = tmp_path / "scratch"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.slow
+def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Path) -> None:
+    """In those of them that this machine has."""
+    present = {
+        column.name for column in (Plain(), KernelOverlay(), FuseOverlay(), Yolofs()) if not column.why_missing()
+    }
+    json, svg = tmp_path / "out.json", tmp_path / "out.svg"
+    names = [
+        "create",
+        "read_base_warm",
+        "rename_directory",
+        "git_status",
+        "untar",
+        "snapshots",
+        "commit",
+        "stat_beside",
+    ]
+    words: list[str | Path] = [*SMALL, "--only", ",".join(names), "--scratch", scratch, "--trace"]
+    words += ["--json", json, "--svg", svg]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = Results.load(json)
+    assert results.failures == []
+    assert present >= {"plain", "yolofs"}
+    assert (set(results.columns), present & set(results.missing)) == (present, set())
+    for mode in ("free", "pinned"):
+        rows = {row.name: row for row in results.rows if row.mode == mode}
+        assert set(names) - {"snapshots", "stat_beside", "commit", "rename_directory"} <= set(rows)
+        assert rows["snapshots_last"].notes == {"plain": "has no snapshots"}
+        assert rows["commit_50"].notes == {"plain": "stages nothing"}
+        for row in rows.values():
+            assert set(row.seconds) | set(row.notes) == present
+            assert all(seconds > 0 for found in row.seconds.values() for seconds in found)
+        assert rows["create"].requests["create"].count == TINY.files
+        assert "create 10" in done.stdout
+    assert len(ElementTree.parse(svg).findall(".//{*}circle")) > 4
+    assert list(scratch.iterdir()) == []
+    again = subprocess.run([*SMALL, "--load", json], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert again.stdout == done.stdout
+
+
+def test_an_interrupted_run_takes_everything_away(scratch: Path) -> None:
+    words = [*SMALL, "--columns", "plain,yolofs", "--only", "stat_beside", "--scratch", str(scratch)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: mounts_below(scratch) or process.poll() is not None, "a mount")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said.decode().splitlines()[-1]) == (130, "interrupted; everything is taken away")
+    assert mounts_below(scratch) == []
+    assert list(scratch.iterdir()) == []
+
+
+class Leaky(Column):
+    """A column that claims to stage, and writes to the base directory."""
+
+    name = "leaky"
+
+    @contextlib.contextmanager
+    def view(self, base: Path, scratch: Path) -> Iterator[View]:
+        yield View(base)
+
+
+def run_leaky(scratch: Path, name: str) -> Results:
+    results = Results({}, "tiny", 1, ["leaky"], {})
+    options = Options(TINY, 1, [Mode.FREE], [Leaky()], lambda each: each == name, scratch, None)
+    Run(options, results).carry_out()
+    return results
+
+
+def test_a_column_that_changes_the_base_directory_is_told(scratch: Path) -> None:
+    assert run_leaky(scratch, "chmod_base").failures == [
+        "round 1, free: chmod_base in leaky: the base directory has changed"
+    ]
+    assert run_leaky(scratch, "stat_base_warm").failures == []
+
+
+def test_a_wrong_content_is_told(scratch: Path) -> None:
+    cell = Cell(View(scratch), scratch, TINY, scratch, compile_micro(scratch))
+    (scratch / "files").mkdir()
+    cell.micro("create", "files", 3)
+    assert cell.micro("read", "files", 3) > 0
+    with (scratch / "files/f2").open("r+b") as file:
+        file.seek(4095)
+        file.write(b"!")
+    with pytest.raises(WrongResultError, match=r"files/f2: .*it holds what was written"):
+        cell.micro("read", "files", 3)
+    os.unlink(scratch / "files/f1")
+    with pytest.raises(WrongResultError, match=r"files/f1: .*No such file"):
+        cell.micro("stat", "files", 3)
+
+
+def test_unknown_names_are_refused() -> None:
+    for words in (["--only", "nonsense"], ["--columns", "nonsense"]):
+        done = subprocess.run([*SMALL, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "see --list" in done.stderr or "columns are" in done.stderr

@@ -1,0 +1,70 @@
+"""Reads that would have to wait for the disk are left to a worker thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.mount.in_process import MountedView
+from tests.mount.plain_handlers import handlers_of, open_file
+
+SIZE = 3 << 20
+
+
+def make_cold(path: Path) -> None:
+    """Have the kernel drop a file's pages."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def can_tell(path: Path) -> bool:
+    """Tell whether the filesystem says that a read would wait (ext4, xfs and btrfs do, tmpfs does not)."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.preadv(fd, [bytearray(1)], 0, os.RWF_NOWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    raise AssertionError("the file is not cold")
+
+
+def test_what_is_not_in_memory_is_not_waited_for(base: Path) -> None:
+    content = os.urandom(SIZE)
+    (base / "f").write_bytes(content)
+    with handlers_of(base) as handlers:
+        handle = open_file(handlers, b"f")
+        make_cold(base / "f")
+        if can_tell(base / "f"):
+            assert handlers.read(handle, 0, 4096) is None
+        job = handlers.read_job(handle, 1, 4096)
+        handlers.release(handle)  # the job has a descriptor of its own
+        assert job() == content[1:4097]
+
+
+def test_what_is_in_memory_is_answered_at_once(base: Path) -> None:
+    (base / "f").write_bytes(b"0123456789")
+    with handlers_of(base) as handlers:
+        handle = open_file(handlers, b"f")
+        for offset, size, expected in [(0, 4, b"0123"), (8, 100, b"89"), (10, 5, b""), (50, 5, b"")]:
+            data = handlers.read(handle, offset, size)
+            assert data is not None
+            assert bytes(data) == expected
+
+
+def test_a_cold_file_is_read_whole_through_a_mount(base: Path, mounted: Callable[..., MountedView]) -> None:
+    content = os.urandom(SIZE + 123)
+    (base / "f").write_bytes(content)
+    view = mounted()
+    path = Path(os.fsdecode(view.mountpoint)) / "f"
+    for _ in range(3):
+        make_cold(base / "f")
+        make_cold(path)
+        assert path.read_bytes() == content

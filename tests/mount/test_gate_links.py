@@ -1,0 +1,124 @@
+"""Rules and the hard links that base has: a change through one name is a change of all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.mount.gate_tools import Answers, at, book, path_rule
+from tests.mount.in_process import MountedView
+from yolofs.questions import Decision
+from yolofs.rules import RuleState
+
+Mounter = Callable[..., MountedView]
+GUARDS = [RuleState.READ_ONLY, RuleState.DENY, RuleState.HIDDEN]
+CHANGES: dict[str, Callable[[str], object]] = {
+    "append": lambda path: append(path),
+    "truncate": lambda path: os.truncate(path, 1),
+    "chmod": lambda path: os.chmod(path, 0o600),
+    "utime": lambda path: os.utime(path, ns=(1, 2)),
+    "link": lambda path: os.link(path, path + ".new"),
+}
+
+
+def append(path: str) -> None:
+    with open(path, "ab") as file:
+        file.write(b"!")
+
+
+@pytest.fixture
+def linked(base: Path) -> Path:
+    """A base in which guarded/f and open/f are one file."""
+    (base / "guarded").mkdir()
+    (base / "open").mkdir()
+    (base / "guarded/f").write_bytes(b"kept")
+    os.link(base / "guarded/f", base / "open/f")
+    return base
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["never-seen", "seen"])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("place", ["guarded", "guarded/f"])
+@pytest.mark.parametrize("state", GUARDS, ids=lambda state: state.value)
+def test_no_change_through_a_name_that_is_not_guarded(
+    linked: Path, mounted: Mounter, state: RuleState, place: str, change: str, seen: bool
+) -> None:
+    view = mounted(book=book(linked, path_rule(linked, place, state)), asker=(answers := Answers(Decision.ALLOW)))
+    if seen:
+        os.path.lexists(at(view, "guarded/f"))
+    with pytest.raises(PermissionError):
+        CHANGES[change](at(view, "open/f"))
+    assert not answers.asked
+    assert answers.refusals
+    assert sorted(os.listdir(at(view, "open"))) == ["f"]
+    view.commit()
+    assert (linked / "guarded/f").read_bytes() == b"kept"
+    assert os.lstat(linked / "guarded/f").st_mode & 0o777 == 0o644
+
+
+def test_what_one_may_not_read_is_not_read_after_its_other_name_was_used(linked: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(linked, path_rule(linked, "guarded", RuleState.DENY)), asker=Answers())
+    os.stat(at(view, "guarded/f"))
+    os.stat(at(view, "open/f"))
+    for _ in range(2):
+        with pytest.raises(PermissionError):
+            open(at(view, "guarded/f"), "rb").close()
+        os.path.lexists(at(view, "open/f"))
+
+
+def test_the_question_is_about_the_guarded_name(linked: Path, mounted: Mounter) -> None:
+    rule = path_rule(linked, "guarded", RuleState.WRITE_ASK)
+    view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.ALLOW)))
+    append(at(view, "open/f"))
+    assert [question.path for question in answers.asked] == [os.fsencode(linked / "guarded/f")]
+    with open(at(view, "guarded/f"), "rb") as file:
+        assert file.read() == b"kept!"
+
+
+def test_a_name_that_cannot_be_found_is_asked_about(linked: Path, mounted: Mounter, tmp_path: Path) -> None:
+    (linked / "alone").write_bytes(b"1")
+    os.link(linked / "alone", tmp_path / "outside")
+    view = mounted(
+        book=book(linked, path_rule(linked, "guarded", RuleState.DENY)), asker=(answers := Answers(Decision.DENY))
+    )
+    with pytest.raises(PermissionError):
+        append(at(view, "alone"))
+    assert [question.path for question in answers.asked] == [os.fsencode(linked / "alone")]
+    answers.decision = Decision.ALLOW
+    append(at(view, "alone"))
+    with open(at(view, "alone"), "rb") as file:
+        assert file.read() == b"1!"
+
+
+def test_where_nothing_is_guarded_nobody_looks_for_names(linked: Path, mounted: Mounter, tmp_path: Path) -> None:
+    (linked / "alone").write_bytes(b"1")
+    os.link(linked / "alone", tmp_path / "outside")
+    view = mounted(asker=(answers := Answers(Decision.DENY)))
+    append(at(view, "alone"))
+    append(at(view, "open/f"))
+    assert not answers.asked
+
+
+def test_names_that_are_all_open_are_changed_without_a_question(linked: Path, mounted: Mounter) -> None:
+    (linked / "a/deep").mkdir(parents=True)
+    (linked / "a/deep/one").write_bytes(b"1")
+    os.link(linked / "a/deep/one", linked / "two")
+    rule = path_rule(linked, "guarded", RuleState.DENY)
+    view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.DENY)))
+    append(at(view, "a/deep/one"))
+    append(at(view, "two"))
+    assert not answers.asked
+    with open(at(view, "a/deep/one"), "rb") as file:
+        assert file.read() == b"1!!"
+
+
+def test_removing_and_replacing_an_open_name_leaves_the_guarded_one(linked: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(linked, path_rule(linked, "guarded", RuleState.DENY)), asker=Answers())
+    Path(at(view, "open/new")).write_bytes(b"new")
+    os.rename(at(view, "open/new"), at(view, "open/f"))
+    os.unlink(at(view, "open/f"))
+    view.commit()
+    assert (linked / "guarded/f").read_bytes() == b"kept"

@@ -1,0 +1,236 @@
+"""Ways around a rule that lead over other paths: links, renamed and replaced directories, travels."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.mount.gate_tools import (
+    EXCHANGE,
+    Answers,
+    Mounter,
+    at,
+    book,
+    path_rule,
+    path_to,
+    refused,
+    renameat2,
+    replace_rules,
+)
+from yolofs.questions import Operation
+from yolofs.rules import RuleState, SuffixRule
+
+pytestmark = pytest.mark.mount
+PEM = SuffixRule(b".pem", RuleState.DENY, "test:2")
+
+
+# ---- directories above a rule's path
+
+
+@pytest.mark.parametrize("state", [RuleState.READ_ONLY, RuleState.ASK, RuleState.DENY, RuleState.HIDDEN])
+def test_no_link_takes_the_place_of_a_directory_above_a_rule(base: Path, mounted: Mounter, state: RuleState) -> None:
+    (base / "evil/hooks").mkdir(parents=True)
+    (base / "link").symlink_to("evil")
+    view = mounted(book=book(base, path_rule(base, "git/hooks", state)), asker=(answers := Answers()))
+    with refused():
+        os.symlink("evil", at(view, "git"))
+    with refused():
+        os.rename(at(view, "link"), at(view, "git"))
+    with refused():
+        os.link(at(view, "link"), at(view, "git"), follow_symlinks=False)
+    os.mkdir(at(view, "git"))
+    with refused():
+        renameat2(at(view, "link"), at(view, "git"), EXCHANGE)
+    assert [question.path for question in answers.refusals] == [os.fsencode(base / "git")] * 4
+    assert {question.rule for question in answers.refusals} == {path_rule(base, "git/hooks", state)}
+
+
+def test_a_link_on_the_way_to_a_rules_path_stays_where_it_is(base: Path, mounted: Mounter) -> None:
+    (base / "real").mkdir()
+    (base / "real/key").write_text("key")
+    (base / "way").symlink_to("real")
+    rules = [path_rule(base, path, RuleState.READ_ONLY) for path in ("way/key", "real/key")]
+    view = mounted(book=book(base, *rules))
+    with refused():
+        os.unlink(at(view, "way"))
+    with refused():
+        os.rename(at(view, "way"), at(view, "other"))
+    Path(at(view, "file")).write_text("x")
+    with refused():
+        os.rename(at(view, "file"), at(view, "way"))
+    assert Path(at(view, "way/key")).read_text() == "key"
+
+
+def test_files_may_come_and_go_where_only_a_directory_would_matter(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base, path_rule(base, "git/hooks", RuleState.READ_ONLY)))
+    Path(at(view, "git")).write_text("gitdir: elsewhere")
+    os.rename(at(view, "git"), at(view, "file"))
+    os.rename(at(view, "file"), at(view, "git"))
+    os.unlink(at(view, "git"))
+
+
+# ---- rules below a directory's new place
+
+
+def test_a_rule_at_the_new_place_does_not_open_what_a_pattern_protects(base: Path, mounted: Mounter) -> None:
+    (base / "keys/deep").mkdir(parents=True)
+    (base / "keys/a.pem").write_text("secret")
+    (base / "keys/deep/b.pem").write_text("secret")
+    rules = [path_rule(base, path, RuleState.ALLOW) for path in ("open/a.pem", "open/deep/b.pem")]
+    view = mounted(book=book(base, PEM, *rules))
+    with refused():
+        os.rename(at(view, "keys"), at(view, "open"))
+    os.mkdir(at(view, "open"))
+    for flags in (0, EXCHANGE):
+        with refused():
+            renameat2(at(view, "keys"), at(view, "open"), flags)
+    with refused():
+        renameat2(at(view, "open"), at(view, "keys"), EXCHANGE)
+    with refused():
+        os.rename(at(view, "keys/deep"), at(view, "open/deep"))
+
+
+# ---- hard links
+
+
+def test_a_name_that_gets_hidden_is_gone_though_the_file_was_last_seen_by_another(base: Path, mounted: Mounter) -> None:
+    (base / "a").mkdir()
+    (base / "b").mkdir()
+    view = mounted(book=book(base))
+    Path(at(view, "a/one")).write_text("x" * 77)
+    os.link(at(view, "a/one"), at(view, "b/two.pem"))
+    hidden_ways = (
+        path_rule(base, "a/one", RuleState.HIDDEN),
+        path_rule(base, "b/two.pem", RuleState.HIDDEN),
+        SuffixRule(b".pem", RuleState.HIDDEN, "test:2"),
+    )
+    for rule in hidden_ways:
+        for last_seen in ("a/one", "b/two.pem"):
+            replace_rules(view)
+            for path in ("a/one", "b/two.pem", last_seen):
+                os.stat(at(view, path))
+            replace_rules(view, rule)
+            gone, kept = ("a/one", "b/two.pem") if rule is hidden_ways[0] else ("b/two.pem", "a/one")
+            with refused(errno.ENOENT):
+                os.stat(at(view, gone))
+            assert os.stat(at(view, kept)).st_size == 77
+            with refused():
+                Path(at(view, kept)).read_text()
+
+
+def test_all_names_of_a_file_have_to_agree(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base), asker=(answers := Answers()))
+    Path(at(view, "one")).write_text("x")
+    os.link(at(view, "one"), at(view, "two"))
+    two = path_rule(base, "two", RuleState.READ_ONLY)
+    replace_rules(view, two)
+    for name in ("one", "two"):
+        acts: tuple[Callable[[str], None], ...] = (
+            lambda path: os.truncate(path, 0),
+            lambda path: os.chmod(path, 0),
+            lambda path: os.link(path, path + "x"),
+        )
+        for act in acts:
+            answers.refusals.clear()
+            with refused():
+                act(at(view, name))
+            assert [(question.path, question.rule) for question in answers.refusals] == [(two.path, two)]
+        assert Path(at(view, name)).read_text() == "x"
+    os.unlink(at(view, "one"))
+    with refused():
+        os.truncate(at(view, "two"), 0)
+
+
+# ---- travels
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_travel_that_puts_a_directory_under_a_hiding_rule_hides_at_once(
+    base: Path, mounted: Mounter, is_held: bool
+) -> None:
+    view = mounted(book=book(base))
+    os.makedirs(at(view, "old/deep"))
+    Path(at(view, "old/secret")).write_text("x" * 77)
+    Path(at(view, "old/deep/x")).write_text("x")
+    paths = ("secret", "deep", "deep/x")
+    first = view.snapshot()
+    os.rename(at(view, "old"), at(view, "new"))
+    second = view.snapshot()
+    replace_rules(view, path_rule(base, "old/secret", RuleState.HIDDEN), path_rule(base, "old/deep", RuleState.HIDDEN))
+    with contextlib.ExitStack() as held:
+        directory, deep = (held.enter_context(path_to(at(view, path))) for path in ("new", "new/deep"))
+        for path in paths if is_held else ():
+            held.enter_context(path_to(at(view, "new/" + path)))
+        for _ in range(2):
+            for path in paths:
+                os.stat(path, dir_fd=directory)
+            view.travel(first)
+            for path in paths:
+                with refused(errno.ENOENT):
+                    os.stat(path, dir_fd=directory)
+                with refused(errno.ENOENT):
+                    os.stat(at(view, "old/" + path))
+            with refused(errno.ENOENT):
+                os.stat("x", dir_fd=deep)
+            view.travel(second)
+
+
+# ---- what refusals say
+
+
+def test_nobody_is_asked_for_what_is_refused_anyway(base: Path, mounted: Mounter) -> None:
+    (base / "asked").write_text("x")
+    (base / "asked.d").mkdir()
+    rules = (
+        path_rule(base, "asked", RuleState.ASK),
+        path_rule(base, "asked.d", RuleState.ASK),
+        path_rule(base, "asked.d/deep", RuleState.READ_ONLY),
+        path_rule(base, "fixed", RuleState.READ_ONLY),
+    )
+    view = mounted(book=book(base, *rules), asker=(answers := Answers()))
+    acts: tuple[Callable[[], None], ...] = (
+        lambda: os.rename(at(view, "asked"), at(view, "fixed")),
+        lambda: os.link(at(view, "asked"), at(view, "fixed")),
+        lambda: os.rename(at(view, "asked.d"), at(view, "free.d")),
+        lambda: os.rmdir(at(view, "asked.d")),
+    )
+    for act in acts:
+        with refused():
+            act()
+    assert answers.asked == []
+    assert [(question.path, question.operation, question.rule) for question in answers.refusals] == [
+        (rules[3].path, Operation.RENAME, rules[3]),
+        (rules[3].path, Operation.LINK, rules[3]),
+        (rules[1].path, Operation.RENAME, rules[2]),
+        (rules[1].path, Operation.DELETE, rules[2]),
+    ]
+
+
+# ---- patterns that hold in one directory
+
+
+@pytest.mark.parametrize("state", [RuleState.DENY, RuleState.HIDDEN, RuleState.READ_ONLY])
+def test_a_directory_does_not_bring_under_a_pattern_what_could_not_be_made_there(
+    base: Path, mounted: Mounter, state: RuleState
+) -> None:
+    (base / "open/d").mkdir(parents=True)
+    (base / "open/d/x.pem").write_text("x")
+    (base / "closed/e").mkdir(parents=True)
+    pattern = SuffixRule(b".pem", state, "test:1", os.fsencode(base / "closed"))
+    view = mounted(book=book(base, pattern), asker=(answers := Answers()))
+    assert Path(at(view, "open/d/x.pem")).read_text() == "x"
+    with refused():
+        Path(at(view, "closed/x.pem")).write_text("x")
+    answers.refusals.clear()
+    with refused(errno.EXDEV):
+        os.rename(at(view, "open/d"), at(view, "closed/d"))
+    for old, new in (("open/d", "closed/e"), ("closed/e", "open/d")):
+        with refused(errno.EXDEV):
+            renameat2(at(view, old), at(view, new), EXCHANGE)
+    assert {question.rule for question in answers.refusals} == {pattern}
+    assert len(answers.refusals) == 3

@@ -1,0 +1,195 @@
+"""The whole path as an ordinary user, and what is not permitted to one.
+
+As root these tests are run by ``test_as_ordinary_user.py``, which makes a user for them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.mount.manifest import manifest, untouched
+from tests.mount.ordinary_user import OTHERS_VARIABLE
+
+pytestmark = [
+    pytest.mark.mount,
+    pytest.mark.skipif(os.getuid() == 0, reason="test_as_ordinary_user.py runs this as an ordinary user"),
+]
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Program:
+    """Return the program in a project with a session."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a").write_text("a\n")
+    (project / "dir").mkdir()
+    (project / "dir/b").write_text("b\n")
+    os.symlink("dir/b", project / "link")
+    program = Program(project)
+    program("init")
+    return program
+
+
+@pytest.fixture
+def others() -> Path:
+    """Return a directory of files that belong to root."""
+    if OTHERS_VARIABLE not in os.environ:
+        pytest.skip("only root can make files of another user; as root, test_as_ordinary_user.py does")
+    return Path(os.environ[OTHERS_VARIABLE])
+
+
+@pytest.fixture
+def others_view(others: Path, tmp_path: Path) -> Iterator[tuple[Program, Path]]:
+    """Mount root's files; their directory is not ours, so the session lies elsewhere."""
+    project = tmp_path / "project"
+    project.mkdir()
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", others) as mountpoint:
+        yield program, mountpoint
+
+
+def test_the_whole_path(yolofs: Program) -> None:
+    project = yolofs.project
+    before = untouched(project)
+    yolofs("doctor")
+    with yolofs.mounted() as view:
+        assert manifest(view) == manifest(project)
+        (view / "a").write_text("changed\n")
+        (view / "dir").rename(view / "moved")
+        (view / "new").mkdir(mode=0o750)
+        (view / "new/program").write_text("#!/bin/sh\necho it runs\n")
+        (view / "new/program").chmod(0o755)
+        os.link(view / "a", view / "new/hard")
+        os.mkfifo(view / "new/fifo")
+        assert subprocess.run([view / "new/program"], capture_output=True, check=True).stdout == b"it runs\n"
+        first = manifest(view)
+        yolofs("snapshot", "first")
+        (view / "link").unlink()
+        shutil.rmtree(view / "moved")
+        second = manifest(view)
+        yolofs("travel", "first")
+        assert manifest(view) == first
+        yolofs("travel", "0")
+        assert manifest(view) == manifest(project)
+        yolofs("travel", "2")
+        assert manifest(view) == second
+        assert untouched(project) == before
+    with yolofs.mounted() as view:
+        assert manifest(view) == second
+        assert "M  a" in yolofs("status").out
+        yolofs("commit", "--yes")
+        assert manifest(project) == second == manifest(view)
+        (view / "a").write_text("dropped\n")
+        yolofs("abort", "--yes")
+        assert manifest(project) == second == manifest(view)
+
+
+def test_nobody_else_may_enter(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (line,) = (line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {view} " in line)
+        assert f"user_id={os.getuid()}" in line
+        assert "allow_other" not in line
+        assert "nosuid" in line
+        assert "nodev" in line
+
+
+def outcome(operation: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return operation(*args)
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+
+
+def opened(path: Path, flags: int) -> None:
+    os.close(os.open(path, flags))
+
+
+def refusals(root: Path) -> dict[str, Any]:
+    """Try what is not permitted, and what is and changes nothing."""
+    found: dict[str, Any] = {}
+    for path in [*sorted(root.glob("**/*")), root / "locked/file", root / "missing"]:
+        name = str(path.relative_to(root))
+        st = outcome(os.lstat, path)
+        found[name] = {
+            "stat": (st.st_mode, st.st_uid, st.st_gid) if isinstance(st, os.stat_result) else st,
+            "access": [os.access(path, how) for how in (os.R_OK, os.W_OK, os.X_OK)],
+            "read": outcome(opened, path, os.O_RDONLY),
+            "list": outcome(lambda path: sorted(os.listdir(path)), path),
+            "chmod": outcome(os.chmod, path, 0o777),
+            "chown": outcome(os.chown, path, os.getuid(), -1),
+            "utime": outcome(lambda path: os.utime(path, ns=(1, 2)), path),
+        }
+        if not os.access(path, os.X_OK):
+            found[name]["run"] = outcome(os.execv, path, ["x"])
+        if not os.access(path, os.W_OK):
+            found[name] |= {
+                "write": outcome(opened, path, os.O_WRONLY),
+                "truncate": outcome(os.truncate, path, 0),
+                "make": outcome(os.mkdir, path / "x"),
+                "link": outcome(os.link, path, root / "open/hard"),
+            }
+        if not os.access(path.parent, os.W_OK) or path.parent.name == "sticky":
+            found[name] |= {
+                "unlink": outcome(os.unlink, path),
+                "rmdir": outcome(os.rmdir, path),
+                "rename": outcome(os.rename, path, root / "open/moved"),
+                "replace": outcome(os.rename, root / "open/file", path),
+            }
+    return found
+
+
+def test_other_users_files_are_refused_as_the_disk_would(others: Path, others_view: tuple[Program, Path]) -> None:
+    before = untouched(others / "open"), os.listdir(others)
+    program, view = others_view
+    expected = refusals(others)
+    assert expected["secret"]["read"] == "EACCES", "the disk permits it, so this test shows nothing"
+    assert expected["sticky/file"]["unlink"] == "EPERM"
+    assert refusals(view) == expected
+    assert program("status", "--json").json["changes"] == []
+    assert (untouched(others / "open"), os.listdir(others)) == before
+
+
+def test_what_others_let_one_write_is_staged_and_committed(others: Path, others_view: tuple[Program, Path]) -> None:
+    program, view = others_view
+    for name in ("writable", "sticky/writable"):
+        (view / name).write_text("written by a user\n")
+    (view / "open/new").write_text("new\n")
+    (view / "open/file").unlink()
+    (view / "writable").chmod(0o600)  # the staged copy is ours
+    assert (others / "writable").read_text() == "as root made it\n"
+    assert sorted(os.listdir(others / "open")) == ["file"]
+    done = program("commit", "--yes")
+    assert "mode" in done.err
+    for name in ("writable", "sticky/writable"):
+        assert (others / name).read_text() == "written by a user\n"
+        st = (others / name).lstat()
+        assert (st.st_uid, stat.S_IMODE(st.st_mode)) == (0, 0o666)
+    assert (others / "open/new").read_text() == "new\n"
+    assert sorted(os.listdir(others / "open")) == ["new"]
+    assert program("status", "--json").json["changes"] == []
+
+
+def test_the_whole_machine_is_shown_by_default(yolofs: Program) -> None:
+    with yolofs.mounted("--root", "/") as view:
+        assert (view / "etc/passwd").read_bytes() == Path("/etc/passwd").read_bytes()
+        for path in ("etc/shadow", "etc/gshadow"):
+            with pytest.raises(PermissionError):
+                (view / path).read_bytes()
+        with pytest.raises(PermissionError):
+            (view / "etc/new").write_bytes(b"")
+        here = view / str(yolofs.project / "a")[1:]
+        here.write_text("staged\n")
+        assert (yolofs.project / "a").read_text() == "a\n"
+        yolofs("abort", "--yes")
+        assert here.read_text() == "a\n"

@@ -1,0 +1,266 @@
+"""Where the view differs from ext4: each row of the table in docs/reference/posix.md that a program can see.
+
+Both sides are looked at, so that a row that is not true any more fails as well as one that never was.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.mount.in_process import MountedView
+
+pytestmark = pytest.mark.mount
+Mounter = Callable[..., MountedView]
+libc = ctypes.CDLL(None, use_errno=True)
+
+FICLONE = 0x40049409
+FS_IOC_GETFLAGS = 0x80086601
+FS_IOC_FIEMAP = 0xC020660B
+AT_FDCWD, RENAME_WHITEOUT, STATX_BTIME = -100, 4, 0x800
+
+
+class Sides(NamedTuple):
+    """The same files in the view and in a plain directory."""
+
+    view: Path
+    plain: Path
+
+    def both(self, look: Callable[[Path], Any]) -> tuple[Any, Any]:
+        """Return what one sees in the view and in the plain directory."""
+        return look(self.view), look(self.plain)
+
+
+@pytest.fixture
+def sides(base: Path, tmp_path: Path, mounted: Mounter) -> Sides:
+    """Return both, with a file of some data and a hole at its end."""
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for directory in (base, plain):
+        (directory / "f").write_bytes(b"x" * 10_000)
+        os.truncate(directory / "f", 1 << 20)
+        os.utime(directory / "f", ns=(1, 2))
+    kind = subprocess.run(["stat", "-fc", "%T", plain], capture_output=True, text=True, check=True).stdout.strip()
+    if kind != "ext2/ext3":
+        pytest.skip(f"the tests run on {kind}, and only ext4 is compared with")
+    return Sides(Path(os.fsdecode(mounted().mountpoint)), plain)
+
+
+def name_of(number: int) -> str:
+    """Return the name of an errno; EOPNOTSUPP has two."""
+    return "EOPNOTSUPP" if number == errno.EOPNOTSUPP else errno.errorcode[number]
+
+
+def errno_of(operation: Callable[..., Any], *args: Any) -> str:
+    """Return the name of the errno that an operation fails with, an empty string if it does not."""
+    try:
+        operation(*args)
+    except OSError as error:
+        return name_of(error.errno or 0)
+    return ""
+
+
+def errno_of_call(name: str, *args: Any) -> str:
+    """Call a function of libc; return the name of the errno."""
+    return name_of(ctypes.get_errno()) if getattr(libc, name)(*args) else ""
+
+
+def test_unnamed_temporary_files(sides: Sides) -> None:
+    assert sides.both(lambda at: errno_of(os.open, at, os.O_TMPFILE | os.O_RDWR)) == ("EOPNOTSUPP", "")
+
+
+def test_fallocate(sides: Sides) -> None:
+    def call(at: Path) -> str:
+        fd = os.open(at / "f", os.O_RDWR)
+        return errno_of_call("fallocate", fd, 0, ctypes.c_int64(0), ctypes.c_int64(2 << 20))
+
+    assert sides.both(call) == ("EOPNOTSUPP", "")
+
+
+def test_holes_cannot_be_found(sides: Sides) -> None:
+    def look(at: Path) -> tuple[int, int]:
+        fd = os.open(at / "f", os.O_RDONLY)
+        return os.lseek(fd, 0, os.SEEK_DATA), os.lseek(fd, 0, os.SEEK_HOLE)
+
+    assert sides.both(look) == ((0, 1 << 20), (0, 12_288))
+
+
+@pytest.mark.parametrize(
+    ("request_", "argument", "expected"),
+    [
+        (FICLONE, "a descriptor", ("EOPNOTSUPP", "EOPNOTSUPP")),
+        (FS_IOC_GETFLAGS, b"\0" * 8, ("ENOTTY", "")),
+        (FS_IOC_FIEMAP, struct.pack("QQIIII", 0, 1 << 20, 0, 0, 0, 0), ("EOPNOTSUPP", "")),
+    ],
+)
+def test_ioctls(sides: Sides, request_: int, argument: Any, expected: tuple[str, str]) -> None:
+    def call(at: Path) -> str:
+        fd, other = os.open(at / "f", os.O_RDWR), os.open(at / "g", os.O_RDWR | os.O_CREAT)
+        return errno_of(fcntl.ioctl, fd, request_, other if isinstance(argument, str) else argument)
+
+    assert sides.both(call) == expected
+
+
+def test_whiteouts(sides: Sides) -> None:
+    def call(at: Path) -> str:
+        return errno_of_call("renameat2", AT_FDCWD, bytes(at / "f"), AT_FDCWD, bytes(at / "g"), RENAME_WHITEOUT)
+
+    ours, theirs = sides.both(call)
+    assert ours == "EINVAL"
+    assert theirs in ("", "EPERM")  # only root may make the device
+
+
+def test_birth_times(sides: Sides) -> None:
+    def is_known(at: Path) -> bool:
+        buffer = ctypes.create_string_buffer(256)
+        assert libc.statx(AT_FDCWD, bytes(at / "f"), 0, STATX_BTIME, buffer) == 0
+        return bool(struct.unpack_from("I", buffer)[0] & STATX_BTIME)
+
+    assert sides.both(is_known) == (False, True)
+
+
+def test_the_ctime_at_a_rename(sides: Sides) -> None:
+    def moves(at: Path) -> bool:
+        before = (at / "f").stat().st_ctime_ns
+        for _ in range(1000):
+            (at / "f").rename(at / "g")
+            (at / "g").rename(at / "f")
+            if (at / "f").stat().st_ctime_ns != before:
+                return True
+        return False
+
+    assert sides.both(moves) == (False, True)
+
+
+def test_extended_attributes_unless_they_are_on(sides: Sides) -> None:
+    assert sides.both(lambda at: errno_of(os.setxattr, at / "f", "user.x", b"")) == ("EOPNOTSUPP", "")
+    assert sides.both(lambda at: errno_of(os.getxattr, at / "f", "user.y")) == ("EOPNOTSUPP", "ENODATA")
+
+
+def test_access_times(sides: Sides) -> None:
+    def moves(at: Path) -> dict[str, bool]:
+        (at / "new").write_bytes(b"x")
+        os.utime(at / "new", ns=(1, 2))
+        found = {}
+        for name in ("f", "new"):
+            before = (at / name).stat().st_atime_ns
+            subprocess.run(["cat", at / name], stdout=subprocess.DEVNULL, check=True)
+            found[name] = (at / name).stat().st_atime_ns != before
+        return found
+
+    assert sides.both(moves) == ({"f": False, "new": True}, {"f": True, "new": True})
+
+
+def test_direct_io_without_alignment(sides: Sides) -> None:
+    def call(at: Path) -> str:
+        fd = os.open(at / "f", os.O_RDWR | os.O_DIRECT)
+        return errno_of(os.pwrite, fd, b"x", 3)
+
+    assert sides.both(call) == ("", "EINVAL")
+
+
+def test_devices_cannot_be_opened(sides: Sides) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can make devices")
+
+    def call(at: Path) -> str:
+        os.mknod(at / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        return errno_of(os.open, at / "null", os.O_RDONLY)
+
+    assert sides.both(call) == ("EACCES", "")
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "others", "expected"),
+    [
+        (4, 0, 0, {"named": (False, True), "in the group": (False, False), "other": (False, False)}),
+        (0, 4, 4, {"named": (False, False), "in the group": (False, True), "other": (False, True)}),
+    ],
+    ids=["one more user may read", "one user may not read"],
+)
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_an_acl_keeps_out_and_lets_nobody_in(
+    base: Path,
+    tmp_path: Path,
+    mounted: Mounter,
+    user: int,
+    group: int,
+    others: int,
+    expected: dict[str, tuple[bool, bool]],
+    is_staged: bool,
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    nobody, somebody, crew, unused = 65534, 47110, 47111, 0xFFFFFFFF
+    rules = ((1, 6, unused), (2, user, nobody), (4, group, unused), (16, 4, unused), (32, others, unused))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *rule) for rule in rules)
+    for directory in (base, plain):
+        directory.chmod(0o755)
+        (directory / "f").write_bytes(b"secret")
+        os.chown(directory / "f", 0, crew)
+        os.setxattr(directory / "f", "system.posix_acl_access", acl)
+    view = mounted(allow_other=True, xattrs=True)
+    os.chmod(view.mountpoint, 0o755)
+    root = Path(os.fsdecode(view.mountpoint))
+    if is_staged:
+        with (root / "f").open("ab") as file:
+            file.write(b"!")
+    found = {}
+    for who, uid, gid in (("named", nobody, nobody), ("in the group", somebody, crew), ("other", somebody, somebody)):
+        code = f"import os; os.setgroups([]); os.setgid({gid}); os.setuid({uid}); os.open('f', os.O_RDONLY)"
+
+        def may_read(at: Path, code: str = code) -> bool:
+            return not subprocess.run([sys.executable, "-c", code], cwd=at, capture_output=True, check=False).returncode
+
+        found[who] = Sides(root, plain).both(may_read)
+    assert found == expected
+    assert os.getxattr(root / "f", "system.posix_acl_access") == acl
+
+
+@pytest.fixture
+def shared_sides(base: Path, tmp_path: Path, mounted: Mounter) -> Sides:
+    """Return both sides, open to other users."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for directory in (base, plain):
+        directory.chmod(0o755)
+        shutil.copy("/usr/bin/id", directory / "id")
+        (directory / "id").chmod(0o4755)
+        (directory / "f").write_bytes(b"x")
+        (directory / "f").chmod(0o2666)
+    view = mounted(allow_other=True)
+    os.chmod(view.mountpoint, 0o755)
+    return Sides(Path(os.fsdecode(view.mountpoint)), plain)
+
+
+def printed_by_another_user(at: Path, code: str) -> str:
+    """Run Python code as another user; return what it prints."""
+    become = "import os; os.setgroups([]); os.setgid(47110); os.setuid(47110); "
+    command = [sys.executable, "-c", become + code]
+    return subprocess.run(command, cwd=at, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_setuid_programs_lend_no_rights(shared_sides: Sides) -> None:
+    code = "os.execv('./id', ['id', '-u'])"
+    assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("47110", "0")
+
+
+def test_setgid_without_group_execute(shared_sides: Sides) -> None:
+    code = "os.write(os.open('f', os.O_WRONLY), b'y'); print(oct(os.stat('f').st_mode))"
+    assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("0o102666", "0o100666")

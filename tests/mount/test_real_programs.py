@@ -1,0 +1,129 @@
+"""Real programs do in the view what they do in a plain directory, and leave the same behind.
+
+The view is one of the real program, as a user has it: on base, with everything that the program works on in it.
+What has to be equal: what came out, the tree after it, the tree with all its times after a remount, and base after a
+commit; until then base is, to the last ctime, what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.mount import programs
+from tests.mount.manifest import Manifest, manifest, untouched
+
+pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
+
+
+def start(case: Callable[[], Any], directory: Path) -> subprocess.Popen[str]:
+    """Begin to run a case in a directory."""
+    command = [sys.executable, "-P", programs.__file__, case.__name__]
+    return subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def result(process: subprocess.Popen[str]) -> Any:
+    """Wait for a case; return what came out."""
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+def comparable(root: Path) -> Manifest:
+    """Return what has to be equal: git's index holds times and inode numbers, so it never is."""
+    return {path: facts for path, facts in manifest(root).items() if not path.endswith(".git/index")}
+
+
+def compare(case: Callable[[], Any], tmp_path: Path, settings: str = "") -> None:
+    """Run a case on both sides and compare all there is to compare."""
+    project, plain = tmp_path / "view", tmp_path / "plain"
+    for directory in (project, plain):
+        directory.mkdir()
+        programs.prepare(directory)
+    yolofs = Program(project)
+    yolofs("init")
+    for directory in (project, plain):
+        (directory / ".yolofs.toml").write_text(settings)
+    before = untouched(project)
+    with yolofs.mounted() as root:
+        processes = [start(case, directory) for directory in (root, plain)]
+        ours, theirs = map(result, processes)
+        assert ours == theirs
+        tree = comparable(plain)
+        assert comparable(root) == tree
+        all_of_it = untouched(root)
+    with yolofs.mounted() as root:
+        assert untouched(root) == all_of_it, "after a remount"
+        assert untouched(project) == before
+        yolofs("commit", "--yes")
+        assert comparable(project) == tree, "in base after a commit"
+        assert comparable(root) == tree
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        programs.git,
+        programs.sqlite_in_rollback_mode,
+        programs.sqlite_in_wal_mode,
+        programs.shelves_of_a_process_pool,
+        programs.rsync,
+        programs.tar,
+        programs.make,
+        programs.pip,
+        programs.vim,
+        programs.saves_as_emacs_does,
+    ],
+)
+def test_as_in_a_plain_directory(tmp_path: Path, case: Callable[[], Any]) -> None:
+    compare(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", [programs.rsync_of_xattrs, programs.rsync, programs.tar])
+def test_with_extended_attributes(tmp_path: Path, case: Callable[[], Any]) -> None:
+    compare(case, tmp_path, "[mount]\nxattrs = true\n")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("case", [programs.npm, programs.pip_from_an_index])
+def test_installing_from_the_network(tmp_path: Path, case: Callable[[], Any]) -> None:
+    compare(case, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_a_debian_package_and_its_own_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    fetch_debian_source("gzip", source)
+    monkeypatch.setenv("YOLOFS_TEST_SOURCE", str(source))
+    compare(programs.debian_package, tmp_path)
+
+
+def fetch_debian_source(package: str, directory: Path) -> None:
+    """Fetch the archives of a source package of Debian stable; apt's own lists and settings stay as they are."""
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (directory / "lists/partial").mkdir(parents=True)
+    (directory / "cache/archives/partial").mkdir(parents=True)
+    (directory / "sources.list").write_text(
+        f"deb-src [signed-by={keyring}] http://deb.debian.org/debian bookworm main\n"
+    )
+    options = {
+        "Dir::Etc::SourceList": directory / "sources.list",
+        "Dir::Etc::SourceParts": "-",
+        "Dir::State::Lists": directory / "lists",
+        "Dir::Cache": directory / "cache",
+        "APT::Sandbox::User": "root",
+    }
+    apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items())]
+    for words in (["update"], ["source", "--download-only", package]):
+        done = subprocess.run([*apt, *words], cwd=directory, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr

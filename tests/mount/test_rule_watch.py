@@ -1,0 +1,153 @@
+"""Rules that change while a real daemon serves: files written, replaced, broken, removed, and new directories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from yolofs.daemon.client import Client
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where the user's own file will be; nothing of it is there yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config/yolofs/config.toml"
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path, config: Path) -> Program:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("one\n")
+    (project / "dir").mkdir()
+    (project / "dir/b.txt").write_text("two\n")
+    program = Program(project)
+    program("init")
+    return program
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with yolofs.mounted(expected_in_log=()) as mountpoint:
+        yield mountpoint
+
+
+def can_read(path: Path) -> bool:
+    try:
+        path.read_text()
+    except OSError:
+        return False
+    return True
+
+
+def warnings(yolofs: Program) -> tuple[str, ...]:
+    client = Client.connect(os.fsencode(yolofs.session))
+    assert client is not None
+    with client:
+        return client.info().warnings
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file as many editors do: beside it, and then over it."""
+    path.with_name("other").write_text(text)
+    path.with_name("other").rename(path)
+
+
+def test_the_projects_file_takes_effect_while_mounted(yolofs: Program, view: Path) -> None:
+    assert can_read(view / "a.txt")
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"a.txt" = "deny"\n')
+    wait_until(lambda: not can_read(view / "a.txt"), "the rule")
+    assert can_read(view / "dir/b.txt")
+    replace(yolofs.project / ".yolofs.toml", '[rules]\ndir = "hidden"\n')
+    wait_until(lambda: can_read(view / "a.txt"), "the other rule")
+    wait_until(lambda: not (view / "dir").exists(), "what is hidden gone")
+    (yolofs.project / ".yolofs.toml").unlink()
+    wait_until(lambda: can_read(view / "dir/b.txt"), "no rule")
+
+
+def test_the_users_file_takes_effect_though_its_directory_is_new(yolofs: Program, view: Path, config: Path) -> None:
+    assert not config.parent.parent.exists()
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[rules]\n"{yolofs.project}/a.txt" = "deny"\n')
+    wait_until(lambda: not can_read(view / "a.txt"), "the rule")
+    config.write_text("")
+    wait_until(lambda: can_read(view / "a.txt"), "no rule")
+
+
+def test_learned_rules_written_by_hand_take_effect(yolofs: Program, view: Path) -> None:
+    path = yolofs.session / "rules.toml"
+    path.write_text('[rules]\n"a.txt" = "deny"\n')
+    wait_until(lambda: not can_read(view / "a.txt"), "the rule")
+    replace(path, '[rules]\n"dir" = "deny"\n')
+    wait_until(lambda: can_read(view / "a.txt"), "the other rule")
+    assert not can_read(view / "dir/b.txt")
+
+
+def test_the_preset_can_be_switched_off_while_mounted(yolofs: Program, view: Path) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('preset = "none"\nask_timeout = 0\n[rules]\n"a.txt" = "allow"\n')
+    wait_until(lambda: "standard" not in yolofs("status").out and len(os.listdir(view)) > 0, "the view")
+    (view / "a.txt").write_text("allowed\n")
+
+
+def test_a_file_that_is_broken_leaves_its_rules_in_force_and_says_so(yolofs: Program) -> None:
+    path = yolofs.project / ".yolofs.toml"
+    path.write_text('[rules]\n"a.txt" = "deny"\n')
+    expected = '.yolofs.toml:2: rules."a.txt": expected "allow", "read-only"'
+    with yolofs.mounted(expected_in_log=(expected,)) as view:
+        path.write_text('[rules]\n"a.txt" = "allowed"\n')
+        wait_until(lambda: warnings(yolofs), "the warning")
+        (warning,) = warnings(yolofs)
+        assert warning.startswith(expected)
+        assert warning.endswith("; the rules that it had before stay in force")
+        assert not can_read(view / "a.txt")
+        assert warning in yolofs("status", code=3).err
+        path.write_text('[rules]\n"a.txt" = "allow"\n')
+        wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the mended file")
+
+
+def test_status_tells_of_a_broken_file_of_the_users(yolofs: Program, config: Path) -> None:
+    with yolofs.mounted(expected_in_log=("unknown key",)):
+        config.parent.mkdir(parents=True)
+        config.write_text("rulez = 3\n")
+        wait_until(lambda: warnings(yolofs), "the warning")
+        (warning,) = yolofs("status", "--json").json["warnings"]
+        assert warning.startswith(f'{config}:1: rulez: unknown key; did you mean "rules"?; the rules')
+        assert warning in yolofs("status").err
+
+
+def test_a_mount_with_broken_rules_is_refused(yolofs: Program, config: Path) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text('[rules]\n"a.txt" = "deny"\n')
+    message = yolofs.refused("mount", "--root", ".", code=3)
+    assert message.startswith(f'yolofs: {config}:2: rules."a.txt": expected an absolute path or one below ~')
+
+
+def test_an_editor_that_removes_before_it_writes_opens_nothing(yolofs: Program) -> None:
+    path = yolofs.project / ".yolofs.toml"
+    path.write_text('[rules]\n"a.txt" = "deny"\n')
+    with yolofs.mounted() as view:
+        script = 'for n in 1 2 3 4; do rm "$1"; sleep 0.1; cp "$2" "$1"; sleep 0.3; done'
+        source = path.with_name("source")
+        source.write_text(path.read_text())
+        process = subprocess.Popen(["sh", "-c", script, "sh", path, source])
+        reads = [can_read(view / "a.txt")]
+        while process.poll() is None:
+            reads.append(can_read(view / "a.txt"))
+        assert not any(reads)
+
+
+def test_names_that_are_not_utf8_beside_the_file_do_no_harm(yolofs: Program, view: Path) -> None:
+    strange = os.fsencode(yolofs.project) + b"/\xff"
+    for _ in range(3):
+        os.close(os.open(strange, os.O_CREAT | os.O_WRONLY))
+        os.unlink(strange)
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"a.txt" = "deny"\n')
+    wait_until(lambda: not can_read(view / "a.txt"), "the rule")

@@ -1,0 +1,105 @@
+"""A checkpoint and the rest of the journal make what the whole journal makes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.property.core_driver import CoreDriver
+from yolofs import checkpoint
+from yolofs.paths import RelPath
+from yolofs.session import Access, Session
+from yolofs.tree import Entry, Staged, Tree
+
+PATHS = [b"a", b"b", b"d", b"d/a", b"d/\xff", b"d/e", b"d/e/f", b"base", b"base/f", b"base/g", b"base/hard"]
+paths = st.sampled_from(PATHS)
+steps = st.one_of(
+    st.tuples(st.just("create"), paths, st.binary(max_size=3), st.sampled_from([0o600, 0o644])),
+    st.tuples(st.just("append"), paths, st.binary(min_size=1, max_size=3)),
+    st.tuples(st.just("write_without_name"), paths, st.binary(min_size=1, max_size=3)),
+    st.tuples(st.just("chmod"), paths, st.sampled_from([0o600, 0o755])),
+    st.tuples(st.just("mkdir"), paths, st.just(0o755)),
+    st.tuples(st.just("unlink"), paths),
+    st.tuples(st.just("rmdir"), paths),
+    st.tuples(st.just("rename"), paths, paths),
+    st.tuples(st.just("link"), paths, paths),
+    st.tuples(st.just("snapshot")),
+    st.tuples(st.just("travel"), st.integers(0, 20)),
+    st.tuples(st.just("reopen"), st.booleans()),
+)
+
+
+@given(st.lists(steps, max_size=40))
+def test_a_session_is_the_same_with_and_without_its_checkpoint(program: list[tuple[Any, ...]]) -> None:
+    with tempfile.TemporaryDirectory(prefix="yolofs-test.") as top:
+        root = os.fsencode(top)
+        os.mkdir(os.path.join(root, b"base"))
+        for name in (b"base/f", b"base/g"):
+            with open(os.path.join(root, name), "wb") as file:
+                file.write(name)
+        os.link(os.path.join(root, b"base/f"), os.path.join(root, b"base/hard"))
+        driver = CoreDriver(root)
+        try:
+            for word, *arguments in program:
+                if word == "reopen":
+                    reopen(driver, with_checkpoint=arguments[0])
+                elif word == "travel":
+                    driver.travel(arguments[0] % (driver.session.timeline.present + 1))
+                else:
+                    with contextlib.suppress(OSError):
+                        getattr(driver, word)(*arguments)
+            reopen(driver, with_checkpoint=True)
+        finally:
+            driver.close()
+
+
+def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
+    """Close and open a session, and compare it with what a replay of the whole journal gives."""
+    if with_checkpoint:
+        driver.session.write_checkpoint(least_records=0)
+    driver.remount()
+    session = driver.session
+    assert bool(session.journal.known_bytes) == (checkpoint.read(session.directory) is not None)
+    present = session.present()
+    path = os.path.join(session.directory, checkpoint.FILE_NAME)
+    if not os.path.exists(path):
+        return
+    os.rename(path, path + b".away")
+    try:
+        with Session.open(driver.root, Access.READ, root=driver.root) as replayed:
+            assert not replayed.journal.known_bytes
+            assert session.journal.markers == replayed.journal.markers
+            assert session.journal.segment_counts() == replayed.journal.segment_counts()
+            assert session._journal_numbers() == replayed._journal_numbers()
+            assert present.fresh_from == replayed.present().fresh_from
+            assert described(present.tree) == described(replayed.present().tree)
+            for generation in range(session.timeline.present + 1):
+                assert described(session.state(generation)) == described(replayed.state(generation))  # type: ignore[arg-type]
+    finally:
+        os.rename(path + b".away", path)
+
+
+def described(tree: Tree) -> dict[str, Any]:
+    """Return all that a tree holds, as plain values."""
+    entries = {path: described_entry(entry) for path, entry in [(RelPath(b""), tree.root), *tree.walk()]}
+    rest = {name: described_value(value) for name, value in vars(tree).items() if name not in ("root", "_last_dir")}
+    return {"entries": entries, **rest}
+
+
+def described_entry(entry: Entry) -> dict[str, Any]:
+    slots = set(Entry.__slots__) - {"parent", "children"}
+    return {slot: described_value(getattr(entry, slot)) for slot in slots}
+
+
+def described_value(value: Any) -> Any:
+    if isinstance(value, Staged):
+        slots = {slot: getattr(value, slot) for slot in Staged.__slots__ if slot != "names"}
+        return slots | {"names": sorted(entry.path() for entry in value.names)}
+    if isinstance(value, dict):
+        return {key: described_value(below) for key, below in value.items()}
+    return value

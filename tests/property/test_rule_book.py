@@ -1,0 +1,85 @@
+"""Random rules and paths: the rule book says what a naive walk over all rules says."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.property.naive_rules import holds, in_force, walk
+from yolofs.rules import NameRule, PathRule, RuleBook, RuleSet, RuleState, SuffixRule, subject
+
+NAMES = st.sampled_from([b"a", b"b", b"c.x", b".x", b"d.y.x", b"y"])
+PATHS = st.lists(NAMES, max_size=5).map(lambda names: b"/" + b"/".join(names))
+STATES = st.sampled_from(list(RuleState))
+RULES = st.one_of(
+    st.builds(PathRule, PATHS, STATES, st.just("f"), st.booleans()),
+    st.builds(NameRule, NAMES, STATES, st.just("f"), PATHS, st.booleans()),
+    st.builds(SuffixRule, st.sampled_from([b".x", b".y", b".y.x"]), STATES, st.just("f"), PATHS, st.booleans()),
+)
+SETS = st.builds(
+    lambda rules, exempt: RuleSet(tuple(rules), exempt),
+    st.lists(RULES, max_size=8, unique_by=subject),
+    st.frozensets(NAMES, max_size=2),
+)
+SOURCES = st.lists(SETS, min_size=1, max_size=3)
+
+
+@given(SOURCES, st.lists(PATHS, max_size=20))
+@settings(max_examples=400)
+def test_verdicts_are_those_of_a_naive_walk(sources: list[RuleSet], paths: list[bytes]) -> None:
+    book = RuleBook(*sources)
+    for path in paths:
+        found = walk(sources, path)
+        verdict = book.at(path)
+        assert verdict.rule is found.rule
+        assert verdict.state is (found.rule.state if found.rule is not None else RuleState.ASK)
+        chained = book.at(b"/")
+        for name in path.split(b"/")[1:] if path != b"/" else []:
+            chained = book.below(chained, name)
+        assert (chained.rule, chained.state, chained.is_way) == (verdict.rule, verdict.state, verdict.is_way)
+
+
+@given(SOURCES, st.lists(PATHS, max_size=20))
+@settings(max_examples=400)
+def test_ways_and_stricter_rules_below_are_those_of_a_naive_search(sources: list[RuleSet], paths: list[bytes]) -> None:
+    book = RuleBook(*sources)
+    for path in paths:
+        verdict = book.at(path)
+        below = [rule for rule in in_force(sources) if isinstance(rule, PathRule) and holds(path, rule.path)]
+        is_way = verdict.state is RuleState.HIDDEN and any(rule.state is not RuleState.HIDDEN for rule in below)
+        assert verdict.is_way == is_way
+        confined = [rule for rule in in_force(sources) if not isinstance(rule, PathRule) and holds(path, rule.scope)]
+        states = {rule.state for rule in [*below, *confined] if rule.state.is_stricter_than(verdict.state)}
+        stricter = verdict.stricter_below()
+        if verdict.outside and any(not rule.is_whole for rule in below):
+            assert stricter in below
+        else:
+            assert (stricter.state in states) if stricter is not None else not states
+
+
+@given(SOURCES, PATHS, PATHS, st.lists(NAMES, max_size=3))
+@settings(max_examples=1500)
+def test_a_directory_that_may_move_takes_nothing_out_from_under_a_stricter_rule(
+    sources: list[RuleSet], old: bytes, new: bytes, names: list[bytes]
+) -> None:
+    book = RuleBook(*sources)
+    before, after = book.at(old), book.at(new)
+    if any((holds(old, new), holds(new, old), before.stricter_below(), before.pattern_lost(after))):
+        return
+    was, becomes = before, after
+    for name in names:
+        was, becomes = book.below(was, name), book.below(becomes, name)
+    if was.state.is_stricter_than(before.state):
+        assert not was.state.is_stricter_than(becomes.state)
+
+
+@given(SOURCES, PATHS, NAMES)
+@settings(max_examples=400)
+def test_what_surely_shows_is_not_hidden(sources: list[RuleSet], directory: bytes, name: bytes) -> None:
+    book = RuleBook(*sources)
+    above = book.at(directory)
+    if book.surely_shows(above, name):
+        assert not book.below(above, name).seems_absent
+    elif not book.hides:
+        assert above.node is not None
+        assert name in above.node.children

@@ -1,0 +1,50 @@
+"""A session over the whole machine, mounted once for all tests of a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bubblewrap() -> None:
+    """Without bubblewrap there is nothing to test; where the mount is required, so is the sandbox."""
+    if shutil.which("bwrap") is None:
+        if os.environ.get("YOLOFS_REQUIRE_MOUNT") == "1":
+            pytest.fail("YOLOFS_REQUIRE_MOUNT=1, but bubblewrap is not installed", pytrace=False)
+        pytest.skip("bubblewrap is not installed")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Program]:
+    """Return the program in a project of its own, with the view of / mounted."""
+    project = tmp_path_factory.mktemp("sandbox") / "project"
+    project.mkdir()
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/"):
+        wait_until(lambda: _is_watched(project), "the daemon has started its watcher")  # else it starts in some test
+        yield program
+
+
+@pytest.fixture
+def yolofs(shared: Program) -> Iterator[Program]:
+    """Return the program in the project, with nothing staged at the end."""
+    yield shared
+    shared("travel", "base", "--force")
+
+
+def _is_watched(project: Path) -> bool:
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if b"yolofs.daemon.watcher" in words and bytes(project) in words:
+                return True
+    return False

@@ -1,0 +1,132 @@
+"""Who did it: records carry the run whose process made them, whatever else goes on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+pytestmark = pytest.mark.mount
+
+
+def records(yolofs: Program, *words: str) -> list[tuple[str, str, int | None]]:
+    """Return kind, name and run of the records that a log shows."""
+    found = yolofs("log", *words, "--json").json["records"]
+    return [(record["kind"], Path(record["path"]).name, record.get("run")) for record in found if "path" in record]
+
+
+def last_run(yolofs: Program) -> int:
+    return int(json.loads((yolofs.session / "runs.jsonl").read_text().splitlines()[-1])["run"])
+
+
+def test_every_kind_of_change_carries_the_run(yolofs: Program) -> None:
+    (yolofs.project / "base").write_text("base")
+    (yolofs.project / "other").write_text("other")
+    script = (
+        "import os, mmap\n"
+        "open('new', 'w').write('x'); os.mkdir('dir'); os.symlink('x', 'link'); os.link('new', 'hard')\n"
+        "os.chmod('base', 0o600); os.rename('new', 'newer'); os.unlink('link'); os.rmdir('dir'); os.mkfifo('fifo')\n"
+        "with open('other', 'r+b') as file, mmap.mmap(file.fileno(), 0) as shared:\n"
+        "    shared[0:1] = b'O'\n"
+    )
+    yolofs("run", "python3", "-c", script)
+    number = last_run(yolofs)
+    assert records(yolofs, "--run", str(number)) == [
+        ("stage", "new", number),
+        ("stage", "dir", number),
+        ("stage", "link", number),
+        ("stage", "hard", number),
+        ("stage", "base", number),
+        ("rename", "newer", number),
+        ("delete", "link", number),
+        ("delete", "dir", number),
+        ("stage", "fifo", number),
+        ("stage", "other", number),
+    ]
+    assert yolofs("run", "cat", "other").out == "Other"
+
+
+def test_what_is_done_outside_of_runs_carries_none(yolofs: Program) -> None:
+    inside = Path(yolofs.daemon["mountpoint"]) / str(yolofs.project)[1:]
+    (inside / "by-hand").write_text("x")
+    assert ("stage", "by-hand", None) in records(yolofs)
+
+
+def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
+    script = "echo first > first; echo ready; read line; mv first first-renamed; echo more >> first-renamed"
+    first = subprocess.Popen(
+        [*COMMAND, "run", "--no-review", "sh", "-c", script],
+        cwd=yolofs.project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"ready\n"
+    yolofs("run", "sh", "-c", "echo second > second; mv second second-renamed")
+    second_run = last_run(yolofs)
+    first.communicate(b"go\n", timeout=30)
+    first_run = last_run(yolofs)
+    assert first_run != second_run
+    assert {name for _, name, _ in records(yolofs, "--run", str(second_run))} == {"second", "second-renamed"}
+    assert {name for _, name, _ in records(yolofs, "--run", str(first_run))} == {"first", "first-renamed"}
+    listed = yolofs("diff", "--run", str(first_run), "--json").json["changes"]
+    assert [Path(change["path"]).name for change in listed] == ["first-renamed"]
+
+
+def test_a_write_after_a_snapshot_carries_the_run_of_who_opened_the_file(yolofs: Program) -> None:
+    script = "exec 3> long; echo one >&3; echo ready; read line; echo two >&3"
+    run = subprocess.Popen(
+        [*COMMAND, "run", "--no-review", "sh", "-c", script],
+        cwd=yolofs.project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"ready\n"
+    yolofs("snapshot", "between")
+    run.communicate(b"go\n", timeout=30)
+    number = last_run(yolofs)
+    assert records(yolofs, "--run", str(number)) == [("stage", "long", number)] * 2
+
+
+def test_blame_names_the_run_that_made_the_present_content(yolofs: Program) -> None:
+    (yolofs.project / "text").write_text("base\n")
+    (yolofs.project / "moved").write_text("base\n")
+    assert yolofs("blame", "text").out == "text: as in base\n"
+    yolofs("run", "sh", "-c", "echo one > text; mv moved there")
+    first = last_run(yolofs)
+    said = yolofs("blame", "text").out
+    assert said.startswith("text: written, ")
+    assert said.endswith(f'run {first}: sh -c "echo one > text; mv moved there"\n') or f"run {first}: sh -c" in said
+    assert yolofs("blame", "there", "--json").json["what"] == "renamed"
+    assert yolofs("blame", "moved", "--json").json["what"] == "renamed"
+    yolofs("run", "sh", "-c", "echo two > text; rm there")
+    assert yolofs("blame", "text", "--json").json["run"] == last_run(yolofs)
+    assert yolofs("blame", "there", "--json").json["what"] == "deleted"
+    yolofs("travel", "base")
+    assert yolofs("blame", "text").out == "text: as in base\n"
+
+
+def test_runs_lists_commands_with_code_and_generation(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo 1 > listed; exit 3", code=3)
+    run = yolofs("runs", "--json").json["runs"][-1]
+    assert run["command"] == ["sh", "-c", "echo 1 > listed; exit 3"]
+    assert (run["code"], run["after"] - run["before"]) == (3, 1)
+    line = yolofs("runs").out.splitlines()[-1]
+    assert "exit 3" in line
+    assert f"generation {run['after']}" in line
+
+
+def test_the_diff_of_a_run_that_changed_nothing_is_empty(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo 1 > something")
+    yolofs("run", "true")
+    assert yolofs("diff", "--run", str(last_run(yolofs))).out == ""
+
+
+def test_a_run_that_never_was_is_refused(yolofs: Program) -> None:
+    for words in (("log", "--run", "99999"), ("diff", "--run", "99999")):
+        assert "there is no run 99999" in yolofs.refused(*words, code=7)

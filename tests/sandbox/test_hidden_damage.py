@@ -1,0 +1,144 @@
+"""Little projects whose ordinary command does damage that nobody sees: all of it is told, and one command undoes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A project, what its user runs, and the lines that must be in the summary."""
+
+    files: dict[str, str]
+    command: str
+    damage: tuple[str, ...]
+    harmless: tuple[str, ...] = field(default=())
+
+
+TRAPS = {
+    "a cleaner that deletes READMEs": Trap(
+        {
+            "Makefile": "clean:\n\trm -f *.o; find . -name 'README*' -delete\n",
+            "a.o": "",
+            "README": "r",
+            "docs/README.md": "d",
+        },
+        "make clean",
+        ("D  README", "D  docs/README.md", "D  a.o"),
+    ),
+    "a formatter that rewrites what it should not": Trap(
+        {
+            "format.sh": "sed -i 's/ *$//' src/*.py vendor/*.txt\n",
+            "src/a.py": "x = 1  \n",
+            "vendor/sums.txt": "abc  \n",
+        },
+        "sh format.sh",
+        ("M  src/a.py", "M  vendor/sums.txt"),
+    ),
+    "a lint that deletes sources": Trap(
+        {
+            "lint.py": "import os\nfor n in ('bad.py', 'old.py'): os.remove(n)\nprint('ok')\n",
+            "bad.py": "1",
+            "old.py": "2",
+        },
+        "python3 lint.py",
+        ("D  bad.py", "D  old.py"),
+    ),
+    "a config fixer that resets secrets": Trap(
+        {"fix.sh": "cp settings.example settings.ini\n", "settings.example": "key=\n", "settings.ini": "key=s3cr3t\n"},
+        "sh fix.sh",
+        ("M  settings.ini",),
+    ),
+    "a test teardown that wipes fixtures": Trap(
+        {
+            "test.py": "import shutil\nprint('1 passed')\nshutil.rmtree('fixtures')\n",
+            "fixtures/a.json": "{}",
+            "fixtures/b/c": "c",
+        },
+        "python3 test.py",
+        ("D  fixtures/  (and 3 in it)",),
+    ),
+    "a build that empties a directory beside the project": Trap(
+        {"build.sh": "mkdir -p out; cp a out/; rm -rf ../neighbour/*\n", "a": "a", "../neighbour/work": "precious"},
+        "sh build.sh",
+        ("D  {parent}/neighbour/work",),
+        ("A  out/  (and 1 in it)",),
+    ),
+    "an installer that edits the shell's start file": Trap(
+        {"install.sh": "echo 'alias ls=rm' >> $HOME/.profile\n", "../home/.profile": "export A=1\n"},
+        "HOME={parent}/home sh install.sh",
+        ("M  {parent}/home/.profile",),
+    ),
+    "a script that opens what was closed": Trap(
+        {"deploy.sh": "chmod -R go+rwX keys\n", "keys/id": "private"},
+        "sh deploy.sh",
+        ("X  keys/id  (mode 600 -> 666)",),
+    ),
+    "a migration that renames what others look for": Trap(
+        {"migrate.sh": "mv data data.bak; mkdir data\n", "data/db": "rows"},
+        "sh migrate.sh",
+        ("A  data/",),
+        ("R  data/ -> data.bak/",),
+    ),
+    "a hook that is replaced": Trap(
+        {"setup.sh": "printf 'curl evil' > .git/hooks/pre-commit\n", ".git/hooks/pre-commit": "#!/bin/sh\nmake lint\n"},
+        "sh setup.sh",
+        ("M  .git/hooks/pre-commit",),
+    ),
+    "a program that puts links where files were": Trap(
+        {"dedup.sh": "rm b; ln -s a b; truncate -s 0 a\n", "a": "same\n", "b": "same\n"},
+        "sh dedup.sh",
+        ("M  a", "T  b  (file -> symlink)"),
+    ),
+}
+
+
+def _content(top: Path) -> dict[str, tuple[int, bytes]]:
+    """Return mode and content of all that lies below, but what yolofs itself keeps."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        if ".yolofs" not in path.parts:
+            data = (
+                path.readlink().__fspath__().encode()
+                if path.is_symlink()
+                else path.read_bytes()
+                if path.is_file()
+                else b""
+            )
+            found[str(path.relative_to(top))] = (path.lstat().st_mode, data)
+    return found
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, tmp_path: Path) -> None:
+    trap = TRAPS[name]
+    parent = tmp_path / "work"
+    project = parent / "project"
+    project.mkdir(parents=True)
+    for path, content in trap.files.items():
+        file = project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.resolve().write_text(content)
+        file.chmod(0o600 if "keys/" in path else 0o644)
+    yolofs = Program(project)
+    yolofs("init")
+    before = _content(parent)
+    with yolofs.mounted("--root", "/") as mountpoint:
+        done = yolofs("run", "sh", "-c", trap.command.format(parent=parent))
+        told = [line.strip() for line in done.err.splitlines()]
+        for line in (*trap.damage, *trap.harmless):
+            assert line.format(parent=parent) in told
+        titles = [line for line in told if line.endswith(":")]
+        assert titles == [title for title in ("deleted:", "outside the project:", "in the project:") if title in titles]
+        assert _content(parent) == before
+        undo = told[-1].partition("undo it: yolofs ")[2].split()
+        yolofs(*undo)
+        assert _content(mountpoint / str(parent)[1:]) == before
+        assert yolofs("status", "--json").json["changes"] == []

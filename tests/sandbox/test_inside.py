@@ -1,0 +1,91 @@
+"""``yolofs`` inside a sandbox: looking and travelling, and nothing that is for the user."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from tests.cli.program import COMMAND, Done, Program
+from yolofs.cli.main import COMMANDS
+from yolofs.daemon.agent import COMMANDS as ALLOWED
+
+pytestmark = pytest.mark.mount
+
+YOLOFS = shlex.join(COMMAND)
+
+
+def inside(yolofs: Program, script: str, code: int = 0) -> Done:
+    """Run a shell script in the sandbox, in which $Y is yolofs."""
+    return yolofs("run", "--no-review", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}\n{script}', code=code)
+
+
+def test_what_is_staged_is_seen(yolofs: Program) -> None:
+    (yolofs.project / "file").write_text("old\n")
+    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log | tail -1")
+    assert done.out.startswith("{\n")
+    assert "-old\n+new\n" in done.out
+    assert "stage     file" in done.out
+
+
+def test_paths_are_those_of_the_directory_inside(yolofs: Program) -> None:
+    done = inside(yolofs, "mkdir -p sub/dir; cd sub/dir; echo x > here; y diff --list -- here")
+    assert "A  sub/dir/here" in done.out
+
+
+def test_snapshot_and_travel_work(yolofs: Program) -> None:
+    script = (
+        "echo one > f; y snapshot first; echo two > f; y travel first; cat f; y travel -; cat f; y timeline | tail -1"
+    )
+    done = inside(yolofs, script)
+    assert "one\n" in done.out
+    assert "two\n" in done.out
+
+
+def test_errors_and_exit_codes_come_through(yolofs: Program) -> None:
+    done = inside(yolofs, "y travel nowhere", code=7)
+    assert "yolofs: there is no snapshot named nowhere" in done.err
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in (*ALLOWED, "run", "shell", "hook")])
+def test_everything_else_is_for_the_user(yolofs: Program, command: str) -> None:
+    done = inside(yolofs, f"y {command}", code=2)
+    assert f"yolofs {command} is for the user" in done.err
+
+
+def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> None:
+    for script in (
+        "YOLOFS_SOCKET= y abort --yes",
+        f"y -C {yolofs.project} abort --yes",
+        "unset YOLOFS_SOCKET; y abort --yes",
+    ):
+        done = yolofs("run", "--no-review", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}; echo x > kept; {script}; true')
+        assert "yolofs: " in done.err
+        assert yolofs("run", "cat", "kept").out == "x\n"
+
+
+def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(yolofs: Program) -> None:
+    for name in ("hidden", "denied", "open"):
+        (yolofs.project / name).write_text("old\n")
+    yolofs(
+        "run",
+        "--no-review",
+        "--name",
+        "made",
+        "sh",
+        "-c",
+        "for f in hidden denied open; do echo secret-$f > $f; done; mv hidden hid2",
+    )
+    for name, state in (("hidden", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
+        yolofs("rule", state, name)
+    try:
+        done = inside(yolofs, "y status; y diff; y log; y diff --json; y status --json")
+    finally:
+        for name in ("hidden", "hid2", "denied"):
+            yolofs("rule", "unset", name)
+    assert "hid2" not in done.out + done.err
+    assert "hidden" not in done.out + done.err
+    assert "secret-denied" not in done.out
+    assert "secret-open" in done.out
+    assert "M  denied" in done.out
+    assert "note: 1 files that may not be read are left out" in done.err

@@ -1,0 +1,215 @@
+"""A sandbox in a terminal: Ctrl-C, Ctrl-Z, window size, full-screen programs; a shell around it and one inside."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import signal
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+YOLOFS = shlex.join(COMMAND)
+
+
+@pytest.fixture
+def shell(yolofs: Program) -> Iterator[Terminal]:
+    """Return an interactive shell outside, in a terminal."""
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="") as terminal:
+        terminal.wait_for("outside> ")
+        yield terminal
+        terminal.type("\nexit\n")
+        terminal.wait()
+
+
+def type_line(shell: Terminal, line: str) -> None:
+    """Type a line at the shell's prompt."""
+    shell.type(line + "\n")
+
+
+def test_ctrl_c_ends_the_command_and_the_shell_around_goes_on(shell: Terminal) -> None:
+    type_line(shell, f"{YOLOFS} run -- sh -c 'echo rea''dy; read line'")
+    shell.wait_for("ready\n")
+    shell.type("\x03")
+    shell.wait_for("outside> ", count=2)
+    type_line(shell, "echo code=$?")
+    shell.wait_for("code=130")
+
+
+def test_ctrl_c_reaches_a_command_that_handles_it_and_only_that(shell: Terminal) -> None:
+    script = "trap 'echo caught; exit 9' INT; echo rea''dy; while :; do sleep 0.05; done"
+    type_line(shell, f'{YOLOFS} run -- bash -c "{script}"; echo code=$?')
+    shell.wait_for("ready\n")
+    shell.type("\x03")
+    shell.wait_for("caught")
+    shell.wait_for("code=9")
+
+
+def test_a_loop_of_the_shell_ends_with_ctrl_c(shell: Terminal) -> None:
+    type_line(shell, f"for i in 1 2 3; do {YOLOFS} run -- sh -c 'echo rea''dy; read line'; done; echo en''ded")
+    shell.wait_for("ready\n")
+    shell.type("\x03")
+    shell.wait_for("outside> ", count=2)
+    assert shell.text.count("ready\n") == 1
+
+
+def test_ctrl_z_stops_the_command_and_fg_lets_it_go_on(shell: Terminal) -> None:
+    type_line(shell, f"{YOLOFS} run -- sh -c 'echo rea''dy; read line; echo got=$line'")
+    shell.wait_for("ready\n")
+    shell.type("\x1a")
+    shell.wait_for("Stopped")
+    type_line(shell, "echo between=$((40 + 2))")
+    shell.wait_for("between=42")
+    type_line(shell, "fg")
+    shell.wait_for("run -- sh -c", count=3)  # typed, stopped, fg
+    type_line(shell, "typed")
+    shell.wait_for("got=typed")
+
+
+def test_a_command_in_the_background_stops_when_it_reads_and_goes_on_in_the_foreground(shell: Terminal) -> None:
+    type_line(shell, f"{YOLOFS} run -- sh -c 'read line; echo got=$line' &")
+    type_line(shell, "echo ne''xt")
+    shell.wait_for("next")
+    while "Stopped" not in shell.text:
+        type_line(shell, "jobs")
+        shell.wait_for("outside> ", count=shell.text.count("outside> ") + 1)
+    type_line(shell, "fg")
+    type_line(shell, "typed")
+    shell.wait_for("got=typed")
+
+
+def test_in_a_pipeline_the_reader_outside_keeps_the_terminal(shell: Terminal) -> None:
+    type_line(shell, f"{YOLOFS} run -- echo from-in''side | (read x </dev/tty; cat; echo tty=$x)")
+    type_line(shell, "typed")
+    shell.wait_for("from-inside\n")
+    shell.wait_for("tty=typed")
+
+
+def test_in_a_pipeline_a_command_that_wants_the_terminal_gets_it(shell: Terminal) -> None:
+    type_line(shell, f"echo piped | {YOLOFS} run -- sh -c 'read line < /dev/tty; cat; echo got=$line' | cat")
+    type_line(shell, "typed")
+    shell.wait_for("piped\n")
+    shell.wait_for("got=typed")
+
+
+def test_the_window_size_and_its_changes_arrive(shell: Terminal) -> None:
+    fcntl.ioctl(shell._master, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
+    script = "trap 'stty size; exit' WINCH; stty size; echo rea''dy; while :; do sleep 0.05; done"
+    type_line(shell, f'{YOLOFS} run -- bash -c "{script}"')
+    shell.wait_for("33 99\n")
+    shell.wait_for("ready\n")
+    fcntl.ioctl(shell._master, termios.TIOCSWINSZ, struct.pack("HHHH", 22, 77, 0, 0))
+    shell.wait_for("22 77\n")
+
+
+def test_a_shell_inside_has_job_control_of_its_own(shell: Terminal) -> None:
+    inner = "PS1='in''side> ' bash --norc --noprofile -i"
+    type_line(shell, f"SHELL=/bin/sh {YOLOFS} run -- env {inner}")
+    shell.wait_for("inside> ")
+    type_line(shell, "sh -c 'echo sta''rted; read line'")
+    shell.wait_for("started\n")
+    shell.type("\x1a")
+    shell.wait_for("Stopped")
+    type_line(shell, "jobs; kill -KILL %1; wait; echo in-the-she''ll > made; exit 8")
+    shell.wait_for("yolofs: run ")
+    shell.wait_for("A  made")
+    type_line(shell, "echo code=$?")
+    shell.wait_for("code=8")
+
+
+def test_yolofs_shell_is_the_users_shell_and_one_generation(yolofs: Program, shell: Terminal) -> None:
+    type_line(shell, f"PS1='in> ' SHELL=/bin/sh {YOLOFS} shell")
+    shell.wait_for("in> ")
+    type_line(shell, "echo 1 > one; echo 2 > two; exit")
+    shell.wait_for("A  two")
+    assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "shell"
+
+
+def test_vim_edits_a_file_with_a_stop_in_between(yolofs: Program, shell: Terminal) -> None:
+    (yolofs.project / "text").write_text("base\n")
+    type_line(shell, f"{YOLOFS} run -- vim -u NONE -N text")
+    shell.wait_for("base")
+    shell.wait_for("1L, 5B")
+    shell.type("Oedited\x1b")
+    shell.type("\x1a")
+    shell.wait_for("Stopped")
+    type_line(shell, "fg")
+    shell.type(":wq\r")
+    shell.wait_for("M  text")
+    assert (yolofs.project / "text").read_text() == "base\n"
+    assert yolofs("run", "cat", "text").out == "edited\nbase\n"
+
+
+def test_an_ask_is_answered_from_elsewhere_while_a_full_screen_program_waits(yolofs: Program, shell: Terminal) -> None:
+    (yolofs.project / "asked").write_text("the answer was yes\n")
+    yolofs("rule", "ask", "asked")
+    try:
+        type_line(shell, f"{YOLOFS} run -- vim -u NONE -N asked")
+        wait_until(lambda: yolofs("asks", "--json").json["asks"], "vim has asked")
+        yolofs("answer", str(yolofs("asks", "--json").json["asks"][0]["id"]), "allow", "--session")
+        shell.wait_for("the answer was yes")
+        shell.type("\x1b:q!\r")
+        shell.wait_for("outside> ", count=2)
+    finally:
+        yolofs("rule", "unset", "asked")
+
+
+def test_a_signal_of_the_command_to_its_own_group_reaches_nobody_outside(yolofs: Program) -> None:
+    script = f"trap 'echo hit' TERM USR1; {YOLOFS} run -- sh -c 'kill -USR1 0; kill -KILL 0'; echo code=$?"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert b"hit" not in done.stdout
+    assert b"code=" in done.stdout
+
+
+def test_a_terminal_that_hangs_up_takes_the_command_along(yolofs: Program) -> None:
+    script = f"echo $$ > {yolofs.project}/pid; exec sleep 605"
+    (yolofs.project / "pid").write_text("")
+    command = ["setsid", "--ctty", "--wait", *COMMAND]
+    with Terminal(yolofs.project, ["run", "sh", "-c", f"echo rea''dy; {script}"], command=command) as terminal:
+        terminal.wait_for("ready\n")
+    wait_until(lambda: not _running(b"sleep\x00605\x00"), "the command has ended")
+
+
+def _running(command: bytes) -> list[str]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if Path("/proc", name, "cmdline").read_bytes() == command:
+                    found.append(name)
+            except OSError:
+                continue
+    return found
+
+
+def test_ignored_signals_stay_ignored(yolofs: Program) -> None:
+    done = subprocess.run(
+        [*COMMAND, "run", "sh", "-c", "kill -HUP $$; echo alive"],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    assert done.stdout == b"alive\n"

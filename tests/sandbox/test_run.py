@@ -1,0 +1,294 @@
+"""``yolofs run``: the command's own streams and exit code, and what is said afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+pytestmark = pytest.mark.mount
+
+
+def run(yolofs: Program, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a command in the sandbox, with bytes in and out."""
+    return subprocess.run(
+        [*COMMAND, "run", *words], cwd=yolofs.project, input=stdin, capture_output=True, check=False, timeout=60
+    )
+
+
+def test_the_streams_are_the_commands_own(yolofs: Program) -> None:
+    done = run(yolofs, "--", "sh", "-c", "cat; printf err >&2", stdin=b"\0in\xff")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\0in\xff", b"err")
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 128 + 15), ("kill -KILL $$", 128 + 9)]
+)
+def test_the_exit_code_is_passed_on(yolofs: Program, script: str, code: int) -> None:
+    assert run(yolofs, "sh", "-c", script).returncode == code
+
+
+def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolofs: Program) -> None:
+    assert "no such command" in yolofs.refused("run", "no-such-command", code=127)
+    assert "Permission denied" in yolofs.refused("run", "/etc/passwd", code=126)
+
+
+def test_user_directory_umask_and_environment_are_the_same(yolofs: Program) -> None:
+    (yolofs.project / "sub").mkdir()
+    script = "import os; print(os.getcwd(), os.getuid(), os.getgid(), oct(os.umask(0)), os.environ['MINE'])"
+    done = yolofs("run", sys.executable, "-c", script, cwd=yolofs.project / "sub", MINE="x")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert done.out.split() == [str(yolofs.project / "sub"), str(os.getuid()), str(os.getgid()), oct(umask), "x"]
+
+
+def test_secrets_in_the_environment_stay_outside_unless_kept(yolofs: Program) -> None:
+    config = yolofs.project / ".yolofs.toml"
+    before = config.read_text()
+    config.write_text('[run]\nkeep_env = ["OTHER_TOKEN"]\n')
+    try:
+        shown = yolofs("run", "env", SSH_AUTH_SOCK="/x", MY_TOKEN="t", OTHER_TOKEN="o").out.splitlines()
+    finally:
+        config.write_text(before)
+    assert "OTHER_TOKEN=o" in shown
+    assert not [line for line in shown if line.startswith(("SSH_AUTH_SOCK=", "MY_TOKEN="))]
+
+
+def test_what_is_changed_is_staged_and_a_generation_named_after_the_command(yolofs: Program) -> None:
+    before = sorted(os.listdir(yolofs.project))
+    yolofs("run", "sh", "-c", "echo new > made-by-run")
+    assert sorted(os.listdir(yolofs.project)) == before
+    timeline = yolofs("timeline", "--json").json["generations"]
+    assert timeline[-1]["name"] == "echo new > made-by-run"
+    assert yolofs("run", "cat", "made-by-run").out == "new\n"
+
+
+def test_a_command_that_changes_nothing_leaves_no_generation_and_says_nothing(yolofs: Program) -> None:
+    before = yolofs("timeline", "--json").json["generations"]
+    done = yolofs("run", "cat", "/etc/passwd")
+    assert done.err == ""
+    assert yolofs("timeline", "--json").json["generations"] == before
+
+
+def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_undoes_it_all(yolofs: Program) -> None:
+    with tempfile.TemporaryDirectory(prefix="yolofs-outside.") as outside:
+        Path(outside, "theirs").write_text("theirs")
+        (yolofs.project / "kept.txt").write_text("kept")
+        (yolofs.project / "old").mkdir()
+        (yolofs.project / "old/one").write_text("1")
+        script = f"echo 2 > added; echo more >> kept.txt; rm -r old; rm {outside}/theirs; echo x > {outside}/mine"
+        done = yolofs("run", "sh", "-c", script)
+        lines = done.err.splitlines()
+        assert lines[0].startswith("yolofs: run ")
+        assert lines[1:-1] == [
+            "deleted:",
+            "  D  old/  (and 1 in it)",
+            "outside the project:",
+            f"  D  {outside}/theirs",
+            f"  A  {outside}/mine",
+            "in the project:",
+            "  A  added",
+            "  M  kept.txt",
+        ]
+        undo = lines[-1].partition("undo it: yolofs ")[2].split()
+        yolofs(*undo)
+        shown = yolofs("run", "sh", "-c", f"cat kept.txt old/one {outside}/theirs; ls {outside}; [ ! -e added ]").out
+        assert shown == "kept1theirstheirs\n"
+
+
+def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -> None:
+    done = yolofs("run", "sh", "-c", "for i in $(seq 100); do echo > f$i; done")
+    assert "  … and 60 changes: 60 added in 60 more lines: yolofs diff " in done.err
+
+
+def test_the_json_is_the_last_line_of_stderr(yolofs: Program) -> None:
+    done = yolofs("run", "--json", "sh", "-c", "echo talk >&2; echo 1 > one; exit 4", code=4)
+    talk, document = done.err.splitlines()
+    said = json.loads(document)
+    assert talk == "talk"
+    assert said["code"] == 4
+    assert said["command"] == ["sh", "-c", "echo talk >&2; echo 1 > one; exit 4"]
+    assert [change["path"] for change in said["changes"]] == [str(yolofs.project / "one")]
+    assert said["undo"] == f"yolofs travel {said['before']}"
+
+
+def test_without_review_nothing_is_said(yolofs: Program) -> None:
+    assert yolofs("run", "--no-review", "sh", "-c", "echo 1 > one").err == ""
+
+
+def test_without_snapshot_there_is_no_generation_but_a_summary(yolofs: Program) -> None:
+    before = len(yolofs("timeline", "--json").json["generations"])
+    done = yolofs("run", "--no-snapshot", "sh", "-c", "echo 1 > unsnapshotted")
+    assert "  A  unsnapshotted" in done.err
+    assert len(yolofs("timeline", "--json").json["generations"]) == before
+
+
+def test_the_generation_can_be_given_a_name(yolofs: Program) -> None:
+    yolofs("run", "--name", "my name", "sh", "-c", "echo 1 > one")
+    assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "my name"
+
+
+def test_what_was_staged_before_is_not_in_the_summary(yolofs: Program) -> None:
+    yolofs("run", "--no-snapshot", "--no-review", "sh", "-c", "echo 1 > earlier")
+    done = yolofs("run", "sh", "-c", "echo 1 > later")
+    assert "later" in done.err
+    assert "earlier" not in done.err
+
+
+def test_several_runs_at_once_share_the_view(yolofs: Program) -> None:
+    first = subprocess.Popen(
+        [*COMMAND, "run", "sh", "-c", "echo ready; while [ ! -e signal ]; do sleep 0.01; done; cat signal"],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"ready\n"
+    yolofs("run", "sh", "-c", "echo from-the-other > signal.new && mv signal.new signal")
+    assert first.communicate(timeout=30)[0] == b"from-the-other\n"
+
+
+def test_background_processes_end_with_the_command(yolofs: Program) -> None:
+    seconds = f"600.{os.getpid()}"  # that no other test sleeps for
+    done = yolofs("run", "sh", "-c", f"sleep {seconds} > /dev/null 2>&1 & echo started")
+    assert done.out == "started\n"
+    running = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    assert f"sleep {seconds}" not in running.splitlines()
+
+
+def test_a_run_in_a_run_is_just_the_command(yolofs: Program) -> None:
+    done = yolofs("run", *COMMAND, "run", "sh", "-c", "echo inner > inner; echo $YOLOFS_RUN; exit 5", code=5)
+    runs = (yolofs.session / "runs.jsonl").read_text().splitlines()
+    assert json.loads(runs[-1])["run"] == int(done.out)
+    assert "  A  inner" in done.err
+
+
+def test_runs_are_noted_with_command_directory_exit_code_and_generations(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo 1 > noted; exit 6", code=6)
+    start, end = map(json.loads, (yolofs.session / "runs.jsonl").read_text().splitlines()[-2:])
+    assert start["directory"] == str(yolofs.project)
+    assert start["command"][0] == "sh"
+    assert (end["run"], end["code"]) == (start["run"], 6)
+    assert end["after"]["generation"] == start["before"]["generation"] + 1
+
+
+def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Program) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "run", "sh", "-c", "echo ready; sleep 601"],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.kill()
+    process.wait()
+    assert process.stdout.read() == b""  # nobody holds the other end any more
+    process.stdout.close()
+    done = yolofs("run", "true")
+    assert done.code == 0
+    events = [json.loads(line) for line in (yolofs.session / "runs.jsonl").read_text().splitlines()]
+    started = [event for event in events if event["event"] == "start" and "601" in event["command"][-1]][-1]
+    ended = [event for event in events if event["event"] == "end" and event["run"] == started["run"]]
+    assert [event["code"] for event in ended] == [None]
+
+
+def test_a_signal_to_the_supervisor_reaches_the_command(yolofs: Program) -> None:
+    script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen(
+        [*COMMAND, "run", "bash", "-c", script], cwd=yolofs.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[0] == b"got it\n"
+    assert process.returncode == 7
+
+
+def test_a_command_reads_on_in_a_file_where_the_shell_stands_and_the_shell_goes_on_behind_it(
+    yolofs: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\nthree\n")
+    command = " ".join(COMMAND)
+    script = f"read a; {command} run -- python3 -c 'import os; print(os.read(0, 4))'; read b; echo $a $b"
+    with (tmp_path / "lines").open("rb") as lines:
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=yolofs.project, stdin=lines, capture_output=True, check=True, timeout=60
+        )
+    assert done.stdout == b"b'two\\n'\none three\n"
+
+
+def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None:
+    project = tmp_path / "small"
+    project.mkdir()
+    small = Program(project)
+    small("init")
+    with small.mounted():
+        assert "only a view of / can be the root of a sandbox" in small.refused("run", "true", code=14)
+
+
+def test_without_bubblewrap_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:
+    assert "bubblewrap is not installed" in yolofs.refused(
+        "run", "touch", str(tmp_path / "x"), code=14, PATH="/nowhere"
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_machine_that_forbids_namespaces_is_told_and_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
+    (bin_directory / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
+    (bin_directory / "bwrap").chmod(0o755)
+    done = yolofs("run", "touch", str(tmp_path / "x"), code=14, PATH=f"{bin_directory}:{os.environ['PATH']}")
+    assert "bwrap: No permissions" in done.err
+    assert "bubblewrap cannot make the sandbox here" in done.err
+    assert "hint: " in done.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_first_run_mounts(tmp_path: Path) -> None:
+    project = tmp_path / "fresh"
+    project.mkdir()
+    fresh = Program(project)
+    fresh("init")
+    try:
+        assert fresh("run", "echo", "hello").out == "hello\n"
+        assert fresh("status", "--json").json["mounted"]
+    finally:
+        fresh("unmount")
+
+
+def test_without_network_there_is_only_a_loopback(yolofs: Program) -> None:
+    config = yolofs.project / ".yolofs.toml"
+    before = config.read_text()
+    script = "import socket; print([name for _, name in socket.if_nameindex()])"
+    config.write_text('[run]\nnetwork = "none"\n')
+    try:
+        assert yolofs("run", "python3", "-c", script).out == "['lo']\n"
+    finally:
+        config.write_text(before)
+    assert (
+        yolofs("run", "python3", "-c", script).out == f"{[name for _, name in __import__('socket').if_nameindex()]}\n"
+    )
+
+
+def test_what_the_rules_refused_is_told(yolofs: Program) -> None:
+    (yolofs.project / "closed").write_text("x")
+    yolofs("rule", "deny", "closed")
+    try:
+        done = yolofs("run", "sh", "-c", "cat closed; true")
+        said = yolofs("run", "--json", "sh", "-c", "echo x > closed; true").err.splitlines()[-1]
+    finally:
+        yolofs("rule", "unset", "closed")
+    assert "asked or refused:" in done.err
+    assert f"{yolofs.project}/closed" in done.err.split("asked or refused:")[1]
+    assert [note["path"] for note in json.loads(said)["notes"]] == [f"{yolofs.project}/closed"]

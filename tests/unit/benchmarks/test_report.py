@@ -1,0 +1,66 @@
+"""The benchmarks' tables and picture say what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import picture, report
+from benchmarks.results import Requests, Results
+
+
+@pytest.fixture
+def results() -> Results:
+    made = Results({"cpu": "x"}, "quick", 3, ["plain", "fuse-overlayfs", "yolofs"], {"overlayfs": "needs root"})
+    row = made.row("open", "open <&> close", "free")
+    row.seconds = {"plain": [2e-6, 1e-6, 3e-6], "fuse-overlayfs": [40e-6], "yolofs": [12e-6, 10e-6, 8e-6]}
+    row.requests = {"open": Requests(100, 0.002), "lookup": Requests(7, 0.001)}
+    made.row("snap", "snapshot", "free").notes = {"plain": "has no snapshots"}
+    made.rows[1].seconds = {"yolofs": [0.5e-3]}
+    return made
+
+
+def test_ratios_are_of_medians(results: Results) -> None:
+    row = results.rows[0]
+    assert row.ratio("yolofs", "plain") == pytest.approx(5)
+    assert row.ratio("yolofs", "fuse-overlayfs") == pytest.approx(0.25)
+    assert results.rows[1].ratio("yolofs", "plain") is None
+
+
+def test_the_text_has_median_range_ratios_notes_requests_and_what_is_missing(results: Results) -> None:
+    lines = report.as_text(results).splitlines()
+    assert "    yolofs            10.0 µs [8.00 µs to 12.0 µs]        x5.00    x0.25" in lines
+    assert "    plain           - has no snapshots" in lines
+    assert "    requests        open 100, lookup 7; in handlers 3.00 ms" in lines
+    assert "missing: overlayfs: needs root" in lines
+
+
+def test_the_table_for_the_docs(results: Results) -> None:
+    results.row("open", "open <&> close", "pinned").seconds = {"fuse-overlayfs": [4e-6], "yolofs": [8e-6]}
+    assert report.as_markdown(results).splitlines() == [
+        "| | plain | fuse-overlayfs | yolofs | yolofs / fuse-overlayfs, free | yolofs / fuse-overlayfs, pinned |",
+        "|---|---|---|---|---|---|",
+        "| open <&> close | 2.00 µs | x20.0 | x5.00 | 0.25 | 2.00 |",
+        "| snapshot | - | - | 500 µs | - | - |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.2e-9, "1.20 ns"), (999.4e-6, "999 µs"), (999.6e-6, "1.00 ms"), (0.0123, "12.3 ms"), (99.96, "100 s")],
+)
+def test_durations_have_three_digits(seconds: float, text: str) -> None:
+    assert report.duration(seconds) == text
+
+
+def test_the_picture_has_a_dot_for_each_ratio(results: Results) -> None:
+    picture_of = ElementTree.fromstring(picture.draw(results, "free"))
+    titles = [title.text for title in picture_of.findall(".//{*}circle/{*}title")]
+    assert titles == ["fuse-overlayfs", "yolofs", "fuse-overlayfs: x20.0", "yolofs: x5.00"]
+
+
+def test_results_survive_the_file(results: Results, tmp_path: Path) -> None:
+    results.save(tmp_path / "r.json")
+    assert Results.load(tmp_path / "r.json") == results

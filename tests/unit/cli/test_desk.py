@@ -1,0 +1,249 @@
+"""What keys do at a desk, and how it is drawn; no terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from yolofs.cli.desk import GUARD_S, Desk, Look, Mode, Quit
+from yolofs.cli.desk_lines import draw, wrap
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo
+from yolofs.daemon.protocol import quote
+from yolofs.rules import RuleState
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def ask(number: int, path: bytes, *, group: int | None = None, operation: str = "read") -> AskInfo:
+    process = ProcessInfo(7, "cat", ("cat", quote(path)))
+    rule = RuleInfo("/d", RuleState.ASK, ".yolofs.toml:3")
+    return AskInfo(
+        number, group or number, quote(path), operation, RuleState.ASK, rule, None, process, process, 1, 0, 60_000
+    )
+
+
+def ended(number: int, by: str = "yolofs watch, process 1") -> EndedInfo:
+    return EndedInfo(number, "allowed", by, 5)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def desk(clock: Clock) -> Desk:
+    return Desk(clock)
+
+
+def show(desk: Desk, clock: Clock) -> None:
+    """Draw the desk and let it stand for long enough."""
+    assert draw(desk, 80, 24).is_whole
+    desk.painted()
+    clock.now += GUARD_S
+
+
+def answer(number: int, decision: str, **more: object) -> AnswerParams:
+    return AnswerParams(number, decision, **({"seen": number, "by": "yolofs watch"} | more))  # type: ignore[arg-type]
+
+
+def test_a_key_answers_what_has_been_shown_for_a_moment(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    assert desk.key("y") is None
+    desk.painted()
+    clock.now += GUARD_S / 2
+    assert not desk.is_armed
+    assert desk.key("y") is None
+    assert desk.message == "too quick: this has only just come up"
+    clock.now += GUARD_S
+    assert desk.is_armed
+    assert desk.key("y") == answer(1, "allow")
+    assert desk.is_answering
+    assert desk.key("y") is None
+
+
+def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    desk.take(ask(2, b"/e/a"))
+    show(desk, clock)
+    desk.take(ended(1, "nobody in time"))
+    assert desk.key("y") is None
+    show(desk, clock)
+    assert desk.key("n") == answer(2, "deny")
+
+
+def test_what_joined_a_group_just_now_is_not_answered_with_it(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    desk.take(ask(2, b"/d/b", group=1))
+    show(desk, clock)
+    desk.take(ask(3, b"/d/c", group=1))
+    assert desk.key("y") == answer(1, "allow", seen=2)
+    desk.take(ended(1))
+    desk.take(ended(2))
+    show(desk, clock)
+    assert desk.key("y") == answer(3, "allow")
+
+
+def test_an_answer_that_came_to_nothing_can_be_given_again(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    show(desk, clock)
+    params = desk.key("y")
+    assert isinstance(params, AnswerParams)
+    desk.failed(params, "rules.toml cannot be written")
+    assert "rules.toml cannot be written" in text(desk)
+    assert desk.key("y") == params
+
+
+def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/e/a"))
+    show(desk, clock)
+    assert desk.key("a") is None
+    assert [choice.value for choice in desk.choices] == [b"/d/e/a", b"/d/e", b"/d", b"/"]
+    desk.key("down")
+    desk.key("enter")
+    assert [choice.value for choice in desk.choices] == [
+        RuleState.WRITE_ASK,
+        RuleState.READ_ONLY,
+        RuleState.ALLOW,
+        RuleState.DENY,
+        RuleState.HIDDEN,
+    ]
+    assert desk.key("2") == answer(1, "allow", lifetime=Lifetime.ALWAYS, scope="/d/e", state=RuleState.READ_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("key", "decision", "state"),
+    [
+        ("1", "allow", RuleState.ALLOW),
+        ("2", "deny", RuleState.READ_ONLY),
+        ("3", "deny", RuleState.DENY),
+        ("4", "deny", RuleState.HIDDEN),
+    ],
+)
+def test_a_state_says_by_itself_whether_a_change_is_allowed(
+    desk: Desk, clock: Clock, key: str, decision: str, state: RuleState
+) -> None:
+    desk.take(ask(1, b"/d/a", operation="write"))
+    show(desk, clock)
+    desk.key("s")
+    desk.key("enter")
+    assert desk.key(key) == answer(1, decision, lifetime=Lifetime.SESSION, scope="/d/a", state=state)
+
+
+def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/e/a"))
+    desk.take(ask(2, b"/d/f/b", group=1))
+    show(desk, clock)
+    desk.key("s")
+    assert [choice.value for choice in desk.choices] == [None, b"/d", b"/"]
+
+
+def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    desk.take(ask(2, b"/e/a"))
+    show(desk, clock)
+    desk.key("s")
+    desk.key("enter")
+    desk.take(ended(1, "somebody else"))
+    assert (desk.mode, desk.group) == (Mode.CARD, 2)
+    assert desk.key("3") is None
+
+
+@pytest.mark.parametrize("mode_key", ["", "s", "?", "l", "v"])
+def test_ctrl_c_and_ctrl_d_leave_from_everywhere(desk: Desk, clock: Clock, mode_key: str) -> None:
+    desk.take(ask(1, b"/d/a"))
+    desk.take(ask(2, b"/d/b", group=1))
+    show(desk, clock)
+    if mode_key:
+        desk.key(mode_key)
+    assert desk.key("c-c") == Quit(is_interrupt=True)
+    assert desk.key("c-d") == Quit()
+
+
+def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(desk: Desk, clock: Clock) -> None:
+    for key in ("y", "n", "s", "a", "v", "l", "tab", "x", "enter"):
+        assert desk.key(key) is None
+    assert desk.mode is Mode.CARD
+    desk.take(ask(1, b"/d/\xff"))
+    assert desk.key("v") == Look(b"/d/\xff")
+
+
+def text(desk: Desk, width: int = 80, height: int = 24) -> str:
+    return "\n".join("".join(part for _, part in line) for line in draw(desk, width, height).lines)
+
+
+def test_a_card_in_80_columns(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a file", operation="write"))
+    show(desk, clock)
+    shown = text(desk)
+    for line in (
+        "yolofs watch: 1 waiting",
+        "write to    /d/a file",
+        "who         cat, process 7",
+        'command     cat "/d/a file"',
+        'why         asked, as /d is "ask" (.yolofs.toml:3)',
+        "y allow once   n deny once   s for this session   a always",
+    ):
+        assert line in shown.splitlines()
+
+
+def test_too_small_a_screen_is_said_and_a_card_is_not_whole(desk: Desk) -> None:
+    desk.take(ask(1, b"/d/" + b"x" * 200))
+    drawing = draw(desk, 20, 8)
+    assert not drawing.is_whole
+    assert "make" in "".join(part for line in drawing.lines for _, part in line)
+    assert draw(desk, 80, 24).is_whole
+
+
+names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
+texts = st.text(min_size=1, max_size=80).map(lambda name: name.encode(errors="surrogatepass"))
+
+
+@example(name=b"\x01" * 4, width=24, height=21, keys="")
+@given(name=names | texts, width=st.integers(10, 130), height=st.integers(4, 40), keys=st.text("yns?l1\r", max_size=4))
+def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
+    name: bytes, width: int, height: int, keys: str
+) -> None:
+    clock = Clock()
+    desk = Desk(clock)
+    process = ProcessInfo(7, quote(name), (quote(name), quote(name)))
+    desk.take(
+        AskInfo(
+            1,
+            1,
+            quote(b"/d/" + name),
+            "read",
+            RuleState.ASK,
+            RuleInfo(quote(name), RuleState.ASK, "source"),
+            3,
+            process,
+            process,
+            2,
+            0,
+            1000,
+        )
+    )
+    show(desk, clock)
+    for key in keys:
+        desk.key("enter" if key == "\r" else key)
+    lines = draw(desk, width, height).lines
+    assert len(lines) <= height
+    for line in lines:
+        shown = "".join(part for _, part in line)
+        assert shown.isprintable()
+        assert get_cwidth(shown) <= width
+
+
+@given(line=st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFF), max_size=200), width=st.integers(2, 60))
+def test_wrapping_loses_nothing_but_spaces(line: str, width: int) -> None:
+    parts = wrap(line, width)
+    assert all(get_cwidth(part) <= width for part in parts)
+    assert "".join(parts).replace(" ", "") == line.replace(" ", "")

@@ -1,0 +1,35 @@
+"""What the generation after a command is called."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from yolofs.cli.running import snapshot_name
+from yolofs.session import Session
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["make", "test"], "make test"),
+        (["sh", "-c", "a && b;  c | d"], "a && b; c | d"),
+        (["/bin/bash", "-lc", "ls", "x"], "ls"),
+        (["cp", "../a", "b..c"], "cp ‥/a b‥c"),
+        (["7"], "run 7"),
+        (["-"], "run -"),
+        (["sh", "-c", ""], "run"),
+        (["base"], "run base"),
+        (["x" * 80], "x" * 59 + "…"),
+        (["a", "\n", "b\t"], "a b"),
+    ],
+)
+def test_it_is_the_command(words: list[str], name: str) -> None:
+    made = snapshot_name([os.fsencode(word) for word in words])
+    assert made == name.encode()
+    Session._check_name(made)
+
+
+def test_bytes_that_are_no_text_do_no_harm() -> None:
+    assert snapshot_name([b"\xff\xfe"]) == b"\xff\xfe"

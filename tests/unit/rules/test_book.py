@@ -1,0 +1,232 @@
+"""Which rule decides over a path, written out case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.rules import RuleBook, RuleSet, RuleState, parse_rules
+
+HOME, PROJECT = b"/home/u", b"/home/u/p"
+
+
+def rules(source: str = "f", **keys: str) -> RuleSet:
+    """Return the rules of a source; use ``**{…}`` for the keys."""
+    return parse_rules([(key, state, None) for key, state in keys.items()], PROJECT, HOME, file_name=source)
+
+
+def book(*sources: dict[str, str]) -> RuleBook:
+    return RuleBook(*(rules(str(number), **source) for number, source in enumerate(sources)))
+
+
+def state(found: RuleBook, path: str) -> str:
+    return found.at(path.encode()).state.value
+
+
+def decided(found: RuleBook, path: str) -> tuple[str, str]:
+    """Return the state over a path, and which source the deciding rule is from."""
+    rule = found.at(path.encode()).rule
+    assert rule is not None
+    return rule.state.value, rule.source
+
+
+def test_without_rules_everything_is_asked() -> None:
+    verdict = book().at(b"/etc/passwd")
+    assert (verdict.state, verdict.rule, verdict.is_way) == (RuleState.ASK, None, False)
+    assert book().at(b"/").state is RuleState.ASK
+
+
+def test_the_nearest_rule_decides_in_both_directions() -> None:
+    found = book({"/": "read-only", "/a": "deny", "/a/b": "allow", "/a/b/c": "deny"})
+    assert [state(found, path) for path in ("/", "/x", "/a", "/a/x", "/a/b", "/a/b/x/y", "/a/b/c", "/a/b/c/d")] == (
+        ["read-only", "read-only", "deny", "deny", "allow", "allow", "deny", "deny"]
+    )
+
+
+def test_names_that_begin_alike_are_not_below() -> None:
+    assert state(book({"/a": "allow"}), "/ab") == "ask"
+
+
+def test_a_pattern_is_nearer_than_any_directory_and_farther_than_the_path() -> None:
+    found = book({".": "allow", "a/x.pem": "read-only", "**/*.pem": "deny", "**/.env": "hidden"})
+    assert state(found, "/home/u/p/a/x.pem") == "read-only"
+    assert state(found, "/home/u/p/a/y.pem") == "deny"
+    assert state(found, "/home/u/p/.env") == "hidden"
+    assert state(found, "/home/u/p/.env/inside") == "hidden"
+    assert state(found, "/home/u/p/x.env") == "allow"
+    assert state(found, "/.env") == "hidden"
+
+
+def test_a_rule_for_a_directory_inside_what_a_pattern_names_opens_it() -> None:
+    found = book({"**/.env": "hidden", "/a/.env/public": "allow"})
+    assert state(found, "/a/.env/public/x") == "allow"
+    assert found.at(b"/a/.env").is_way
+
+
+def test_of_patterns_the_name_comes_first_and_then_the_longest_ending() -> None:
+    found = book({"**/*.gz": "ask", "**/*.tar.gz": "deny", "**/a.tar.gz": "allow"})
+    assert [state(found, path) for path in ("/a.tar.gz", "/b.tar.gz", "/b.x.gz", "/tar.gz")] == [
+        "allow",
+        "deny",
+        "ask",
+        "ask",
+    ]
+
+
+def test_an_ending_needs_something_before_it() -> None:
+    found = book({"**/*.pem": "deny", "/": "allow"})
+    assert [state(found, path) for path in ("/.pem", "/a.pem", "/.a.pem", "/pem", "/..pem")] == [
+        "allow",
+        "deny",
+        "deny",
+        "allow",
+        "deny",
+    ]
+
+
+def test_the_pattern_of_the_deepest_directory_comes_first() -> None:
+    found = book({"**/x": "deny", "/a/**/*.x": "deny", "/a/**/x": "ask", "/a/b/**/*.c": "read-only", "**/y.c": "allow"})
+    assert state(found, "/x") == "deny"
+    assert state(found, "/a/x") == "ask"
+    assert state(found, "/a/b/c/x") == "ask"
+    assert state(found, "/a/b/y.c") == "read-only"
+    assert state(found, "/a/y.c") == "allow"
+
+
+def test_a_directorys_patterns_do_not_name_the_directory_itself() -> None:
+    assert state(book({"/a/x/**/x": "deny"}), "/a/x") == "ask"
+    assert state(book({"/a/x/**/x": "deny"}), "/a/x/x") == "deny"
+
+
+def test_on_equal_paths_the_first_source_counts_and_only_there() -> None:
+    found = book({"/a": "allow", "**/x": "ask"}, {"/a": "deny", "/a/b": "deny", "**/x": "deny", "**/*.c": "hidden"})
+    assert decided(found, "/a/c") == ("allow", "0")
+    assert decided(found, "/a/b") == ("deny", "1")
+    assert decided(found, "/a/x") == ("ask", "0")
+    assert decided(found, "/a/b.c") == ("hidden", "1")
+
+
+def test_a_whole_keeps_patterns_of_its_own_and_of_farther_sources_out() -> None:
+    found = book({"**/*.key": "deny"}, {"/usr/**": "read-only", "**/*.pem": "hidden"}, {"**/.env": "hidden"})
+    assert state(found, "/usr/a.pem") == "read-only"
+    assert state(found, "/usr/x/.env") == "read-only"
+    assert state(found, "/usr/x/a.key") == "deny"
+    assert state(found, "/etc/a.pem") == "hidden"
+
+
+def test_a_whole_leaves_nearer_rules_in_force() -> None:
+    found = book(
+        {"/tmp/**": "allow", "**/.env": "hidden", "/tmp/**/*.c": "ask", "/tmp/p": "allow", "/tmp/p/q/**": "deny"}
+    )
+    assert state(found, "/tmp/.env") == "allow"
+    assert state(found, "/tmp/x/a.c") == "ask"
+    assert state(found, "/tmp/p/.env") == "hidden"
+    assert state(found, "/tmp/p/x/.env") == "hidden"
+    assert state(found, "/tmp/p/q/.env") == "deny"
+
+
+def test_a_pattern_can_be_whole() -> None:
+    found = book({"/p": "allow", "/p/**/node_modules/**": "allow", "**/*.pem": "deny", "/p/node_modules/own": "allow"})
+    assert state(found, "/p/a.pem") == "deny"
+    assert state(found, "/p/x/node_modules/y/a.pem") == "allow"
+    assert state(found, "/node_modules/a.pem") == "deny"
+    assert state(found, "/p/node_modules/own/a.pem") == "deny"
+
+
+def test_a_hidden_directory_with_something_open_below_is_a_way() -> None:
+    found = book({"/h": "hidden", "/h/a/b": "deny", "/h/c": "hidden", "/h/**/x": "allow"})
+    assert found.at(b"/h").is_way
+    assert found.at(b"/h/a").is_way
+    assert not found.at(b"/h/a/b").is_way
+    assert not found.at(b"/h/c").is_way
+    assert not found.at(b"/h/z").is_way
+
+
+def test_an_overridden_rule_opens_no_way() -> None:
+    assert not book({"/h/a": "hidden", "/h": "hidden"}, {"/h/a": "allow"}).at(b"/h").is_way
+
+
+def test_verdicts_follow_from_that_over_the_directory() -> None:
+    found = book({"/a": "allow", "/a/b": "deny", "**/x": "hidden"})
+    a = found.below(found.at(b"/"), b"a")
+    assert (a.state, found.below(a, b"b").state, found.below(a, b"x").state) == (
+        RuleState.ALLOW,
+        RuleState.DENY,
+        RuleState.HIDDEN,
+    )
+    other = found.below(a, b"other")
+    assert other.state is RuleState.ALLOW
+    assert found.below(other, b"more") is other, "below a path without rules nothing new is made"
+    assert found.below(a, b"another") is other
+
+
+def test_stricter_below_tells_a_rule_that_a_rename_would_leave_behind() -> None:
+    found = book(
+        {"/a": "allow", "/a/b/c": "read-only", "/z": "deny", "/z/y": "deny", "/s": "allow", "/s/t/**/x": "deny"}
+    )
+    stricter = found.at(b"/a").stricter_below()
+    assert stricter is not None
+    assert stricter.state is RuleState.READ_ONLY
+    assert found.at(b"/a/b").stricter_below() is stricter
+    assert found.at(b"/a/b/c").stricter_below() is None
+    assert found.at(b"/z").stricter_below() is None
+    assert found.at(b"/s").stricter_below() is not None
+    assert found.at(b"/s/t").stricter_below() is None, "the patterns of a directory that moves itself are pattern_lost"
+    assert found.at(b"/").stricter_below() is not None
+    assert found.at(b"/other").stricter_below() is None
+
+
+def test_what_is_less_strict_below_hinders_nothing() -> None:
+    assert book({"/a": "ask", "/a/b": "allow"}).at(b"/a").stricter_below() is None
+
+
+def test_where_patterns_do_not_count_a_place_below_where_they_do_is_stricter() -> None:
+    found = book({"/tmp/**": "allow", "/tmp/a/p": "allow", "**/.env": "hidden"})
+    assert found.at(b"/tmp/a").stricter_below() is not None
+    assert found.at(b"/tmp/b").stricter_below() is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        ("/p/d", "/p/e", None),
+        ("/p/d", "/tmp/d", ".env"),  # /tmp is open as a whole
+        ("/tmp/d", "/p/d", None),
+        ("/p/d", "/q/d", "x"),  # the pattern is confined to /p
+        ("/q/d", "/p/d", ".env"),  # below /p a node_modules in it would be open
+        ("/tmp/d", "/q/d", None),
+        ("/p/d", "/p/node_modules", ".env"),
+        ("/p/d", "/p/s/d", ".env"),  # another pattern there opens what this one guards
+        ("/z/d", "/q/d", None),  # less strict than what it loses
+        ("/q/d", "/y/d", None),
+    ],
+)
+def test_pattern_lost_tells_a_pattern_that_would_not_guard_any_more(old: str, new: str, lost: str | None) -> None:
+    found = book(
+        {
+            "/": "allow",
+            "/tmp/**": "allow",
+            "/p/**/x": "deny",
+            "**/.env": "hidden",
+            "/p/**/node_modules/**": "allow",
+            "/p/s/**/*.env": "allow",
+            "/z/**/x": "allow",
+            "/y/**/x": "hidden",
+        }
+    )
+    rule = found.at(old.encode()).pattern_lost(found.at(new.encode()))
+    assert (rule.name.decode() if rule is not None else None) == lost  # type: ignore[union-attr]
+
+
+def test_a_directory_that_carries_its_own_patterns_loses_them_with_its_name() -> None:
+    found = book({"/a": "allow", "/a/d/**/x": "deny"})
+    assert found.at(b"/a/d").pattern_lost(found.at(b"/a/e")) is not None
+
+
+def test_every_change_counts_the_version_up() -> None:
+    found = book({"/a": "allow"})
+    before = found.version
+    found.replace(rules(**{"/a": "deny"}))
+    assert found.version == before + 1
+    assert state(found, "/a") == "deny"
+    found.touch()
+    assert found.version == before + 2

@@ -1,0 +1,33 @@
+"""Which variables a command gets."""
+
+from __future__ import annotations
+
+from yolofs.config.settings import RunSettings
+from yolofs.sandbox.environment import hidden_variables, without
+
+
+def test_what_unlocks_something_is_left_out_by_default() -> None:
+    names = [
+        "HOME",
+        "PATH",
+        "SSH_AUTH_SOCK",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",
+        "TOKENIZERS",
+        "X_API_KEY",
+    ]
+    left_out = hidden_variables(names, RunSettings().hide_env, ())
+    assert left_out == ["AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "X_API_KEY"]
+
+
+def test_what_is_to_be_kept_is_kept() -> None:
+    assert hidden_variables(["A_TOKEN", "B_TOKEN"], ["*_TOKEN"], ["B_*"]) == ["A_TOKEN"]
+
+
+def test_case_counts() -> None:
+    assert hidden_variables(["a_token"], ["*_TOKEN"], []) == []
+
+
+def test_the_rest_stays() -> None:
+    assert without({"A": "1", "B": "2"}, ["A"]) == {"B": "2"}

@@ -1,0 +1,37 @@
+"""What the mode of a file with an access control list lets the kernel allow: nothing that the list forbids."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from yolofs.overlay.acl import narrowed
+
+TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
+
+
+def acl(text: str) -> bytes:
+    """Return the kernel's form of a list such as ``user:6 alice:4 group:0 mask:4 other:0``."""
+    entries = [entry.split(":") for entry in text.split()]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", TAGS[tag], int(bits), 7) for tag, bits in entries)
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "expected"),
+    [
+        (0o660, "user:6 alice:6 group:0 mask:6 other:0", 0o600),  # setfacl -m u:alice:rw of a file of mode 0600
+        (0o664, "user:6 group:6 other:4", 0o664),
+        (0o664, "user:6 alice:6 group:6 mask:6 other:4", 0o664),
+        (0o644, "user:6 alice:0 group:4 mask:4 other:4", 0o600),  # alice may be in the group or not
+        (0o664, "user:6 alice:7 group:6 mask:4 other:4", 0o644),
+        (0o664, "user:6 group:6 staff:0 mask:6 other:4", 0o660),  # staff counts only for who is not in the group
+        (0o4775, "user:7 alice:5 group:7 mask:7 other:5", 0o4755),
+    ],
+)
+def test_the_mode_of_a_file_with_a_list(mode: int, text: str, expected: int) -> None:
+    assert oct(narrowed(0o100000 | mode, acl(text))) == oct(0o100000 | expected)
+
+
+def test_a_list_of_an_unknown_version_leaves_the_owner_alone() -> None:
+    assert narrowed(0o100666, struct.pack("<I", 3)) == 0o100600

@@ -1,0 +1,111 @@
+"""The audit's file: what is appended can be read, whatever happened to the file meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from yolofs.audit import (
+    AskNote,
+    AuditLog,
+    Note,
+    Process,
+    RefusalNote,
+    RuleChange,
+    RuleNote,
+    note_journal_end,
+    read_audit,
+)
+
+RULE = RuleNote("/d", "ask", ".yolofs.toml:3")
+ASK = AskNote(5, 1, "/d/%FF%0A", "read", "ask", RULE, Process(7, "cat", ("cat", "%FF")), 2, "allowed", "me", 1200)
+REFUSAL = RefusalNote(6, "/d/x", "write", "deny", None, Process(0), 3)
+CHANGE = RuleChange(7, "**/.env", None, "deny", "the preset")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> bytes:
+    return os.fsencode(tmp_path)
+
+
+def append(directory: bytes, *notes: Note) -> None:
+    audit = AuditLog(directory)
+    for note in notes:
+        audit.append(note)
+    audit.close()
+
+
+def raw(directory: bytes) -> Path:
+    return Path(os.fsdecode(directory)) / "audit.jsonl"
+
+
+def test_what_is_appended_is_read(directory: bytes) -> None:
+    assert list(read_audit(directory)) == []
+    append(directory, ASK, REFUSAL)
+    append(directory, CHANGE)
+    assert list(read_audit(directory)) == [ASK, REFUSAL, CHANGE]
+    assert raw(directory).stat().st_mode & 0o777 == 0o600
+    assert [json.loads(line)["kind"] for line in raw(directory).read_bytes().splitlines()] == ["ask", "refusal", "rule"]
+
+
+@pytest.mark.parametrize("left", [b"", b'{"kind":"ask","time', b"\xff\xfe", b'{"kind":"later version"}', b"[]\n\n{}"])
+def test_a_torn_line_costs_nothing_but_itself(directory: bytes, left: bytes) -> None:
+    append(directory, ASK)
+    with raw(directory).open("ab") as file:
+        file.write(left)
+    assert list(read_audit(directory)) == [ASK]
+    append(directory, REFUSAL)
+    assert list(read_audit(directory)) == [ASK, REFUSAL]
+
+
+def test_unknown_keys_are_passed_over(directory: bytes) -> None:
+    append(directory, REFUSAL)
+    line = json.loads(raw(directory).read_bytes()) | {"new": [1, {"x": None}]}
+    raw(directory).write_text(json.dumps(line) + "\n")
+    assert list(read_audit(directory)) == [REFUSAL]
+
+
+def test_after_a_write_that_was_cut_short_the_next_one_begins_a_line(directory: bytes, tmp_path: Path) -> None:
+    audit = AuditLog(directory)
+    audit.append(ASK)
+    size = raw(directory).stat().st_size
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
+        with pytest.raises(OSError, match="cut short"):
+            audit.append(REFUSAL)
+        with pytest.raises(OSError, match="File too large"):
+            audit.append(REFUSAL)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    audit.append(CHANGE)
+    audit.close()
+    assert list(read_audit(directory)) == [ASK, CHANGE]
+
+
+def test_without_a_note_there_is_no_file(directory: bytes) -> None:
+    append(directory)
+    note_journal_end(directory, is_commit=True)
+    assert not raw(directory).exists()
+
+
+def test_what_a_journal_before_this_one_saw_is_not_read(directory: bytes) -> None:
+    append(directory, ASK)
+    note_journal_end(directory, is_commit=True)
+    append(directory, REFUSAL)
+    assert list(read_audit(directory)) == [REFUSAL]
+    assert json.loads(raw(directory).read_bytes().splitlines()[1])["is_commit"] is True
+
+
+def test_a_link_in_its_place_is_not_followed(directory: bytes, tmp_path: Path) -> None:
+    (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        AuditLog(directory).append(ASK)
+    note_journal_end(directory, is_commit=False)
+    assert not (tmp_path / "elsewhere").exists()

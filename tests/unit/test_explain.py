@@ -1,0 +1,77 @@
+"""Why a path is as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.explain import Explanation, Outcome, explain, outcome
+from yolofs.questions import Operation
+from yolofs.rules import RuleBook, RuleState, parse_rules
+
+YES, NO, ASKS, ABSENT = Outcome.ALLOWED, Outcome.REFUSED, Outcome.ASKS, Outcome.ABSENT
+
+
+def of(path: str, *sources: dict[str, str]) -> Explanation:
+    sets = (
+        parse_rules(
+            [(key, state, line) for line, (key, state) in enumerate(keys.items(), 1)], b"/p", b"/h", file_name=f"f{n}"
+        )
+        for n, keys in enumerate(sources)
+    )
+    return explain(RuleBook(*sets), path.encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "state", "source", "place"),
+    [
+        ("/p/a/b", "allow", "f0:1", "/p"),
+        ("/p", "allow", "f0:1", "/p"),
+        ("/p/x/.env/y", "hidden", "f0:2", "/p/x/.env"),
+        ("/etc/x", "read-only", "f1:1", "/etc"),
+        ("/p/q/r", "deny", "f1:2", "/p/q"),
+    ],
+)
+def test_the_deciding_rule_is_told_with_its_place_and_where_it_is_written(
+    path: str, state: str, source: str, place: str
+) -> None:
+    found = of(path, {".": "allow", "**/.env": "hidden"}, {"/etc": "read-only", "q": "deny"})
+    assert found.rule is not None
+    assert (found.state.value, found.rule.source, found.place) == (state, source, place.encode())
+
+
+def test_where_there_is_no_rule_it_says_so() -> None:
+    found = of("/x", {"/y": "allow"})
+    assert (found.state, found.rule, found.place, found.overridden) == (RuleState.ASK, None, b"/", ())
+
+
+def test_rules_about_the_same_that_come_later_are_told_in_their_order() -> None:
+    found = of("/p/a/x", {"a": "allow", "/p": "deny"}, {"a/**": "deny", "a/x": "ask"}, {"/p/a": "hidden"})
+    assert [rule.source for rule in found.overridden] == []
+    found = of("/p/a/y", {"a": "allow", "/p": "deny"}, {"a/**": "deny", "a/x": "ask"}, {"/p/a": "hidden"})
+    assert [(rule.state.value, rule.source) for rule in found.overridden] == [("deny", "f1:1"), ("hidden", "f2:1")]
+    assert [rule.source for rule in of("/x", {"**/x": "ask"}, {"**/x": "deny", "/x/**/x": "ask"}).overridden] == [
+        "f1:1"
+    ]
+
+
+def test_a_way_can_be_listed() -> None:
+    found = of("/a", {"/a": "hidden", "/a/b": "allow"})
+    assert (found.is_way, found.outcome(Operation.LIST), found.outcome(Operation.WRITE)) == (True, YES, ABSENT)
+    assert of("/a/c", {"/a": "hidden", "/a/b": "allow"}).outcome(Operation.LIST) is ABSENT
+
+
+@pytest.mark.parametrize(
+    ("state", "listing", "read", "change", "create"),
+    [
+        (RuleState.ALLOW, YES, YES, YES, YES),
+        (RuleState.READ_ONLY, YES, YES, NO, NO),
+        (RuleState.WRITE_ASK, YES, YES, ASKS, ASKS),
+        (RuleState.ASK, YES, ASKS, ASKS, ASKS),
+        (RuleState.DENY, NO, NO, NO, NO),
+        (RuleState.HIDDEN, ABSENT, ABSENT, ABSENT, NO),
+    ],
+)
+def test_the_table(state: RuleState, listing: Outcome, read: Outcome, change: Outcome, create: Outcome) -> None:
+    expected = dict.fromkeys(Operation, change)
+    expected |= {Operation.LIST: listing, Operation.CREATE: create, Operation.READ: read, Operation.EXECUTE: read}
+    assert {operation: outcome(state, operation) for operation in Operation} == expected

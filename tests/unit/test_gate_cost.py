@@ -1,0 +1,108 @@
+"""What judging costs, in steps: one comparison where nothing has changed, a way upwards where the rules have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.property.core_driver import CoreDriver
+from yolofs.gate import Gate
+from yolofs.inodes import Inode
+from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
+
+FILES = 200
+
+
+class CountingBook(RuleBook):
+    """Counts how many steps from a directory to a name in it are taken."""
+
+    steps = 0
+
+    def below(self, above: Verdict, name: bytes) -> Verdict:
+        self.steps += 1
+        return super().below(above, name)
+
+
+class Judged:
+    """A view of a directory with many files, deep down, all known and judged."""
+
+    def __init__(self, base: Path) -> None:
+        directory = base / "a/b/c/d"
+        directory.mkdir(parents=True)
+        for number in range(FILES):
+            (directory / f"{number}.txt").touch()
+        self.rules = RuleSet((PathRule(os.fsencode(base), RuleState.READ_ONLY, "test:1"),))
+        self.driver = CoreDriver(os.fsencode(base))
+        self.book = CountingBook(self.rules)
+        self.gate = Gate(self.driver.overlay, self.book)
+        inode = self.driver.overlay.root
+        for name in (b"a", b"b", b"c", b"d"):
+            inode = self._look_up(inode, name)
+        self.files = [self._look_up(inode, b"%d.txt" % number) for number in range(FILES)]
+        for file in self.files:
+            self.gate.check_open(file, os.O_RDONLY)
+        self.book.steps = 0
+
+    def _look_up(self, directory: Inode, name: bytes) -> Inode:
+        found = self.driver.overlay.lookup(directory, name)
+        assert found is not None
+        return found[0]
+
+    def change(self, *more: PathRule | NameRule) -> None:
+        self.gate.replace_rules(Index(RuleSet((*more, *self.rules.rules))))
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Iterator[Judged]:
+    judged = Judged(tmp_path)
+    yield judged
+    judged.driver.close()
+
+
+def test_a_judged_file_is_not_looked_for_in_the_rules_again(judged: Judged) -> None:
+    for file in judged.files:
+        judged.gate.check_stat(file)
+        judged.gate.check_open(file, os.O_RDONLY)
+    assert judged.book.steps == 0
+
+
+def test_a_change_of_rules_judges_nothing(judged: Judged) -> None:
+    for number in range(10):
+        judged.change(PathRule(b"/some/path%d" % number, RuleState.HIDDEN, "test:2"))
+    assert judged.book.steps == 0
+
+
+def test_after_a_change_each_file_costs_a_step_and_its_directories_once(judged: Judged) -> None:
+    judged.change(NameRule(b"x", RuleState.DENY, "test:2"))
+    judged.gate.check_open(judged.files[0], os.O_RDONLY)
+    assert judged.book.steps == 5
+    judged.gate.check_open(judged.files[1], os.O_RDONLY)
+    assert judged.book.steps == 6
+    for file in judged.files:
+        judged.gate.check_open(file, os.O_RDONLY)
+    assert judged.book.steps == 4 + FILES
+
+
+def test_a_name_that_plainly_shows_is_looked_up_without_a_step(judged: Judged) -> None:
+    judged.change(NameRule(b".env", RuleState.HIDDEN, "test:2"), NameRule(b"id_rsa", RuleState.DENY, "test:3"))
+    directory = judged.files[0].parent
+    assert directory is not None
+    judged.gate.check_list(directory)
+    judged.book.steps = 0
+    for number in range(FILES):
+        assert judged.gate.shows(directory, b"%d.txt" % number)
+    assert judged.gate.shows(directory, b"id_rsa")
+    assert judged.book.steps == 0
+    assert not judged.gate.shows(directory, b".env")
+    assert judged.book.steps == 1
+
+
+def test_a_directory_that_moves_keeps_the_verdicts_in_it_unless_other_rules_hold_there(judged: Judged) -> None:
+    judged.driver.rename(b"a/b/c", b"a/c")
+    judged.book.steps = 0
+    for file in judged.files:
+        judged.gate.check_open(file, os.O_RDONLY)
+    assert judged.book.steps == 0

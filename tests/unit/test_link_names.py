@@ -1,0 +1,66 @@
+"""Finding the names of hard links in base: near ones first, all of them if there is time, none that is not shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from yolofs.base import Base
+from yolofs.link_names import find_names
+from yolofs.paths import RelPath, StoreIno
+from yolofs.tree import Staged
+
+NAMES = ("p/q/one", "p/q/below/two", "p/three", "x/y/z/four")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "base"
+    for name in NAMES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / NAMES[0]).write_bytes(b"")
+    for name in NAMES[1:]:
+        (root / name).hardlink_to(root / NAMES[0])
+    return root
+
+
+def staged(base: Base, home: bytes) -> Staged:
+    fingerprint = base.fingerprint(base.lstat(home))
+    return Staged(StoreIno(1), None, -fingerprint.ino, fingerprint, home=RelPath(home), links=4)
+
+
+@pytest.mark.parametrize("home", NAMES)
+def test_all_are_found_from_any(root: Path, home: str) -> None:
+    base = Base(os.fsencode(root))
+    found = find_names(base, [staged(base, home.encode())])
+    assert sorted(found) == sorted(name.encode() for name in NAMES)
+
+
+def test_the_near_ones_are_found_first(root: Path) -> None:
+    for number in range(100):
+        (root / "x" / str(number)).write_bytes(b"")
+    base = Base(os.fsencode(root))
+    assert set(find_names(base, [staged(base, b"p/q/one")], limit=12)) == {b"p/q/one", b"p/q/below/two", b"p/three"}
+
+
+def test_several_files_are_found_in_one_search(root: Path) -> None:
+    (root / "other").write_bytes(b"")
+    (root / "p/other").hardlink_to(root / "other")
+    base = Base(os.fsencode(root))
+    found = find_names(base, [staged(base, b"p/q/one"), staged(base, b"other")])
+    assert set(found) == {*(name.encode() for name in NAMES), b"other", b"p/other"}
+
+
+def test_hidden_names_are_passed_over(root: Path) -> None:
+    (root / "x/y").rename(root / ".yolofs")
+    base = Base(os.fsencode(root), hidden=[os.fsencode(root / ".yolofs")])
+    assert set(find_names(base, [staged(base, b"p/q/one")])) == {name.encode() for name in NAMES[:3]}
+
+
+def test_a_file_that_the_host_has_replaced_is_not_looked_for(root: Path) -> None:
+    base = Base(os.fsencode(root))
+    file = staged(base, b"p/q/one")
+    (root / "p/q/one").unlink()
+    assert find_names(base, [file]) == []

@@ -1,0 +1,242 @@
+"""Rules from real files: which source counts, what a broken file does, and how learned rules are kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from yolofs.errors import ConfigError
+from yolofs.rule_files import RuleFiles
+from yolofs.rules import NameRule, Origin, PathRule, RuleBook, RuleSet, RuleState
+
+ALLOW, DENY, HIDDEN = RuleState.ALLOW, RuleState.DENY, RuleState.HIDDEN
+
+
+class Place:
+    """A project with its session and a home directory, all real."""
+
+    def __init__(self, path: Path) -> None:
+        self.home, self.project = path / "home", path / "home/project"
+        self.directory = self.project / ".yolofs"
+        self.directory.mkdir(parents=True)
+        self.config = self.home / ".config/yolofs/config.toml"
+        self.config.parent.mkdir(parents=True)
+        self.files = self.read()
+
+    def read(self) -> RuleFiles:
+        files = RuleFiles(bytes(self.project), bytes(self.directory), bytes(self.home))
+        files.load()
+        return files
+
+    def write(self, origin: Origin, text: str) -> None:
+        Path(os.fsdecode(self.files.paths[origin])).write_text(text)
+
+    def decide(self, path: Path | str, answers: RuleSet = RuleSet()) -> tuple[str, str]:  # noqa: B008
+        """Return the state over a path, and where the deciding rule is written."""
+        rule = RuleBook(*self.files.sources(answers).sets()).at(os.fsencode(path)).rule
+        assert rule is not None
+        return rule.state.value, rule.source
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return Place(tmp_path)
+
+
+def test_the_nearest_source_counts(place: Place) -> None:
+    path = place.project / "x"
+    assert place.decide(path) == ("allow", "built-in: The project")
+    expected = []
+    place.write(Origin.USER, f'[rules]\n"{path}" = "ask"\n')
+    expected.append(("ask", f"{place.config}:2"))
+    place.files.reload()
+    assert place.decide(path) == expected[-1]
+    place.write(Origin.PROJECT, '[rules]\nx = "deny"\n')
+    place.files.reload()
+    assert place.decide(path) == ("deny", ".yolofs.toml:2")
+    place.files.learn(PathRule(bytes(path), RuleState.READ_ONLY, ""))
+    state, source = place.decide(path)
+    assert (state, source.rpartition(":")[0]) == ("read-only", ".yolofs/rules.toml")
+    answers = RuleSet((PathRule(bytes(path), RuleState.WRITE_ASK, "an answer"),))
+    assert place.decide(path, answers) == ("write-ask", "an answer")
+
+
+@pytest.mark.parametrize(
+    ("project", "user", "is_in_force"),
+    [
+        ("", "", True),
+        ("", 'preset = "none"', False),
+        ('preset = "auto"', 'preset = "none"', False),
+        ('preset = "standard"', 'preset = "none"', True),
+        ('preset = "none"', "", False),
+        ('preset = "none"', 'preset = "standard"', False),
+    ],
+)
+def test_the_preset_can_be_switched_off_by_either_file(
+    place: Place, project: str, user: str, is_in_force: bool
+) -> None:
+    place.write(Origin.PROJECT, project)
+    place.write(Origin.USER, user)
+    place.files.load()
+    assert bool(place.files.sources().by_origin[Origin.PRESET].rules) == is_in_force
+
+
+def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other/yolofs/config.toml"
+    other.parent.mkdir(parents=True)
+    other.write_text('[rules]\n"/x" = "deny"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
+    place.files = place.read()
+    assert place.decide("/x") == ("deny", f"{other}:2")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    assert place.read().paths[Origin.USER] == bytes(place.config)
+
+
+@pytest.mark.parametrize(
+    ("origin", "text", "message"),
+    [
+        (
+            Origin.USER,
+            '[rules]\nsrc = "deny"\n',
+            "expected an absolute path or one below ~: this file is not about one project",
+        ),
+        (
+            Origin.USER,
+            "[rules]\n'./**/x' = 'deny'\n",
+            "expected an absolute path or one below ~: this file is not about one project",
+        ),
+        (Origin.USER, "ask_timeout = 3\n", "ask_timeout: unknown key; known here: preset, rules"),
+        (Origin.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
+        (Origin.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),
+        (Origin.PROJECT, '[rules]\n"../x" = "deny"\n', "climbs out of the project"),
+        (
+            Origin.PROJECT,
+            'preset = "non"\n',
+            'preset: expected "auto", "standard" or "none", got "non"; did you mean "none"?',
+        ),
+        (Origin.LEARNED, 'preset = "none"\n', "preset: unknown key; known here: rules"),
+        (Origin.LEARNED, '[rules]\nx = "den"\n', 'did you mean "deny"?'),
+    ],
+)
+def test_a_broken_file_is_told_and_leaves_its_old_rules_in_force(
+    place: Place, origin: Origin, text: str, message: str
+) -> None:
+    place.write(origin, '[rules]\n"/x" = "hidden"\n')
+    assert place.files.reload()
+    place.write(origin, text)
+    assert place.files.reload()
+    assert place.decide("/x")[0] == "hidden"
+    (problem,) = place.files.problems.values()
+    assert message in problem
+    with pytest.raises(ConfigError) as caught:
+        place.read()
+    assert caught.value.message == problem
+    assert not place.files.reload(), "nothing is new"
+    place.write(origin, '[rules]\n"/x" = "deny"\n')
+    assert place.files.reload()
+    assert place.files.problems == {}
+    assert place.decide("/x")[0] == "deny"
+
+
+def test_a_file_that_is_gone_has_no_rules(place: Place) -> None:
+    place.write(Origin.PROJECT, '[rules]\n"/x" = "hidden"\n')
+    place.files.reload()
+    (place.project / ".yolofs.toml").unlink()
+    assert place.files.reload()
+    assert place.decide("/x") == ("ask", "built-in: Everything else")
+
+
+def test_a_rule_whose_path_is_a_link_is_in_force_behind_it_too(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (place.home / ".ssh").symlink_to(tmp_path / "data")
+    assert place.decide(tmp_path / "data/id") == ("hidden", "built-in: Credentials")
+    assert place.decide(place.home / ".ssh") == ("hidden", "built-in: Credentials")
+
+
+def test_a_link_in_the_project_opens_nothing_outside(place: Place, tmp_path: Path) -> None:
+    (place.project / "out").symlink_to(place.home / ".ssh")
+    place.write(Origin.PROJECT, '[rules]\nout = "allow"\n')
+    place.files.reload()
+    assert place.decide(place.home / ".ssh/id") == ("hidden", "built-in: Credentials")
+    (note,) = place.files.sources().notes
+    assert "allow is not in force there" in note
+
+
+# ---- learned rules
+
+
+def test_learned_rules_are_kept_and_replaced_and_forgotten(place: Place) -> None:
+    place.write(Origin.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
+    place.files.learn(PathRule(bytes(place.project / "x"), ALLOW, ""))
+    place.files.learn(NameRule(b"secret", HIDDEN, "", is_whole=True))
+    path = place.directory / "rules.toml"
+    assert tomllib.loads(path.read_text()) == {"rules": {"x": "allow", "/etc": "deny", "**/secret/**": "hidden"}}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert place.decide(place.project / "x")[0] == "allow"
+    assert place.decide("/a/secret")[0] == "hidden"
+    assert place.files.forget(NameRule(b"secret", ALLOW, ""))
+    assert not place.files.forget(NameRule(b"secret", ALLOW, ""))
+    assert place.files.forget(PathRule(b"/etc", ALLOW, ""))
+    assert tomllib.loads(path.read_text()) == {"rules": {"x": "allow"}}
+    assert not path.with_name("rules.toml.new").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [b"a*b", b"**", b"new\nline", b'"', b"\xff\xfe", b"~", b"caf\xc3\xa9", b"#[x]", b"\x7f", b"%41"]
+)
+def test_a_path_of_any_bytes_can_be_learned(place: Place, name: bytes) -> None:
+    inside, outside = os.path.join(bytes(place.project), name), b"/data/" + name
+    place.files.learn(PathRule(inside, DENY, ""))
+    place.files.learn(PathRule(outside, DENY, ""))
+    found = place.read().sources().by_origin[Origin.LEARNED].rules
+    assert [rule.path for rule in found if isinstance(rule, PathRule)] == [inside, outside]
+    assert place.files.forget(PathRule(inside, ALLOW, ""))
+    assert place.files.forget(PathRule(outside, ALLOW, ""))
+    assert place.read().sources().by_origin[Origin.LEARNED] == RuleSet()
+
+
+def test_a_pattern_that_toml_cannot_hold_is_refused(place: Place) -> None:
+    with pytest.raises(ConfigError, match="a pattern has to be UTF-8"):
+        place.files.learn(NameRule(b"\xff", DENY, ""))
+
+
+def test_a_broken_file_of_learned_rules_is_not_written_over(place: Place) -> None:
+    place.write(Origin.LEARNED, "[rules]\nx = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        place.files.learn(PathRule(b"/y", DENY, ""))
+    assert caught.value.message.startswith(".yolofs/rules.toml:2: rules.x: expected")
+    assert caught.value.hint
+    assert (place.directory / "rules.toml").read_text() == "[rules]\nx = 1\n"
+
+
+LEARN = """
+import sys
+from yolofs.rule_files import RuleFiles
+from yolofs.rules import PathRule, RuleState
+files = RuleFiles(*map(str.encode, sys.argv[1:4]))
+for number in range(50):
+    files.learn(PathRule(b"/x/%s/%d" % (sys.argv[4].encode(), number), RuleState.DENY, ""))
+"""
+
+
+def test_writers_at_the_same_time_lose_nothing(place: Place) -> None:
+    words = [sys.executable, "-c", LEARN, *map(str, (place.project, place.directory, place.home))]
+    writers = [subprocess.Popen([*words, name]) for name in "abc"]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    rules = place.read().sources().by_origin[Origin.LEARNED].rules
+    assert {rule.path for rule in rules if isinstance(rule, PathRule)} == {
+        b"/x/%s/%d" % (name, number) for name in (b"a", b"b", b"c") for number in range(50)
+    }
+
+
+def test_what_a_killed_writer_leaves_is_not_in_the_way(place: Place) -> None:
+    (place.directory / "rules.toml.new").write_text("half a fi")
+    place.files.learn(PathRule(b"/y", DENY, ""))
+    assert place.decide("/y")[0] == "deny"

@@ -1,0 +1,172 @@
+"""``.yolofs/audit.jsonl``: what was asked and answered, what was refused, which rules changed.
+
+One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).  Paths, names and
+arguments are bytes of anybody's choice: they are percent-encoded.  The last line may be torn by a crash: a reader
+passes over what is no record, and the next writer begins on a new line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+FILE_NAME = b"audit.jsonl"
+
+
+class Process(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A process as it was at the time; ``pid`` is 0 where it could not be seen."""
+
+    pid: int
+    name: str = ""
+    command: tuple[str, ...] = ()
+    parent: int = 0
+    parent_command: tuple[str, ...] = ()
+
+
+class RuleNote(msgspec.Struct, frozen=True):
+    """A rule as it was at the time: what it is about, its state, and where it was written."""
+
+    key: str
+    state: str
+    source: str
+
+
+class AskNote(msgspec.Struct, frozen=True, tag="ask", tag_field="kind"):
+    """An ask that has ended."""
+
+    time_ns: int
+    """When it ended."""
+    id: int
+    path: str
+    operation: str
+    state: str
+    rule: RuleNote | None
+    process: Process
+    requesters: int
+    outcome: str
+    by: str
+    """Who or what ended it, in words."""
+    waited_ms: int
+    size: int | None = None
+
+
+class RefusalNote(msgspec.Struct, frozen=True, tag="refusal", tag_field="kind"):
+    """Accesses that a rule refused, all alike; each is counted in one note."""
+
+    time_ns: int
+    """When the last of them came."""
+    path: str
+    operation: str
+    state: str
+    rule: RuleNote | None
+    process: Process
+    """Who came first."""
+    count: int
+
+
+class RuleChange(msgspec.Struct, frozen=True, tag="rule", tag_field="kind"):
+    """A rule that was made, changed or removed while the view was mounted."""
+
+    time_ns: int
+    key: str
+    state: str | None
+    """None: it was removed."""
+    before: str | None
+    """None: there was none."""
+    source: str
+
+
+class JournalEnd(msgspec.Struct, frozen=True, tag="journal", tag_field="kind"):
+    """The journal ended: by a commit, or else by an abort."""
+
+    time_ns: int
+    is_commit: bool
+
+
+Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd
+
+
+class AuditLog:
+    """Appends to the audit of a session; the file is made with the first note.  For one thread at a time."""
+
+    def __init__(self, directory: bytes) -> None:
+        """``directory`` is the session's ``.yolofs``."""
+        self._path = os.path.join(directory, FILE_NAME)
+        self._fd = -1
+        self._is_torn = False
+
+    def append(self, note: Note) -> None:
+        """Append a note.
+
+        Raises:
+            OSError: it could not be written, or not all of it.
+        """
+        if self._fd < 0:
+            self._open()
+        line = msgspec.json.encode(note) + b"\n"
+        if self._is_torn:
+            line = b"\n" + line
+        self._is_torn = True
+        written = os.write(self._fd, line)
+        if written < len(line):
+            raise OSError(0, "cut short")
+        self._is_torn = False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _open(self) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        self._fd = os.open(self._path, flags, 0o600)
+        size = os.fstat(self._fd).st_size
+        self._is_torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
+
+
+def append_notes(directory: bytes, notes: Iterable[Note]) -> None:
+    """Append some notes to the audit of the session in ``directory``.
+
+    Raises:
+        OSError: as for :meth:`AuditLog.append`.
+    """
+    audit = AuditLog(directory)
+    try:
+        for note in notes:
+            audit.append(note)
+    finally:
+        audit.close()
+
+
+def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
+    """Note that another journal begins, if there are notes; that this fails is no reason to stop a commit."""
+    if not os.path.isfile(os.path.join(directory, FILE_NAME)):
+        return
+    with contextlib.suppress(OSError):
+        append_notes(directory, [JournalEnd(time.time_ns(), is_commit)])
+
+
+def read_audit(directory: bytes) -> Iterator[Note]:
+    """Yield the notes since the journal began that is there now, oldest first; what is no note is passed over."""
+    try:
+        with open(os.path.join(directory, FILE_NAME), "rb") as file:
+            notes = list(_decoded(file))
+    except FileNotFoundError:
+        return
+    ends = [at for at, note in enumerate(notes) if isinstance(note, JournalEnd)]
+    yield from notes[ends[-1] + 1 :] if ends else notes
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[Note]:
+    decoder = msgspec.json.Decoder[Note](Note)
+    for line in lines:
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # torn, or of a later version
+            continue

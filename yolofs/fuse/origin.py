@@ -1,0 +1,47 @@
+"""Which run the request that is being carried out belongs to: what the records that it makes are marked with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+RunOf = Callable[[int], int]
+"""Gives the run that a process (or thread) belongs to, 0 for none; is asked while its request waits."""
+_NONE: tuple[tuple[str, bytes], ...] = ()
+
+
+class Origin:
+    """The request that is being carried out, and the runs of open files.
+
+    A write does not tell who writes, so that whoever opened the file counts; so it is for mmap, too.
+    """
+
+    __slots__ = ("_run_of", "_runs", "request")
+
+    def __init__(self, run_of: RunOf) -> None:
+        self._run_of = run_of
+        self._runs: dict[int, int] = {}
+        self.request: tuple[Any, ...] = ()
+        """The arguments of the request: the last one is its context, or the first one a handle."""
+
+    def fields(self) -> tuple[tuple[str, bytes], ...]:
+        """Return what is added to the records that the request makes."""
+        run = self._run()
+        return (("run", b"%d" % run),) if run else _NONE
+
+    def opened(self, handle: int, pid: int) -> None:
+        """Note who has opened a file for writing."""
+        run = self._run_of(pid)
+        if run:
+            self._runs[handle] = run
+
+    def released(self, handle: int) -> None:
+        """Forget a handle."""
+        self._runs.pop(handle, None)
+
+    def _run(self) -> int:
+        request = self.request
+        if not request:
+            return 0
+        pid = getattr(request[-1], "pid", None)
+        return self._run_of(pid) if pid is not None else self._runs.get(request[0], 0)

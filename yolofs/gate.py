@@ -1,0 +1,391 @@
+"""Judges every access to the view by the rules, before the overlay carries it out (``docs/design/gate.md``).
+
+All of it runs on the thread that owns the view.  An access that a rule refuses raises :class:`RefusedError`, one that
+somebody has to answer :class:`UndecidedError`; after an answer the whole operation is tried again inside
+:meth:`Gate.granting`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from yolofs.hiding import hidden_since
+from yolofs.inodes import Inode
+from yolofs.link_names import find_names_at
+from yolofs.overlay import RENAME_EXCHANGE, Invalidation, Overlay, may_write
+from yolofs.questions import Operation, Question
+from yolofs.rules import Index, RuleBook, RuleState, Verdict
+
+Grant = tuple[bytes, bool]
+"""What was allowed: :attr:`yolofs.questions.Question.key`."""
+
+_NAMES_LOOKED_AT = 5_000
+"""Of how many names in base one may be another name of a file with hard links: some 5 ms."""
+FMODE_EXEC = 0x20
+"""Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in linux/fs.h)."""
+
+
+class RefusedError(OSError):
+    """A rule refuses an access.
+
+    The errno is ENOENT for what is hidden, EXDEV for a directory whose files patterns would not guard at the new place,
+    else EACCES.
+    """
+
+    def __init__(self, number: int, question: Question) -> None:
+        super().__init__(number, os.strerror(number))
+        self.question = question
+
+
+class UndecidedError(Exception):
+    """Somebody has to answer first."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self.question = question
+
+
+class _Touch(NamedTuple):
+    """One path that an operation changes."""
+
+    path: bytes
+    verdict: Verdict
+    operation: Operation
+    size: Callable[[], int | None]
+    """Tells how many bytes are at stake."""
+
+
+class Gate:
+    """The rules of ``book``, applied to the inodes and names of ``overlay``."""
+
+    def __init__(self, overlay: Overlay, book: RuleBook) -> None:
+        self._overlay = overlay
+        self.book = book
+        self._granted: frozenset[Grant] = frozenset()
+        overlay.inodes.on_directory_moved = self._directory_moved
+
+    @contextlib.contextmanager
+    def granting(self, granted: frozenset[Grant]) -> Iterator[None]:
+        """Let through what was ``granted`` while the block runs, which must not be suspended."""
+        self._granted = granted
+        try:
+            yield
+        finally:
+            self._granted = frozenset()
+
+    # ---- verdicts
+
+    def verdict(self, inode: Inode) -> Verdict:
+        """Return the verdict over the name under which an inode was last seen; O(1) while the rules stay."""
+        version = self.book.version
+        if inode.verdict_version == version:
+            return inode.verdict
+        unjudged = []
+        current = inode
+        while current.verdict_version != version and current.parent is not None:
+            unjudged.append(current)
+            current = current.parent
+        if current.verdict_version != version:
+            home = current.home if current is not self._overlay.root else None  # of a file of which no name is known
+            current.verdict = self.book.at(self._overlay.base.path(home or b""))
+            current.verdict_version = version
+        verdict = current.verdict
+        for current in reversed(unjudged):
+            verdict = self.book.below(verdict, current.name)
+            current.verdict, current.verdict_version = verdict, version
+        return verdict
+
+    def verdict_below(self, directory: Inode, name: bytes) -> Verdict:
+        """Return the verdict over a name in a directory, whether it shows anything or not."""
+        return self.book.below(self.verdict(directory), name)
+
+    # ---- what is looked at
+
+    def shows(self, directory: Inode, name: bytes) -> bool:
+        """Tell whether a name may be looked up; else it seems not to exist."""
+        book = self.book
+        verdict = directory.verdict if directory.verdict_version == book.version else self.verdict(directory)
+        return book.surely_shows(verdict, name) or not book.below(verdict, name).seems_absent
+
+    def shown(self, directory: Inode, names: list[bytes]) -> list[bytes]:
+        """Return those of a directory's ``names`` that may be looked up."""
+        if not self.book.hides:
+            return names
+        verdict, book = self.verdict(directory), self.book
+        return [
+            name for name in names if book.surely_shows(verdict, name) or not book.below(verdict, name).seems_absent
+        ]
+
+    def check_stat(self, inode: Inode) -> None:
+        """Raise unless attributes may be read: under one of its names, or because it is open already."""
+        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        if not verdict.seems_absent or (inode.opens and not inode.is_directory):
+            return
+        if all(at.seems_absent for _, at in self._names(inode, verdict)):
+            raise RefusedError(errno.ENOENT, Question(self._path(inode), Operation.READ, verdict.state, verdict.rule))
+
+    def check_list(self, inode: Inode) -> None:
+        """Raise unless a directory may be listed."""
+        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        if not (verdict.may_list or verdict.is_way):
+            path = self._path(inode)
+            number = _refusal([(path, verdict)])
+            raise RefusedError(number, Question(path, Operation.LIST, verdict.state, verdict.rule))
+
+    def check_read(self, inode: Inode, operation: Operation = Operation.READ) -> None:
+        """Raise unless the content may be read."""
+        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        if verdict.may_read and not _is_linked(inode):
+            return
+        names = list(self._names(inode, verdict))
+        for path, at in names:
+            if not (at.may_read or at.asks_to_read):
+                raise RefusedError(_refusal(names), Question(path, operation, at.state, at.rule))
+        for path, at in names:
+            if at.asks_to_read and (path, False) not in self._granted and (path, True) not in self._granted:
+                raise UndecidedError(Question(path, operation, at.state, at.rule))
+
+    def check_open(self, inode: Inode, flags: int) -> None:
+        """Raise unless a file may be opened with the flags of open(2)."""
+        if may_write(flags) or flags & os.O_TRUNC:
+            self.check_change(inode, Operation.WRITE)
+            if flags & os.O_ACCMODE == os.O_WRONLY:
+                return
+        self.check_read(inode, Operation.EXECUTE if flags & FMODE_EXEC else Operation.READ)
+
+    # ---- what is changed
+
+    def check_change(self, inode: Inode, operation: Operation) -> None:
+        """Raise unless a file may be changed, whichever of its names it was reached by."""
+        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        if not verdict.may_write or _is_linked(inode):
+            changes = self._changes(inode, verdict, operation)
+            self._require(changes, _refusal(changes))
+            self._check_unseen(inode, operation)
+
+    def check_create(self, directory: Inode, name: bytes) -> None:
+        """Raise unless a name may be made."""
+        verdict = self.verdict_below(directory, name)
+        if not verdict.may_write:
+            self._require([self._new(directory, name, verdict, Operation.CREATE)])
+
+    def check_symlink(self, directory: Inode, name: bytes) -> None:
+        """Raise unless a symbolic link may be made."""
+        verdict = self.verdict_below(directory, name)
+        self._check_no_detour(directory, name, verdict, Operation.CREATE)
+        if not verdict.may_write:
+            self._require([self._new(directory, name, verdict, Operation.CREATE)])
+
+    def check_remove(self, directory: Inode, name: bytes) -> None:
+        """Raise unless a name may be removed, with what rules there are for paths below it."""
+        verdict = self.verdict_below(directory, name)
+        if verdict.node is not None and self._leads_on(directory, name):
+            self._check_no_detour(directory, name, verdict, Operation.DELETE)
+        if not verdict.may_write:
+            changes = [self._old(directory, name, verdict, Operation.DELETE)]
+            self._require(changes, _refusal(changes))
+
+    def check_rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int) -> None:
+        """Raise unless a name may become another: both are changed, and nothing leaves the rules below it."""
+        source, target = self.verdict_below(parent, name), self.verdict_below(new_parent, new_name)
+        if source.node is not None or target.node is not None:
+            self._check_rules_below(parent, name, source, new_parent, new_name, target, flags)
+        self._check_patterns_stay(parent, name, source, target)
+        if flags & RENAME_EXCHANGE:
+            self._check_patterns_stay(new_parent, new_name, target, source)
+        if source.may_write and target.may_write:
+            return
+        leaves = self._old(parent, name, source, Operation.RENAME)
+        if flags & RENAME_EXCHANGE:
+            comes = self._old(new_parent, new_name, target, Operation.RENAME)
+            self._require([leaves, comes], errno.ENOENT if target.seems_absent else _refusal([leaves]))
+        elif source.seems_absent:
+            self._require([leaves], errno.ENOENT)
+        else:
+            self._require([leaves, self._old(new_parent, new_name, target, Operation.RENAME)])
+
+    def check_link(self, inode: Inode, directory: Inode, name: bytes) -> None:
+        """Raise unless a file may get one more name: whoever has that name can change the file."""
+        verdict, new = self.verdict(inode), self.verdict_below(directory, name)
+        if inode.kind == stat.S_IFLNK:
+            self._check_no_detour(directory, name, new, Operation.LINK)
+        if not verdict.may_write or not new.may_write or _is_linked(inode):
+            changes = self._changes(inode, verdict, Operation.LINK)
+            self._require([*changes, self._new(directory, name, new, Operation.LINK)], _refusal(changes))
+            self._check_unseen(inode, Operation.LINK)
+
+    # ---- other rules
+
+    def replace_rules(self, index: Index) -> Callable[[], Invalidation]:
+        """Put other rules in force.
+
+        Returns a function that tells what the kernel must forget as it is hidden now.  It walks over all known inodes,
+        so it is for another thread.
+        """
+        before = self.book.sources
+        self.book.adopt(index)
+        return lambda: hidden_since(before, self.book, self._overlay)
+
+    # ---- inside
+
+    def _names(self, inode: Inode, verdict: Verdict) -> Iterator[tuple[bytes, Verdict]]:
+        """Yield every path by which an inode can be reached, with the verdict over it.
+
+        The kernel does not say by which of its names a file was opened, so all of them have to agree.
+        """
+        if not _is_linked(inode):
+            yield self._path(inode), verdict
+            return
+        base = self._overlay.base
+        paths = {self._path(inode)} if inode.parent is not None else set()
+        paths.update(base.path(entry.path()) for entry in (inode.staged.names if inode.staged is not None else ()))
+        paths.update(self._path_below(parent, name) for parent, name in inode.also)
+        if inode.has_links_in_base and inode.home is not None:
+            paths.add(base.path(inode.home))
+        for path in sorted(paths):
+            yield path, self.book.at(path)
+
+    def _check_unseen(self, inode: Inode, operation: Operation) -> None:
+        """Raise if base has names for a file that its change would reach and that no rule lets be changed.
+
+        They are looked for near the file.  If some are not found, somebody has to be asked: they may be anywhere.
+        """
+        home = inode.home
+        if home is None or not inode.has_links_in_base or not self.book.guards_writing:
+            return
+        found, is_complete = find_names_at(self._overlay.base, home, limit=_NAMES_LOOKED_AT)
+        paths = [self._overlay.base.path(rel) for rel in found]
+        changes = [_Touch(path, self.book.at(path), operation, lambda: self._size(inode)) for path in paths]
+        self._require(changes)
+        path = self._overlay.base.path(home)
+        if not is_complete and (path, True) not in self._granted:
+            verdict = self.book.at(path)
+            raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
+
+    def _changes(self, inode: Inode, verdict: Verdict, operation: Operation) -> list[_Touch]:
+        """Return what a change of a file touches: all of its names."""
+        return [_Touch(path, at, operation, lambda: self._size(inode)) for path, at in self._names(inode, verdict)]
+
+    def _old(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> _Touch:
+        """Return the touch of a name that something may be at."""
+        return _Touch(self._path_below(directory, name), verdict, operation, lambda: self._size_at(directory, name))
+
+    def _new(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> _Touch:
+        """Return the touch of a name that nothing is at."""
+        return _Touch(self._path_below(directory, name), verdict, operation, lambda: None)
+
+    def _require(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
+        """Raise unless all paths may be changed.  Nobody is asked about one path if another is refused anyway.
+
+        ``number`` is the errno of a refusal: to create what is hidden is EACCES, whether something is there or not.
+        """
+        for path, verdict, operation, _ in touches:
+            if not (verdict.may_write or verdict.asks_to_write):
+                raise RefusedError(number, Question(path, operation, verdict.state, verdict.rule))
+        for path, verdict, operation, size in touches:
+            if not verdict.may_write and (path, True) not in self._granted:
+                raise UndecidedError(Question(path, operation, verdict.state, verdict.rule, size()))
+
+    def _check_rules_below(
+        self,
+        parent: Inode,
+        name: bytes,
+        source: Verdict,
+        new_parent: Inode,
+        new_name: bytes,
+        target: Verdict,
+        flags: int,
+    ) -> None:
+        """Raise if a rename takes something away from the rules below its name, or brings it under such rules."""
+        if not (self._leads_on(parent, name) or self._leads_on(new_parent, new_name)):
+            return
+        self._check_no_detour(parent, name, source, Operation.RENAME)
+        self._check_no_detour(new_parent, new_name, target, Operation.RENAME)
+        self._check_patterns_hold(new_parent, new_name, target)
+        if flags & RENAME_EXCHANGE:
+            self._check_patterns_hold(parent, name, source)
+
+    def _check_no_detour(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> None:
+        """Raise if a rule for a path below a name protects more than what protects the name itself.
+
+        A directory there must not go away, nor a symbolic link come or go: the rule's path would lead elsewhere.
+        """
+        rule = verdict.stricter_below()
+        if rule is not None:
+            raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
+
+    def _check_patterns_hold(self, directory: Inode, name: bytes, verdict: Verdict) -> None:
+        """Raise if a rule for a path below a name would open what a pattern protects in the directory put there."""
+        rule = self.book.undone_below(verdict)
+        if rule is not None:
+            path = self._path_below(directory, name)
+            raise RefusedError(errno.EACCES, Question(path, Operation.RENAME, rule.state, rule))
+
+    def _check_patterns_stay(self, directory: Inode, name: bytes, old: Verdict, new: Verdict) -> None:
+        """Raise if a directory would leave patterns that guard what may be in it, or come under other ones.
+
+        The error is that of a rename between two disks: who then moves it file by file has each of them judged.
+        """
+        rule = old.pattern_lost(new) or old.pattern_gained(new)
+        if rule is not None and not old.seems_absent and self._is_directory(directory, name):
+            path = self._path_below(directory, name)
+            raise RefusedError(errno.EXDEV, Question(path, Operation.RENAME, rule.state, rule))
+
+    def _size(self, inode: Inode) -> int | None:
+        """Return the size of a regular file in bytes, None for anything else."""
+        return self._overlay.getattr(inode).size if inode.kind == stat.S_IFREG else None
+
+    def _size_at(self, directory: Inode, name: bytes) -> int | None:
+        st = self._overlay.peek(directory, name)
+        return st.st_size if st is not None and stat.S_ISREG(st.st_mode) else None
+
+    def _is_directory(self, directory: Inode, name: bytes) -> bool:
+        st = self._overlay.peek(directory, name)
+        return st is not None and stat.S_ISDIR(st.st_mode)
+
+    def _leads_on(self, directory: Inode, name: bytes) -> bool:
+        """Tell whether there is something that paths can go through: a directory or a symbolic link."""
+        st = self._overlay.peek(directory, name)
+        return st is not None and stat.S_IFMT(st.st_mode) in (stat.S_IFDIR, stat.S_IFLNK)
+
+    def _path(self, inode: Inode) -> bytes:
+        """Return the absolute path under which an inode was last seen, also if it is gone from there."""
+        names = []
+        while inode.parent is not None:
+            names.append(inode.name)
+            inode = inode.parent
+        return self._overlay.base.path(b"/".join(reversed(names)))
+
+    def _path_below(self, directory: Inode, name: bytes) -> bytes:
+        path = self._path(directory)
+        return (b"" if path == b"/" else path) + b"/" + name
+
+    def _directory_moved(self, directory: Inode) -> None:
+        """Void the verdicts over what lies in a directory that got another place, unless they stay the same.
+
+        If the directory itself has no verdict, nothing in it has one.
+        """
+        if directory.verdict_version != self.book.version:
+            return
+        before = directory.verdict
+        directory.verdict_version = 0
+        after = self.verdict(directory)
+        has_rules = before.node is not None or after.node is not None
+        if has_rules or before.rule is not after.rule or not before.has_patterns_of(after):
+            self.book.touch()
+
+
+def _is_linked(inode: Inode) -> bool:
+    """Tell whether a file has, or may have, more names than one."""
+    staged = inode.staged
+    return (staged is not None and len(staged.names) > 1) or inode.has_links_in_base
+
+
+def _refusal(names: Sequence[tuple[bytes, Verdict] | _Touch]) -> int:
+    """Return the errno with which a file is refused that has these names: ENOENT if none of them may be known."""
+    return errno.ENOENT if all(name[1].seems_absent for name in names) else errno.EACCES

@@ -1,0 +1,135 @@
+"""Finding the other names that base has for a file with hard links.
+
+No filesystem tells them: directories have to be read until all are found.  That starts where the file is known to be
+and goes outwards, and ends after a bounded number of names, so that it costs little where base is the whole system.
+Commits do without it: they write such a file in place, which reaches all of its names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable
+
+from yolofs.base import Base, open_noatime
+from yolofs.paths import RelPath, join, split
+from yolofs.tree import Staged
+
+LIMIT = 100_000
+"""How many names are looked at; a tenth of a second or so."""
+
+
+def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> list[RelPath]:
+    """Return all base paths that were found of the base files that these, with hard links, were copied up from.
+
+    A directory that cannot be read is passed over, and so is what is mounted below the one where the search starts.
+    """
+    search = _Search(base, limit)
+    for staged in files:
+        search.want(staged)
+    return search.run()
+
+
+def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[list[RelPath], bool]:
+    """Return the base paths that were found of the file at ``home``, itself among them, and whether these are all."""
+    search = _Search(base, limit)
+    search.want_at(home)
+    return search.run(), search.is_complete
+
+
+class _Search:
+    def __init__(self, base: Base, limit: int) -> None:
+        self._base = base
+        self._left = limit
+        self._missing: dict[tuple[int, int], int] = {}
+        """How many names are still to be found, by device and inode number."""
+        self._numbers: set[int] = set()
+        self._tops: dict[RelPath, None] = {}
+        self._read: set[RelPath] = set()
+        self._found: list[RelPath] = []
+
+    def want(self, staged: Staged) -> None:
+        """Look for the base file of a staged one, if that is still at a place where it was copied up."""
+        if staged.home is None or staged.base is None:
+            return
+        try:
+            st = self._base.lstat(staged.home)
+        except OSError:
+            return
+        if self._base.number(st) == staged.base.ino:
+            self._want(staged.home, st)
+
+    def want_at(self, home: RelPath) -> None:
+        """Look for the names of whatever file is at a place."""
+        try:
+            self._want(home, self._base.lstat(home))
+        except OSError:
+            self._left = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all names were found; not if nothing was there to begin with."""
+        return bool(self._found) and not self._missing
+
+    def _want(self, home: RelPath, st: os.stat_result) -> None:
+        self._missing[st.st_dev, st.st_ino] = st.st_nlink
+        self._numbers.add(st.st_ino)
+        self._tops[split(home)[0]] = None
+
+    def run(self) -> list[RelPath]:
+        """Read directories from the wanted files outwards."""
+        tops = list(self._tops)
+        while tops and self._numbers and self._left > 0:
+            for top in tops:
+                self._read_below(top)
+            above = {split(top)[0] for top in tops if top and top not in self._base.mounts}
+            tops = [top for top in above if top not in self._read]
+        return self._found
+
+    def _read_below(self, top: RelPath) -> None:
+        todo = deque([top])
+        while todo and self._numbers and self._left > 0:
+            directory = todo.popleft()
+            if directory not in self._read and directory not in self._base.pseudo:
+                self._read.add(directory)
+                todo.extend(self._read_one(directory))
+
+    def _read_one(self, directory: RelPath) -> list[RelPath]:
+        """Take in what is in a directory and return its subdirectories."""
+        subdirectories: list[RelPath] = []
+        try:
+            fd = open_noatime(self._base.path(directory), os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return subdirectories
+        try:
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    self._left -= 1
+                    if entry.inode() not in self._numbers and not entry.is_dir(follow_symlinks=False):
+                        continue
+                    name = os.fsencode(entry.name)
+                    if self._base.is_hidden_name(directory, name):
+                        continue
+                    path = join(directory, name)
+                    if not entry.is_dir(follow_symlinks=False):
+                        self._take(path)
+                    elif path not in self._base.mounts:
+                        subdirectories.append(path)
+        except OSError:
+            return subdirectories
+        finally:
+            os.close(fd)
+        return subdirectories
+
+    def _take(self, path: RelPath) -> None:
+        try:
+            st = self._base.lstat(path)
+        except OSError:
+            return
+        file = st.st_dev, st.st_ino
+        if file in self._missing:
+            self._found.append(path)
+            self._missing[file] -= 1
+            if not self._missing[file]:
+                del self._missing[file]
+                self._numbers = {ino for _, ino in self._missing}

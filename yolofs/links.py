@@ -1,0 +1,52 @@
+"""Base files with several names (hard links): which of them shows what is staged, and which file a name means.
+
+The override tree knows a base file that was copied up by its inode number.  Numbers alone prove nothing: the host may
+have deleted the file and given its number to another.  So what base has at a name is taken for the staged file only
+if it is the very file (device and number) that is at the place where that one was copied up; or, if the host has put
+that place to another use, if it still has the fingerprint that was taken then.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs.base import Base
+from yolofs.tree import Staged, Tree, link_key
+
+
+def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
+    """Return the staged file that a name of base shows that leads to a file with these attributes; None if none.
+
+    Costs next to nothing while no file with hard links is staged.
+    """
+    if not tree.linked or stat.S_ISDIR(st.st_mode):
+        return None
+    staged = tree.linked.get(base.number(st))
+    return staged if staged is not None and _is_home_of(staged, base, st) else None
+
+
+def key_for(tree: Tree, base: Base, st: os.stat_result) -> int | None:
+    """Return what is :attr:`~yolofs.tree.Staged.key` of a base file once it is copied up, if it has several names."""
+    if stat.S_ISDIR(st.st_mode) or not (st.st_nlink > 1 or tree.linked):
+        return None
+    number = base.number(st)
+    return link_key(number) if st.st_nlink > 1 or number in tree.linked else None
+
+
+def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
+    """Return how many names of the view lead to a base file that is not staged and not a directory."""
+    if st.st_nlink < 2 or not tree.unlinked:
+        return st.st_nlink
+    return max(1, st.st_nlink - tree.unlinked.get(base.number(st), 0))
+
+
+def _is_home_of(staged: Staged, base: Base, st: os.stat_result) -> bool:
+    if staged.home is not None:
+        try:
+            home = base.lstat(staged.home)
+        except OSError:
+            home = None
+        if home is not None and (home.st_dev, home.st_ino) == (st.st_dev, st.st_ino):
+            return True
+    return base.fingerprint(st) == staged.base

@@ -1,0 +1,166 @@
+"""The files that rules come from: reading them, and changing the one that yolofs writes by itself.
+
+``.yolofs.toml`` and the user's own file are never written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
+from yolofs.config.load import FILE_NAME, load_file, user_file
+from yolofs.config.settings import RuleLine, Settings, UserSettings
+from yolofs.errors import ConfigError
+from yolofs.paths import display
+from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
+from yolofs.rules.links import follow_links
+
+FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
+"""The sources that are files."""
+_MEND = "mend that line, or remove the file and start afresh"
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a file said when it was last in order."""
+
+    rules: RuleSet
+    preset: str = "auto"
+
+
+class RuleFiles:
+    """The rules of one project as its files have them; a file that is not in order leaves its last good rules in force.
+
+    Not for several threads at once.
+    """
+
+    def __init__(self, project: bytes, directory: bytes, home: bytes | None = None) -> None:
+        """``project`` is absolute and has no links in it, ``directory`` is its ``.yolofs``; nothing is read yet."""
+        self.project = project
+        self.directory = directory
+        self.home = os.path.abspath(home if home is not None else os.path.expanduser(b"~"))
+        self.paths = {
+            Origin.LEARNED: learned_file(directory),
+            Origin.PROJECT: os.path.join(project, os.fsencode(FILE_NAME)),
+            Origin.USER: user_file(self.home),
+        }
+        self.problems: dict[Origin, str] = {}
+        """What is wrong with the files that are not in order, one line each."""
+        self._contents = dict.fromkeys(FILES, _Content(RuleSet()))
+
+    def load(self) -> None:
+        """Read all files.
+
+        Raises:
+            ConfigError: one of them is not in order.
+        """
+        for origin in FILES:
+            self._contents[origin] = self._read(origin)
+        self.problems = {}
+
+    def reload(self) -> bool:
+        """Read all files again; return whether any rule is another now, or :attr:`problems` are."""
+        before = dict(self._contents), self.problems
+        self.problems = {}
+        for origin in FILES:
+            try:
+                self._contents[origin] = self._read(origin)
+            except ConfigError as error:
+                self.problems[origin] = error.message
+        return before != (self._contents, self.problems)
+
+    def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
+        """Return the rules of all sources, those that links add among them; ``answers`` are for this session only."""
+        contents = self._contents
+        words = (contents[Origin.PROJECT].preset, contents[Origin.USER].preset)
+        written = {
+            Origin.SESSION: answers,
+            **{origin: contents[origin].rules for origin in FILES},
+            Origin.PRESET: RuleSet(),
+        }
+        if next(word for word in words if word != "auto") == "standard":
+            from yolofs.rules.preset import installation, preset_rules  # some hundred lines that most commands have no use for
+
+            written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation())
+        known: dict[bytes, bytes] = {}
+
+        def resolve(path: bytes) -> bytes:
+            if path not in known:
+                known[path] = os.path.realpath(path)
+            return known[path]
+
+        followed = {origin: follow_links(rules, self.project, resolve) for origin, rules in written.items()}
+        notes = tuple(note for one in followed.values() for note in one.notes)
+        return Sources(MappingProxyType({origin: one.rules for origin, one in followed.items()}), notes)
+
+    # ---- the learned rules
+
+    def learn(self, rule: Rule) -> None:
+        """Write a rule to ``rules.toml``, in place of one about the same, and take up what else has changed there.
+
+        Raises:
+            ConfigError: the file is not in order, so it cannot be changed; it cannot be written; or ``rule`` is a
+                pattern that is not UTF-8.
+        """
+        try:
+            key = spell(rule, self.project)
+        except UnicodeDecodeError:
+            raise ConfigError("a pattern has to be UTF-8", hint="name the path itself") from None
+        with self._changing():
+            lines = self._learned()
+            keys = {key if about == subject(rule) else old: state for about, (old, state) in lines.items()}
+            self._write_learned(keys | {key: rule.state.value})
+
+    def forget(self, rule: Rule) -> bool:
+        """Remove the learned rule that is about the same as ``rule`` from ``rules.toml``; return whether there was one.
+
+        Raises:
+            ConfigError: as for :meth:`learn`.
+        """
+        with self._changing():
+            lines = self._learned()
+            found = lines.pop(subject(rule), None)
+            if found is not None:
+                self._write_learned(dict(lines.values()))
+        return found is not None
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            with locked(self.directory):
+                yield
+        except OSError as error:
+            raise ConfigError(f"{LEARNED_FILE}: cannot be written: {error.strerror}") from error
+
+    def _learned(self) -> dict[Subject, tuple[str, str]]:
+        """Return key and state of each learned rule, as the file has them now."""
+        try:
+            lines = read_learned(self.directory)
+            rules = self._parse(lines, LEARNED_FILE).rules
+        except ConfigError as error:
+            raise ConfigError(error.message, hint=_MEND) from None
+        return {subject(rule): (line.key, line.state) for rule, line in zip(rules, lines, strict=True)}
+
+    def _write_learned(self, keys: Mapping[str, str]) -> None:
+        write_learned(self.directory, keys.items())
+        self._contents[Origin.LEARNED] = self._read(Origin.LEARNED)
+        self.problems.pop(Origin.LEARNED, None)
+
+    # ---- reading
+
+    def _read(self, origin: Origin) -> _Content:
+        if origin is Origin.LEARNED:
+            return _Content(self._parse(read_learned(self.directory), LEARNED_FILE))
+        path = self.paths[origin]
+        if origin is Origin.USER:
+            user = load_file(path, display(path), UserSettings)
+            return _Content(parse_rules(user.rules, None, self.home, file_name=display(path)), user.preset)
+        settings = load_file(path, FILE_NAME, Settings)
+        return _Content(self._parse(settings.rules, FILE_NAME), settings.preset)
+
+    def _parse(self, lines: tuple[RuleLine, ...], name: str) -> RuleSet:
+        return parse_rules(lines, self.project, self.home, file_name=name)

@@ -1,0 +1,36 @@
+"""Rules: states attached to paths, and which of them decides over a path.  Pure: nothing here looks at a disk."""
+
+from yolofs.rules.book import Index, RuleBook, Verdict
+from yolofs.rules.sources import Origin, Sources
+from yolofs.rules.spelling import (
+    NameRule,
+    PathRule,
+    Rule,
+    RuleSet,
+    Subject,
+    SuffixRule,
+    parse_rule,
+    parse_rules,
+    spell,
+    subject,
+)
+from yolofs.rules.states import RuleState
+
+__all__ = [
+    "Index",
+    "NameRule",
+    "Origin",
+    "PathRule",
+    "Rule",
+    "RuleBook",
+    "RuleSet",
+    "RuleState",
+    "Sources",
+    "Subject",
+    "SuffixRule",
+    "Verdict",
+    "parse_rule",
+    "parse_rules",
+    "spell",
+    "subject",
+]

@@ -1,0 +1,40 @@
+"""The first program in the sandbox: undoes what only its parent needed, and starts the command.
+
+It runs there as ``python -I -S -c SOURCE FD IGNORED DIRECTORY COMMAND…``, so it must get along without yolofs and
+imports nothing that takes time.  It writes ``started`` to FD, and one more line if the command could not be started:
+the errno and what it is about.  IGNORED are the numbers of the signals that stay ignored, separated by commas.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+CHANGE_DIRECTORY = "directory"
+EXECUTE = "command"
+
+
+def main(arguments: list[str]) -> int:
+    """Start a command in the place of this process; return only if that fails."""
+    report = int(arguments[0])
+    ignored = {int(number) for number in arguments[1].split(",") if number}
+    directory, command = arguments[2], arguments[3:]
+    os.set_inheritable(report, False)
+    os.write(report, b"started\n")
+    what = CHANGE_DIRECTORY
+    try:
+        os.chdir(directory)
+        what = EXECUTE
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(report, b"%d %s\n" % (error.errno or 0, what.encode()))
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,217 @@
+"""Which system calls the kernel refuses inside the sandbox, as a compiled filter for ``bwrap --seccomp``.
+
+Everything that is refused here either needs a capability, which the sandbox has none of anyway, or would let a program
+get one (a user namespace of its own) or reach past the sandbox without one (typing into the user's terminal, the user's
+keys in the kernel).  The program is classic BPF over ``struct seccomp_data``: seccomp(2), linux/bpf_common.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+_LOAD_WORD: Final = 0x20
+_JUMP_EQUAL: Final = 0x15
+_JUMP_AT_LEAST: Final = 0x35
+_JUMP_ANY_BIT: Final = 0x45
+_RETURN: Final = 0x06
+
+_NUMBER_OFFSET: Final = 0
+_ARCH_OFFSET: Final = 4
+_ARGUMENT_OFFSET: Final = 16
+
+_ALLOW: Final = 0x7FFF0000
+_KILL_PROCESS: Final = 0x80000000
+_ERRNO: Final = 0x00050000
+
+_NEW_USER_NAMESPACE: Final = 0x10000000
+_TIOCSTI: Final = 0x5412
+_TIOCLINUX: Final = 0x541C
+_X32_BIT: Final = 0x40000000
+
+SAME_EVERYWHERE: Final[Mapping[str, int]] = {
+    "open_tree": 428,
+    "move_mount": 429,
+    "fsopen": 430,
+    "fsconfig": 431,
+    "fsmount": 432,
+    "fspick": 433,
+    "mount_setattr": 442,
+    "quotactl_fd": 443,
+    "open_tree_attr": 467,
+}
+"""System calls that came after Linux 5.0 have one number on all machines."""
+
+X86_64: Final[Mapping[str, int]] = {
+    **SAME_EVERYWHERE,
+    "mount": 165,
+    "umount2": 166,
+    "pivot_root": 155,
+    "chroot": 161,
+    "setns": 308,
+    "open_by_handle_at": 304,
+    "add_key": 248,
+    "request_key": 249,
+    "keyctl": 250,
+    "bpf": 321,
+    "kexec_load": 246,
+    "kexec_file_load": 320,
+    "init_module": 175,
+    "finit_module": 313,
+    "delete_module": 176,
+    "quotactl": 179,
+    "swapon": 167,
+    "swapoff": 168,
+    "reboot": 169,
+    "acct": 163,
+    "syslog": 103,
+    "iopl": 172,
+    "ioperm": 173,
+}
+I386: Final[Mapping[str, int]] = {
+    **SAME_EVERYWHERE,
+    "mount": 21,
+    "umount": 22,
+    "umount2": 52,
+    "pivot_root": 217,
+    "chroot": 61,
+    "setns": 346,
+    "open_by_handle_at": 342,
+    "add_key": 286,
+    "request_key": 287,
+    "keyctl": 288,
+    "bpf": 357,
+    "kexec_load": 283,
+    "init_module": 128,
+    "finit_module": 350,
+    "delete_module": 129,
+    "quotactl": 131,
+    "swapon": 87,
+    "swapoff": 115,
+    "reboot": 88,
+    "acct": 51,
+    "syslog": 103,
+    "iopl": 110,
+    "ioperm": 101,
+}
+AARCH64: Final[Mapping[str, int]] = {
+    **SAME_EVERYWHERE,
+    "mount": 40,
+    "umount2": 39,
+    "pivot_root": 41,
+    "chroot": 51,
+    "setns": 268,
+    "open_by_handle_at": 265,
+    "add_key": 217,
+    "request_key": 218,
+    "keyctl": 219,
+    "bpf": 280,
+    "kexec_load": 104,
+    "kexec_file_load": 294,
+    "init_module": 105,
+    "finit_module": 273,
+    "delete_module": 106,
+    "quotactl": 60,
+    "swapon": 224,
+    "swapoff": 225,
+    "reboot": 142,
+    "acct": 89,
+    "syslog": 116,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Abi:
+    """One way of making system calls."""
+
+    audit_arch: int
+    """``AUDIT_ARCH_*`` of linux/audit.h."""
+    refused: Mapping[str, int]
+    """What is refused with EPERM whatever its arguments."""
+    clone: int
+    clone3: int
+    unshare: int
+    ioctl: int
+    end: int | None = None
+    """Numbers from this one on belong to another way, which is refused with ENOSYS."""
+
+
+ABIS: Final[Mapping[str, tuple[Abi, ...]]] = {
+    "x86_64": (
+        Abi(0xC000003E, X86_64, clone=56, clone3=435, unshare=272, ioctl=16, end=_X32_BIT),
+        Abi(0x40000003, I386, clone=120, clone3=435, unshare=310, ioctl=54),
+    ),
+    "aarch64": (Abi(0xC00000B7, AARCH64, clone=220, clone3=435, unshare=97, ioctl=29),),
+}
+"""For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is killed."""
+
+
+class Instruction(NamedTuple):
+    """A ``struct sock_filter``: the jumps count the instructions that are passed over."""
+
+    code: int
+    if_true: int
+    if_false: int
+    value: int
+
+
+def has_filter(machine: str) -> bool:
+    """Tell whether there is a filter for a machine."""
+    return machine in ABIS
+
+
+def compile_filter(machine: str) -> bytes:
+    """Return the filter for a machine, as an array of ``struct sock_filter``.
+
+    Raises:
+        KeyError: there is none for this machine.
+    """
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program(machine))
+
+
+def program(machine: str) -> list[Instruction]:
+    """Return the filter's instructions."""
+    code = [Instruction(_LOAD_WORD, 0, 0, _ARCH_OFFSET)]
+    for abi in ABIS[machine]:
+        section = [*_section(abi), _return(_ALLOW)]
+        # A conditional jump reaches 255 instructions at most, so the way past a section is checked here.
+        assert len(section) < 255
+        code += [Instruction(_JUMP_EQUAL, 0, len(section), abi.audit_arch), *section]
+    return [*code, _return(_KILL_PROCESS)]
+
+
+def _section(abi: Abi) -> Iterator[Instruction]:
+    """Yield what is refused in one ABI; who falls out at the end is allowed."""
+    yield Instruction(_LOAD_WORD, 0, 0, _NUMBER_OFFSET)
+    if abi.end is not None:
+        yield Instruction(_JUMP_AT_LEAST, 0, 1, abi.end)
+        yield _refuse(errno.ENOSYS)
+    for number in abi.refused.values():
+        yield Instruction(_JUMP_EQUAL, 0, 1, number)
+        yield _refuse(errno.EPERM)
+    # The flags of clone3 lie in memory, where no filter can look: the C library falls back to clone.
+    yield Instruction(_JUMP_EQUAL, 0, 1, abi.clone3)
+    yield _refuse(errno.ENOSYS)
+    for number in (abi.clone, abi.unshare):
+        yield Instruction(_JUMP_EQUAL, 0, 4, number)
+        yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET)
+        yield Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE)
+        yield _refuse(errno.EPERM)
+        yield _return(_ALLOW)
+    # The kernel takes the low half of the request only, and so does this.
+    yield Instruction(_JUMP_EQUAL, 0, 4, abi.ioctl)
+    yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + 8)
+    yield Instruction(_JUMP_EQUAL, 1, 0, _TIOCSTI)
+    yield Instruction(_JUMP_EQUAL, 0, 1, _TIOCLINUX)
+    yield _refuse(errno.EPERM)
+
+
+def _refuse(number: int) -> Instruction:
+    return _return(_ERRNO | number)
+
+
+def _return(action: int) -> Instruction:
+    return Instruction(_RETURN, 0, 0, action)
