@@ -83,7 +83,7 @@ class RuleFiles:
             Origin.PRESET: RuleSet(),
         }
         if next(word for word in words if word != "auto") == "standard":
-            from yolofs.rules.preset import installation, preset_rules  # some hundred lines that most commands have no use for
+            from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
 
             written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation())
         known: dict[bytes, bytes] = {}
