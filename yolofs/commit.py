@@ -23,6 +23,7 @@ from yolofs.commit_conflicts import find_conflicts
 from yolofs.commit_plan import Plan, describe
 from yolofs.commit_planner import plan_commit
 from yolofs.commit_resume import ResumedSteps
+from yolofs.commit_separate import put_in_place
 from yolofs.commit_steps import Steps, StoreFiles
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath, display
@@ -131,12 +132,14 @@ def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
 
 
 def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> None:
-    """Make everything durable, delete what was copied to another device, and say that it is done."""
+    """Make everything durable, tidy up what is kept, and say that it is done."""
     total = len(plan.steps)
     try:
+        copies = steps.copy_apart()
         steps.release()
         if durable:
             steps.sync()
+        put_in_place(copies)
         steps.discard_leftovers()
         _write_new(parking, _DONE, b"%d\n" % total, durable=durable)
     except OSError as error:

@@ -14,7 +14,7 @@ import stat
 import zlib
 from typing import NamedTuple, Protocol, Self, TypeAlias, assert_never
 
-from yolofs import copying, syscalls
+from yolofs import commit_separate, copying, syscalls
 from yolofs.commit_directories import Directories, rename_out, rename_with
 from yolofs.commit_plan import (
     Create,
@@ -73,6 +73,7 @@ class Steps:
         Raises:
             OSError: it cannot be prepared, or base cannot be opened.
         """
+        self._plan = plan
         self._store = store
         self._durable = durable
         self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
@@ -137,6 +138,41 @@ class Steps:
             syscalls.sync_filesystem(self._new.fd)
         else:
             os.sync()
+
+    def copy_apart(self) -> list[commit_separate.Apart]:
+        """Copy what is kept and has names in base, or beside it, that are still there.  Before :meth:`release`.
+
+        Raises:
+            OSError: the folders of the commit cannot be worked in.
+        """
+        return commit_separate.copy_apart(self._replaced.path, self._new.path, self._originals)
+
+    def _originals(self) -> dict[commit_separate.File, commit_separate.Original]:
+        """Return what those files were that were changed in place."""
+        originals: dict[commit_separate.File, commit_separate.Original] = {}
+        for step in self._plan.steps:
+            match step:
+                case Rewrite():
+                    original: commit_separate.Original = os.path.join(self._replaced.path, b"%d" % step.number)
+                case SetMetadata():
+                    original = step.was
+                case _:
+                    continue
+            file = self._file_at(step.path)
+            if step.inode is not None and (file is None or file[1] != step.inode):  # its name has gone since
+                file = self._device, step.inode
+                if not self._directories.devices <= {self._device}:  # which of them it was on is not known
+                    original = None
+            if file is not None:
+                originals[file] = original
+        return originals
+
+    def _file_at(self, path: RelPath) -> commit_separate.File | None:
+        try:
+            _, st = self._reach(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return st.st_dev, st.st_ino
 
     def discard_leftovers(self) -> None:
         """Delete what has been copied and is now twice there.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import by_first_name, drop_replaced, walk_tree
+from tests.property.view_machine import by_first_name, walk_tree
 from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted
 
@@ -31,7 +31,7 @@ def populate(root: bytes) -> None:
     for name in (b"a", b"b", b"c", b"d/x", b"d/sub/y", b"e/x", b"f/1", b"f/2"):
         Path(os.fsdecode(os.path.join(root, name))).write_bytes(b"base " + name)
     os.mkdir(os.path.join(root, b"g"))
-    for number in (b"1", b"2"):
+    for number in (b"1", b"2", b"3"):
         Path(os.fsdecode(os.path.join(root, b"g/one" + number))).write_bytes(b"linked " + number)
         os.link(os.path.join(root, b"g/one" + number), os.path.join(root, b"g/other" + number))
 
@@ -57,6 +57,7 @@ def work(view: CoreDriver) -> None:
     view.utimes(b"e", 1_000_000_000_000_000_000)
     view.overwrite(b"g/one1", b"both change")
     view.write_without_name(b"g/one2", b"through a handle")
+    view.unlink(b"g/one3")
 
 
 def prepare(project: Path) -> dict[bytes, tuple[Any, ...]]:
@@ -126,6 +127,5 @@ def test_it_is_finished(tmp_path: Path, share: int) -> None:
             was_interrupted += session.interrupted_commit() is not None
             finish_interrupted(session)
             commit(session)
-        drop_replaced(project)
         assert by_first_name(dict(walk_tree(project))) == expected, f"killed at line {line} of {total}"
     assert was_interrupted >= POINTS // 3  # the others died while planning, or when all was done

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from typing import Any
 
-from tests.property.view_machine import PlainDirectory, drop_replaced
+from tests.property.view_machine import PlainDirectory
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
 from yolofs.inodes import Inode
@@ -75,15 +75,13 @@ class MountedView(PlainDirectory):
 
         return self._and_invalidate(job)
 
-    def commit(self, *, drops_replaced: bool = False) -> None:
+    def commit(self) -> None:
         from yolofs.session_commit import commit
 
         self.mount.flush()
 
         def job() -> int:
             commit(self.session)
-            if drops_replaced:
-                drop_replaced(self.base)
             self._reload(committed=True)
             return 0
 

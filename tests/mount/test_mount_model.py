@@ -11,20 +11,10 @@ from tests.property.view_machine import ViewMachine
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
 
-class MountDriver(MountedView):
-    """The base directory is what the machine compares after a commit."""
-
-    def __init__(self, base: bytes) -> None:
-        super().__init__(base)
-
-    def commit(self, *, drops_replaced: bool = True) -> None:
-        super().commit(drops_replaced=drops_replaced)
-
-
 class MountMachine(ViewMachine):
     """A view behind the kernel."""
 
-    make_driver = MountDriver
+    make_driver = MountedView
 
 
 TestMountModel = MountMachine.TestCase

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tests.property.view_machine import by_first_name, describe, drop_replaced
+from tests.property.view_machine import by_first_name, describe
 from yolofs.inodes import Attr, Inode
 from yolofs.overlay import Overlay, Owner
 from yolofs.session import Access, Session
@@ -206,7 +206,6 @@ class CoreDriver:
         from yolofs.session_commit import commit
 
         commit(self.session)
-        drop_replaced(self.root)
         self._reload(committed=True)
 
     def abort(self) -> None:

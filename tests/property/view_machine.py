@@ -18,8 +18,6 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from yolofs.commit_trees import remove_tree
-
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 AT_FDCWD = -100
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -198,15 +196,6 @@ def walk_tree(root: bytes) -> Iterator[tuple[bytes, tuple[Any, ...]]]:
 def _read(path: bytes) -> bytes:
     with open(path, "rb") as file:
         return file.read()
-
-
-def drop_replaced(root: bytes) -> None:
-    """Delete what commits have replaced: hard links of base among it still count, though no view shows them."""
-    commits = os.path.join(root, b".yolofs/commits")
-    for number in os.listdir(commits) if os.path.isdir(commits) else ():
-        replaced = os.path.join(commits, number, b"replaced")
-        if os.path.exists(replaced):
-            remove_tree(replaced)
 
 
 def populate(root: bytes) -> None:

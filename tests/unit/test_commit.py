@@ -572,3 +572,17 @@ def test_a_file_loses_its_hard_links_by_moving_to_another_device(
     scribe.rename(b"a", b"e/a")
     scribe.commit(parking)
     assert (read(scribe, b"e/a"), read(scribe, b"d/a")) == (b"new", b"base a")
+
+
+def test_what_was_on_one_of_several_devices_stays_a_link_if_its_old_content_cannot_be_told(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    mount_tmpfs(scribe.base.path(RelPath(b"e")))
+    scribe.base.refresh_mounts()
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"d/a")))
+    scribe.write(b"e/there", b"new")
+    scribe.write(b"a", b"new")
+    scribe.remove(b"a")
+    scribe.commit(parking)
+    assert (read(scribe, b"d/a"), stat_of(scribe, b"d/a").st_nlink) == (b"new", 2)
+    assert b"base a" in contents(parking + b"/replaced")

@@ -1,0 +1,168 @@
+"""What a commit keeps of base does not count as a name of a file that is still there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commit_model import CommitScribe, scan
+from yolofs import commit, copying, syscalls
+from yolofs.commit import execute, resume
+from yolofs.commit_separate import Apart, put_in_place
+
+OLD = 1_400_000_000_000_000_007
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A base of files that each have two names, and more."""
+    base = tmp_path / "base"
+    (base / "d/sub").mkdir(parents=True)
+    for name in ("a", "b", "d/sub/x"):
+        (base / name).write_bytes(b"base " + name.encode())
+        os.setxattr(base / name, "user.note", name.encode())
+        os.link(base / name, base / f"{name}-other")
+    for path in sorted(scan(os.fsencode(base)), reverse=True):
+        os.utime(base / os.fsdecode(path), ns=(OLD, OLD))
+    return base
+
+
+@pytest.fixture
+def scribe(base: Path) -> CommitScribe:
+    return CommitScribe(os.fsencode(base), os.fsencode(base.parent / "store"))
+
+
+@pytest.fixture
+def parking(tmp_path: Path) -> Path:
+    """The directory of the commit."""
+    return tmp_path / "commits/1"
+
+
+def kept(parking: Path) -> dict[bytes, Any]:
+    """Return what is kept of base, by path."""
+    return {path: node for path, node in scan(os.fsencode(parking / "replaced")).items() if path}
+
+
+def test_a_removed_name_does_not_count_any_more(scribe: CommitScribe, base: Path, parking: Path) -> None:
+    scribe.remove(b"a-other")
+    scribe.commit(os.fsencode(parking))
+    assert (base / "a").stat().st_nlink == 1
+    [node] = kept(parking).values()
+    assert (node.content, node.mtime_ns, node.xattrs) == (b"base a", OLD, (("user.note", b"a"),))
+    (base / "a").write_bytes(b"later")
+    assert [node.content for node in kept(parking).values()] == [b"base a"]
+
+
+def test_names_in_a_removed_directory_do_not_count_either(scribe: CommitScribe, base: Path, parking: Path) -> None:
+    os.link(base / "b", base / "d/sub/b")
+    os.utime(base / "d/sub", ns=(OLD, OLD))
+    os.link(base / "d/sub/x", base / "x")
+    scribe.remove(b"d")
+    scribe.commit(os.fsencode(parking))
+    assert [(base / name).stat().st_nlink for name in ("b", "x")] == [2, 1]
+    names = {path.partition(b"/")[2]: node for path, node in kept(parking).items()}
+    assert names[b"sub/x"].links == names[b"sub/x-other"].links
+    assert len(names[b"sub/x"].links) == 2
+    assert (names[b"sub/b"].content, names[b"sub"].mtime_ns) == (b"base b", OLD)
+
+
+def test_a_file_that_goes_with_all_its_names_is_not_copied(scribe: CommitScribe, base: Path, parking: Path) -> None:
+    number = (base / "a").stat().st_ino
+    scribe.remove(b"a")
+    scribe.remove(b"a-other")
+    scribe.commit(os.fsencode(parking))
+    assert {os.lstat(path).st_ino for path in (parking / "replaced").iterdir()} == {number}
+
+
+def test_of_a_file_that_was_changed_too_it_is_the_old_content_and_metadata(
+    scribe: CommitScribe, base: Path, parking: Path
+) -> None:
+    """The name that went was a link of the file, and so what the commit wrote to that would be in it."""
+    os.link(base / "a", base / "a-third")
+    os.chmod(base / "b", 0o604)
+    scribe.write(b"a", b"new")
+    scribe.remove(b"a-other")
+    scribe.chmod(b"b", 0o755)
+    scribe.remove(b"b-other")
+    scribe.commit(os.fsencode(parking))
+    assert ((base / "a").read_bytes(), (base / "a").stat().st_nlink) == (b"new", 2)
+    assert ((base / "b").stat().st_mode & 0o777, (base / "b").stat().st_nlink) == (0o755, 1)
+    found = {(node.content, stat.S_IMODE(node.mode), node.mtime_ns) for node in kept(parking).values()}
+    assert found == {(b"base a", 0o644, OLD), (b"base b", 0o604, OLD)}
+
+
+def test_so_it_is_if_no_name_was_known_of_what_was_changed(scribe: CommitScribe, base: Path, parking: Path) -> None:
+    scribe.write(b"a", b"new")
+    scribe.remove(b"a")
+    scribe.chmod(b"b", 0o600)
+    scribe.remove(b"b")
+    scribe.commit(os.fsencode(parking))
+    assert ((base / "a-other").read_bytes(), (base / "a-other").stat().st_nlink) == (b"new", 1)
+    assert ((base / "b-other").stat().st_mode & 0o777, (base / "b-other").stat().st_nlink) == (0o600, 1)
+    found = {(node.content, stat.S_IMODE(node.mode)) for node in kept(parking).values()}
+    assert found == {(b"base a", 0o644), (b"base b", 0o644)}
+
+
+def test_links_that_are_no_files(scribe: CommitScribe, base: Path, parking: Path) -> None:
+    os.symlink("nowhere", base / "soft")
+    os.mkfifo(base / "fifo")
+    for name in ("soft", "fifo"):
+        os.link(base / name, base / f"{name}-other", follow_symlinks=False)
+        scribe.remove(name.encode())
+    scribe.commit(os.fsencode(parking))
+    assert [os.lstat(base / f"{name}-other").st_nlink for name in ("soft", "fifo")] == [1, 1]
+    assert {stat.S_IFMT(node.kind) for node in kept(parking).values()} == {stat.S_IFLNK, stat.S_IFIFO}
+
+
+def test_on_a_full_disk_it_stays_a_link_and_the_commit_goes_through(
+    scribe: CommitScribe, base: Path, parking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> tuple[str, ...]:
+        raise OSError(errno.ENOSPC, "no space")
+
+    scribe.remove(b"a-other")
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "copy_node", full)
+        scribe.commit(os.fsencode(parking))
+    assert (base / "a").stat().st_nlink == 2
+    assert [node.content for node in kept(parking).values()] == [b"base a"]
+    assert os.listdir(parking / "new") == []
+
+
+@pytest.mark.parametrize("failing", ["link", "rename", "utime", "sync_filesystem"])
+def test_what_a_crash_left_half_done_is_finished(
+    scribe: CommitScribe, base: Path, parking: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    def crash(*_: object, **__: object) -> None:
+        raise Crash
+
+    def crashing(copies: list[Apart]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, failing, crash)
+            put_in_place(copies)
+
+    os.link(base / "a", base / "a-third")
+    scribe.remove(b"a-other")
+    scribe.remove(b"a-third")
+    plan = scribe.plan()
+    with monkeypatch.context() as patch:
+        if failing == "sync_filesystem":
+            patch.setattr(syscalls, failing, crash)
+        else:
+            patch.setattr(commit, "put_in_place", crashing)
+        with pytest.raises(Crash):
+            execute(plan, scribe.store, parking=os.fsencode(parking))
+    assert not (parking / "done").exists()
+    resume(scribe.store, parking=os.fsencode(parking))
+    assert (base / "a").stat().st_nlink == 1
+    assert [node.content for node in kept(parking).values()] == [b"base a"] * 2
+    assert os.listdir(parking / "new") == []
+    assert (parking / "done").exists()

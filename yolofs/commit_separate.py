@@ -1,0 +1,132 @@
+"""Separating what a commit keeps of base from the files that it is still a name of.
+
+What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a file, the file counts
+it there for ever, and every program that looks at link counts takes the file for one with more names than there are.
+So each such file gets a copy in ``replaced``, which takes the place of its names there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from yolofs import copying
+from yolofs.commit_plan import Attributes
+
+File: TypeAlias = tuple[int, int]
+"""Which file it is: device and inode number."""
+Original: TypeAlias = bytes | Attributes | None
+"""What a file was that the commit changed in place: the path of a copy of it, or its metadata, if that is all that was
+changed.  None if that cannot be told."""
+
+_PREFIX = b"apart-"
+
+
+class Apart(NamedTuple):
+    """A copy that is to take the place of some names of a file."""
+
+    copy: bytes
+    names: list[bytes]
+    """The file's paths in ``replaced``."""
+
+
+def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File, Original]]) -> list[Apart]:
+    """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too; return the copies.
+
+    Both folders are on one device.  A copy is what the file was before the commit: ``originals`` tells it of those that
+    the commit changed in place, and is only asked if there are files to copy.  What cannot be copied (the disk is full,
+    it is another user's) stays the link that it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as
+    long as the file is large.
+
+    Raises:
+        OSError: ``new`` cannot be worked in.
+    """
+    for name in os.listdir(new):
+        if name.startswith(_PREFIX):
+            os.unlink(os.path.join(new, name))
+    copies: list[Apart] = []
+    files = _files_with_names_elsewhere(replaced)
+    known = originals() if files else {}
+    for file, names in files:
+        copy = os.path.join(new, _PREFIX + b"%d" % len(copies))
+        original = known.get(file, names[0])
+        if original is not None and _may_copy(names[0], original, copy):
+            copies.append(Apart(copy, names))
+    return copies
+
+
+def put_in_place(copies: list[Apart]) -> None:
+    """Let copies, which are durable, take the place of the names that they are made for.
+
+    A crash leaves each name either; doing it all again does the rest.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    for apart in copies:
+        link = apart.copy + b"-link"
+        try:
+            for name in apart.names[1:]:
+                os.link(apart.copy, link, follow_symlinks=False)
+                _put(link, name)
+            _put(apart.copy, apart.names[0])
+        except PermissionError:  # they are in a directory that may not be written in
+            for path in (link, apart.copy):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+
+
+def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[File, list[bytes]]]:
+    names: dict[File, list[bytes]] = {}
+    counts: dict[File, int] = {}
+    for path, st in _walk(replaced):
+        if st.st_nlink > 1:
+            file = st.st_dev, st.st_ino
+            names.setdefault(file, []).append(path)
+            counts[file] = st.st_nlink
+    return [(file, paths) for file, paths in names.items() if counts[file] > len(paths)]
+
+
+def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield all below ``root`` that is no directory; of directories that cannot be listed, nothing."""
+    todo = [root]
+    while todo:
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                else:
+                    yield entry.path, entry.stat(follow_symlinks=False)
+
+
+def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
+    """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is nothing."""
+    try:
+        if isinstance(original, Attributes):
+            copying.copy_node(path, copy)
+            left_out = copying.write_metadata(copy, _metadata(original))
+        else:
+            left_out = copying.copy_node(original, copy)
+        if not left_out:
+            return True
+    except OSError:  # the same as if something had to be left out
+        pass
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(copy)
+    return False
+
+
+def _metadata(was: Attributes) -> copying.Metadata:
+    times = {"st_atime_ns": was.atime_ns, "st_mtime_ns": was.mtime_ns}
+    st = os.stat_result((was.mode, 0, 0, 1, was.uid, was.gid, 0, 0, 0, 0), times)
+    return copying.Metadata(st, tuple((os.fsdecode(name), value) for name, value in was.xattrs))
+
+
+def _put(copy: bytes, name: bytes) -> None:
+    """Rename over a name, and leave its directory the times that it had in base."""
+    directory = os.path.dirname(name)
+    st = os.stat(directory)
+    os.rename(copy, name)
+    os.utime(directory, ns=(st.st_atime_ns, st.st_mtime_ns))
