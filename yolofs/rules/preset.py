@@ -47,10 +47,15 @@ class Section(NamedTuple):
 
 
 def installation() -> tuple[bytes, ...]:
-    """Return the directories that this yolofs and its Python run from, links resolved."""
+    """Return the directories that this yolofs and its Python run from, links resolved.
+
+    In a checkout parts of the package are links to directories beside it.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    found = (os.path.realpath(os.fsencode(path)) for path in (sys.prefix, sys.base_prefix, package))
-    return tuple(dict.fromkeys(found))
+    with os.scandir(package) as entries:
+        linked = [entry.path for entry in entries if entry.is_symlink()]
+    paths = (sys.prefix, sys.base_prefix, package, *sorted(linked))
+    return tuple(dict.fromkeys(os.path.realpath(os.fsencode(path)) for path in paths))
 
 
 def preset_rules(project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = ()) -> RuleSet:

@@ -228,12 +228,17 @@ def test_where_yolofs_is_installed_is_readable_whole(installed: str, expected: s
     assert book.at(f"{HOME}/.ssh/id_rsa".encode()).state.value == "hidden"
 
 
-def test_the_installation_is_where_python_and_the_package_lie() -> None:
-    import yolofs
+def test_the_installation_is_where_python_and_all_modules_lie() -> None:
+    import yolofs.cli
+    import yolofs.daemon
+    import yolofs.rules
 
-    found = installation()
-    assert Path(sys.prefix).resolve() in map(Path, map(os.fsdecode, found))
-    assert any(Path(yolofs.__file__).is_relative_to(os.fsdecode(path)) for path in found)
+    found = [Path(os.fsdecode(path)) for path in installation()]
+    assert Path(sys.prefix).resolve() in found
+    for module in (yolofs, yolofs.cli, yolofs.daemon, yolofs.rules):
+        assert module.__file__ is not None
+        file = Path(module.__file__).resolve()
+        assert any(file.is_relative_to(path) for path in found), file
 
 
 def test_of_other_users_only_the_way_home_is_seen() -> None:
