@@ -19,7 +19,8 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.fuse.copies import Copies
-from yolofs.fuse.handlers import Answer, Handlers, PostponedError
+from yolofs.fuse.handlers import Answer, DirHandle, Handlers, PostponedError
+from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
 from yolofs.fuse.origin import Origin, RunOf
 from yolofs.gate import Grant, RefusedError, UndecidedError
@@ -61,6 +62,17 @@ def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, 
 
     answered.__name__ = handler.__name__
     return answered
+
+
+def changing(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """:func:`answering`, for what may change the view: nothing that was listed before is told again."""
+
+    def changed(self: Adapter, *args: Any) -> Any:
+        self._handlers.listings.epoch += 1
+        return handler(self, *args)
+
+    changed.__name__ = handler.__name__
+    return answering(changed)
 
 
 class Adapter(pyfuse3.Operations):
@@ -147,36 +159,37 @@ class Adapter(pyfuse3.Operations):
         return _entry(self._handlers.lookup(parent, name))
 
     async def forget(self, items: Sequence[tuple[int, int]]) -> None:
+        self._handlers.listings.epoch += 1  # the inodes in them may be gone
         try:
             self._handlers.forget(items)
         except Exception:
             log.exception("forget failed")
 
-    @answering
+    @changing
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mknod(parent, name, mode, rdev, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @changing
     def mkdir(self, parent: int, name: bytes, mode: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mkdir(parent, name, mode, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @changing
     def symlink(self, parent: int, name: bytes, target: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.symlink(parent, name, target, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @changing
     def link(self, number: int, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.link(number, parent, name))
 
-    @answering
+    @changing
     def unlink(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.unlink(parent, name)
 
-    @answering
+    @changing
     def rmdir(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.rmdir(parent, name)
 
-    @answering
+    @changing
     def rename(
         self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int, ctx: pyfuse3.RequestContext
     ) -> None:
@@ -188,7 +201,7 @@ class Adapter(pyfuse3.Operations):
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.getattr(number))
 
-    @answering
+    @changing
     def setattr(
         self,
         number: int,
@@ -242,12 +255,12 @@ class Adapter(pyfuse3.Operations):
         self._check_xattrs()
         return self._handlers.listxattr(number)
 
-    @answering
+    @changing
     def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.setxattr(number, name, value)
 
-    @answering
+    @changing
     def removexattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.removexattr(number, name)
@@ -267,11 +280,13 @@ class Adapter(pyfuse3.Operations):
             self.origin.opened(opened.handle, ctx.pid)
         if is_own:
             self._own_handles.add(opened.handle)
+        if flags & os.O_TRUNC or not opened.keeps_pages:
+            self._handlers.listings.epoch += 1
         if not opened.keeps_pages:
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages)
 
-    @answering
+    @changing
     def create(
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
@@ -294,7 +309,7 @@ class Adapter(pyfuse3.Operations):
             raise FUSEError(errno.EIO) from None
         return data
 
-    @answering
+    @changing
     def write(self, handle: int, offset: int, data: bytes) -> int:
         return self._handlers.write(handle, offset, data)
 
@@ -337,20 +352,39 @@ class Adapter(pyfuse3.Operations):
     @answering
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
+        if directory.was_told and directory.listing is not None:
+            self._tell_again(directory.listing.rows, start, token)
+        else:
+            self._tell(directory, start, token)
+
+    def _tell_again(self, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
         reply = pyfuse3.readdir_reply
+        for offset in range(start, len(rows)):
+            name, entry, inode = rows[offset]
+            if not reply(token, name, entry, offset + 1):
+                return
+            if inode is not None:
+                inode.lookups += 1
+
+    def _tell(self, directory: DirHandle, start: int, token: pyfuse3.ReaddirToken) -> None:
+        reply, handlers = pyfuse3.readdir_reply, self._handlers
         names = directory.names
         for offset in range(start, len(names)):
             name = names[offset]
             if offset < 2:  # "." and "..", which count as no look-up
-                if not reply(token, name, _entry(self._handlers.dot(directory, name)), offset + 1):
-                    return
+                answer = handlers.dot(directory, name)
+            else:
+                answer = handlers.listed(directory, name)
+            if answer.attr is None:  # gone since reading began
+                directory.listing = None
                 continue
-            answer = self._handlers.listed(directory, name)
-            if answer.attr is None:
-                continue  # gone since reading began
-            if not reply(token, name, _entry(answer), offset + 1):
-                self._handlers.forget([(answer.attr.number, 1)])
+            entry = _entry(answer)
+            if not reply(token, name, entry, offset + 1):
+                if offset >= 2:
+                    handlers.forget([(answer.attr.number, 1)])
                 return
+            if directory.listing is not None:
+                handlers.note_told(directory, offset, answer, entry)
 
     @answering
     def releasedir(self, handle: int) -> None:

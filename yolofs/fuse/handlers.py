@@ -14,9 +14,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yolofs.fuse.lifetimes import Lifetimes
+from yolofs.fuse.listings import Listing, Listings, Row
 from yolofs.gate import Gate
 from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
@@ -48,11 +49,16 @@ class Opened(NamedTuple):
 class DirHandle:
     """An open directory: its names as they were when reading began, so that offsets stay what they are."""
 
-    __slots__ = ("inode", "names")
+    __slots__ = ("inode", "listing", "names", "was_told")
 
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.names: list[bytes] = []
+        """Empty while a listing is told again."""
+        self.listing: Listing | None = None
+        """What is told, or was told so far; None if it is not to be kept."""
+        self.was_told = False
+        """Whether the listing was told before, to somebody else."""
 
 
 _ABSENT = Answer(None, 0.0, 0.0)
@@ -83,6 +89,7 @@ class Handlers:
         self.gate = gate
         self._lifetimes = lifetimes
         self._inodes = overlay.inodes.by_number
+        self.listings = Listings(gate.book)
         self._files: dict[int, Inode] = {}
         self._directories: dict[int, DirHandle] = {}
         self._last_handle = 0
@@ -325,9 +332,19 @@ class Handlers:
     def directory(self, handle: int, start: int) -> DirHandle:
         """Return an open directory for reading on from offset ``start``; at 0 its names are read anew."""
         opened = self._directories[handle]
+        listings, listing = self.listings, opened.listing
         if start == 0:
-            names = self.overlay.names(opened.inode)
-            opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
+            opened.listing = listing = listings.find(opened.inode.number)
+            opened.was_told = listing is not None
+            if listing is None:
+                names = self.overlay.names(opened.inode)
+                opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
+                opened.listing = listings.begin()
+        elif listing is not None and not listings.holds(listing):
+            if opened.was_told:
+                opened.names = [row.name for row in listing.rows]
+                opened.was_told = False
+            opened.listing = None
         return opened
 
     def dot(self, directory: DirHandle, name: bytes) -> Answer:
@@ -346,6 +363,20 @@ class Handlers:
             return self.lookup(directory.inode.number, name)
         except OSError:
             return _UNKNOWN
+
+    def note_told(self, directory: DirHandle, offset: int, answer: Answer, entry: Any) -> None:
+        """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name at an offset."""
+        listing, name, attr = directory.listing, directory.names[offset], answer.attr
+        if listing is None or attr is None or attr.number == UNKNOWN_NUMBER or offset != len(listing.rows):
+            directory.listing = None
+            return
+        inode = self._inodes[attr.number] if offset >= 2 else None
+        lifetime_s = None
+        if inode is not None and not (attr.is_stable and self.overlay.is_stable_name(directory.inode, name)):
+            lifetime_s = min(answer.name_timeout_s, answer.attr_timeout_s)
+        listing.add(Row(name, entry, inode), lifetime_s)
+        if len(listing.rows) == len(directory.names):
+            self.listings.keep(directory.inode.number, listing)
 
     def releasedir(self, handle: int) -> None:
         """Close a directory."""

@@ -154,7 +154,9 @@ class Mount:
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             self.overlay.base.refresh_mounts()  # our own mountpoint, should it lie below base, is new
-            self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self.overlay.base.refresh_mounts())
+            self.loop.add_reader(
+                self._mounts_fd, select.POLLPRI, lambda _: self._changed(self.overlay.base.refresh_mounts)
+            )
 
     # ---- reaching in
 
@@ -163,7 +165,14 @@ class Mount:
 
         Blocks; must not be called from the device loop itself.
         """
-        return self.loop.call(function)
+        return self.loop.call(self._changed, function)
+
+    def _changed(self, function: Callable[[], T]) -> T:
+        """Call what may change anything that the kernel was told."""
+        try:
+            return function()
+        finally:
+            self.handlers.listings.epoch += 1
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -172,7 +181,7 @@ class Mount:
         try:
             yield
         finally:
-            self.loop.call(self.loop.resume)
+            self.loop.call(self._changed, self.loop.resume)
 
     def invalidate(self, stale: Invalidation) -> None:
         """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread."""

@@ -1,0 +1,246 @@
+"""Listings that are told again: each shows what a plain directory shows after the same change, however warm it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.mount.gate_tools import path_rule
+from tests.mount.in_process import MountedView
+from yolofs.fuse.trace import Trace
+from yolofs.inodes import Inode
+from yolofs.overlay.host_changes import HostChange, stale_after
+from yolofs.paths import RelPath
+from yolofs.rules import Index, RuleBook, RuleSet, RuleState
+
+pytestmark = pytest.mark.mount
+Mounter = Callable[..., MountedView]
+LONG_S = 3600.0
+Look = dict[str, tuple[object, ...]]
+
+
+def fill(top: Path) -> None:
+    """Make what is listed: files of which two are one, a directory, a link."""
+    (top / "d/sub").mkdir(parents=True)
+    for name in ("a", "b", "c", "open"):
+        (top / "d" / name).write_text(name)
+    os.link(top / "d/a", top / "d/hard")
+    (top / "d/link").symlink_to("a")
+
+
+def look(directory: Path) -> Look:
+    """Return names, types and attributes, as a listing and what it brought along tell them."""
+    with os.scandir(directory) as entries:
+        found = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
+    assert len(set(os.listdir(directory))) == len(found)
+    shown: Look = {}
+    for name, kind in found.items():
+        st = os.lstat(directory / name)
+        shown[name] = (*kind, st.st_mode, st.st_nlink, 0 if kind[0] else st.st_size, st.st_uid)
+    return shown
+
+
+def _append(top: Path) -> None:
+    with open(top / "d/b", "a") as file:
+        file.write("more")
+
+
+def _write_shared(top: Path) -> None:
+    script = "import mmap, sys; f = open(sys.argv[1], 'r+b'); mmap.mmap(f.fileno(), 0)[0:1] = b'C'"
+    subprocess.run([sys.executable, "-I", "-c", script, top / "d/c"], check=True)  # our loop's thread waits for no page
+
+
+def _truncate_open(top: Path) -> None:
+    with open(top / "d/open", "wb"):
+        pass
+
+
+def _exchange(top: Path) -> None:
+    os.rename(top / "d/a", top / "d/x")
+    os.rename(top / "d/b", top / "d/a")
+    os.rename(top / "d/x", top / "d/b")
+
+
+def _file_for_directory(top: Path) -> None:
+    (top / "d/sub").rmdir()
+    (top / "d/sub").write_text("")
+
+
+def _replace_directory(top: Path) -> None:
+    os.rename(top / "d", top / "e")
+    (top / "d").mkdir()
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "create": lambda top: (top / "d/new").write_text("new"),
+    "append": _append,
+    "mmap": _write_shared,
+    "truncate": lambda top: os.truncate(top / "d/b", 100),
+    "truncate at open": _truncate_open,
+    "chmod": lambda top: (top / "d/b").chmod(0o600),
+    "chmod by another name": lambda top: (top / "d/hard").chmod(0o600),
+    "link": lambda top: os.link(top / "d/c", top / "d/second"),
+    "unlink": lambda top: (top / "d/c").unlink(),
+    "unlink of another name": lambda top: (top / "d/hard").unlink(),
+    "rename": lambda top: os.rename(top / "d/b", top / "d/c"),
+    "swap": _exchange,
+    "move out": lambda top: os.rename(top / "d/sub", top / "sub"),
+    "mkdir": lambda top: (top / "d/more").mkdir(),
+    "rmdir and a file there": _file_for_directory,
+    "symlink": lambda top: (top / "d/to").symlink_to("nowhere"),
+    "fifo": lambda top: os.mkfifo(top / "d/fifo"),
+    "directory replaced": _replace_directory,
+}
+
+
+@pytest.fixture(params=["of base", "staged"])
+def scene(request: pytest.FixtureRequest, base: Path, tmp_path: Path, mounted: Mounter) -> SimpleNamespace:
+    """A view and a plain directory with the same content, both looked at."""
+    plain = tmp_path / "plain"
+    fill(plain)
+    if request.param == "of base":
+        fill(base)
+    view = mounted(base_timeout_s=LONG_S, staged_timeout_s=LONG_S)
+    top = Path(os.fsdecode(view.mountpoint))
+    if request.param == "staged":
+        fill(top)
+    for _ in range(3):
+        assert look(top / "d") == look(plain / "d")
+    return SimpleNamespace(view=view, top=top, plain=plain)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_shows_at_once(scene: SimpleNamespace, change: str) -> None:
+    for top in (scene.plain, scene.top):
+        CHANGES[change](top)
+    for _ in range(3):
+        assert look(scene.top / "d") == look(scene.plain / "d")
+
+
+def test_a_change_shows_to_who_is_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
+    for number in range(500):  # so many that they are told in several answers
+        (scene.top / "d" / f"many{number}").write_text("")
+    look(scene.top / "d")
+    with os.scandir(scene.top / "d") as entries:
+        first = next(entries).name
+        (scene.top / "d/many499").unlink()
+        (scene.top / "d/many498").chmod(0o600)
+        seen = [first, *(entry.name for entry in entries)]
+    assert len(seen) == len(set(seen))
+    assert {f"many{number}" for number in range(498)} <= set(seen)
+    assert (scene.top / "d/many498").stat().st_mode & 0o777 == 0o600
+    assert "many499" not in look(scene.top / "d")
+
+
+def test_travel_commit_and_abort_show_at_once(scene: SimpleNamespace) -> None:
+    before = look(scene.top / "d")
+    generation = scene.view.snapshot()
+    _append(scene.top)
+    (scene.top / "d/c").unlink()
+    after = look(scene.top / "d")
+    present = scene.view.snapshot()
+    for _ in range(2):
+        scene.view.travel(generation)
+        assert look(scene.top / "d") == look(scene.top / "d") == before
+        scene.view.travel(present)
+        assert look(scene.top / "d") == look(scene.top / "d") == after
+    scene.view.commit(drops_replaced=True)
+    assert look(scene.top / "d") == look(scene.top / "d") == after
+    (scene.top / "d/b").unlink()
+    look(scene.top / "d")
+    scene.view.abort()
+    assert look(scene.top / "d") == after
+
+
+def test_what_a_rule_hides_from_now_on_is_not_told_again(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    allowed = path_rule(base, ".", RuleState.ALLOW)
+    book = RuleBook(RuleSet((allowed,)))
+    view = mounted(base_timeout_s=LONG_S, book=book)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    shown = look(directory)
+    assert look(directory) == shown
+    hidden = RuleSet((allowed, path_rule(base, "d/b", RuleState.HIDDEN)))
+    view.mount.invalidate(view.mount.call(lambda: view.mount.gate.replace_rules(Index(hidden)))())
+    assert look(directory) == {name: of for name, of in shown.items() if name != "b"}
+    view.mount.call(lambda: view.mount.gate.replace_rules(Index(RuleSet((allowed,)))))
+    assert look(directory) == shown
+
+
+def test_what_the_host_changes_shows_with_the_notice(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    look(directory)
+    assert look(directory) == look(base / "d")
+    (base / "d/b").write_text("longer than before")
+    (base / "d/c").unlink()
+    (base / "d/new").write_text("new")
+    changes = [
+        HostChange(RelPath(b"d/b"), is_name=False),
+        HostChange(RelPath(b"d/c"), is_name=True),
+        HostChange(RelPath(b"d/new"), is_name=True),
+    ]
+    view.mount.invalidate(view.mount.call(lambda: stale_after(view.overlay, changes)))
+    assert look(directory) == look(base / "d")
+
+
+def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=3.0)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    end = time.monotonic() + 5  # the change is made within the first of them
+    look(directory)
+    (base / "d/b").write_text("longer than before")
+    while directory.joinpath("b").lstat().st_size == 1:
+        look(directory)  # which would prolong what the kernel knows if it were told whole lifetimes
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert look(directory) == look(base / "d")
+
+
+def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S, trace=Trace())
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    expected = look(directory)
+    asked: list[bytes] = []
+    lookup = view.overlay.lookup
+
+    def noting(parent: Inode, name: bytes) -> object:
+        asked.append(name)
+        return lookup(parent, name)
+
+    monkeypatch.setattr(view.overlay, "lookup", noting)
+    assert look(directory) == expected
+    assert not asked
+    (directory / "b").chmod(0o600)
+    look(directory)
+    assert sorted(map(os.fsdecode, asked)) == sorted(expected)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")
+def test_every_look_up_is_counted(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    for _ in range(20):
+        look(directory)
+    known = len(view.inodes())
+    assert known > len(os.listdir(base / "d"))
+    Path("/proc/sys/vm/drop_caches").write_text("2")
+    end = time.monotonic() + 20
+    while len(view.inodes()) > 2:  # the root, and the directory that a listing may have looked up again
+        assert time.monotonic() < end, view.inodes()
+        time.sleep(0.05)
+    assert look(directory) == look(base / "d")
+    shutil.rmtree(directory)
+    assert not directory.exists()
