@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
+from yolofs.cli.native import leave_mounts
 from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display
 from yolofs.sandbox import launcher
@@ -42,6 +43,7 @@ class Place(NamedTuple):
     runtime_root: bytes
     agent_socket: bytes
     directory: bytes
+    native: tuple[bytes, ...]
     has_network: bool
 
 
@@ -124,6 +126,7 @@ def confined(
             view=place.mountpoint,
             runtime_root=place.runtime_root,
             agent_socket=place.agent_socket,
+            native=place.native,
             covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
             has_network=place.has_network,
             has_user_namespace=os.geteuid() != 0 or can_make_user_namespace(),
@@ -139,6 +142,7 @@ def confined(
                 stdin=stdin or None,
                 env=environment,
                 process_group=0,
+                preexec_fn=leave_mounts if place.native else None,
                 pass_fds=(sandbox.seccomp_fd, info_write, block_read, report_write),
             )
         for fd in (info_write, block_read, report_write):

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from yolofs.cli import output
 from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
+from yolofs.cli.native import bindable, can_leave_mounts
 from yolofs.cli.options import start_directory
 from yolofs.config.load import load
 from yolofs.config.settings import RunSettings
 from yolofs.daemon.client import Client
-from yolofs.daemon.mounts import is_ours, mounts_at
+from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.daemon.run_messages import BeginRunResult
 from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError
@@ -62,7 +63,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         _check_root(info)
         directory = start_directory()
         started_ns, audit_bytes = time.time_ns(), _audit_bytes(project)
-        begun = client.begin_run(words, directory, snapshot=manner.has_snapshots)
+        begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
         code: int | None = None
         try:
             code = ended = _confined(client, info, begun, words, settings.run, directory)
@@ -147,11 +148,16 @@ def _confined(
     client: Client, info: Info, begun: BeginRunResult, words: Sequence[bytes], settings: RunSettings, directory: bytes
 ) -> int:
     mountpoint = unquote(info.mountpoint)
+    mounts = read_mounts()
+    if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
+        raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
+    native = bindable([unquote(path) for path in begun.native], mounts)
     place = Place(
         mountpoint=mountpoint,
         runtime_root=os.path.dirname(os.path.dirname(mountpoint)),
         agent_socket=unquote(begun.agent_socket),
         directory=directory,
+        native=tuple(native) if native and can_leave_mounts() else (),
         has_network=settings.network == "host",
     )
     stdin = Stdin()

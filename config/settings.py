@@ -78,6 +78,9 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     network: Annotated[Literal["host", "none"], Meta(description='"host" or "none"')] = "host"
     """Whether commands have the host's network."""
 
+    native_binds: Flag = True
+    """Whether commands get directories in which nothing can differ from base straight from base."""
+
     hide_env: Names = (
         "SSH_AUTH_SOCK",
         "SSH_AGENT_PID",

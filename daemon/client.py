@@ -149,11 +149,13 @@ class Client:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
-    def begin_run(self, command: Sequence[bytes], directory: bytes, *, snapshot: bool) -> BeginRunResult:
-        """Begin a run, which ends with :meth:`end_run` or with this connection."""
-        return self._call(
-            "begin_run", BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot), BeginRunResult
-        )
+    def begin_run(self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool) -> BeginRunResult:
+        """Begin a run, which ends with :meth:`end_run` or with this connection.
+
+        ``native``: tell what may be bound straight from base.
+        """
+        params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native)
+        return self._call("begin_run", params, BeginRunResult)
 
     def enter_run(self, run: int, namespace: int) -> None:
         """Tell which pid namespace holds the processes of a run: what they change counts as the run's."""

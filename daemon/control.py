@@ -24,6 +24,7 @@ from yolofs.daemon.ask_messages import (
 )
 from yolofs.daemon.asks import Ask, Ended
 from yolofs.daemon.host import Host
+from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import (
     MAX_LINE_BYTES,
     Done,
@@ -69,8 +70,9 @@ _MAX_BY_CHARS = 100
 class Control:
     """What all conversations share: the host, and the lock that lets one of them at it at a time."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, native: NativeBinds) -> None:
         self._host = host
+        self._native = native
         self._lock = trio.Lock()
         self._is_lent = False
         self._looking = trio.CapacityLimiter(_LOOKING)
@@ -147,7 +149,7 @@ class _Conversation:
         self._connection = connection
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
-        self._runs = RunMethods(lambda: control._host, lambda: control._alone())
+        self._runs = RunMethods(lambda: control._host, lambda: control._alone(), control._native)
         self.methods: Mapping[str, Method] = {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from yolofs import __version__
+from yolofs import __version__, native
 from yolofs.audit import AuditLog
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
@@ -40,6 +40,7 @@ from yolofs.runs import Point
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
 from yolofs.session_commit import finish_interrupted
+from yolofs.tree import Staged
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
@@ -194,6 +195,26 @@ class Host:
         find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
         self._mount.invalidate(find_stale())
         self.broker.rules_changed()
+
+    # ---- what sandboxes get straight from base
+
+    @property
+    def wants_native_binds(self) -> bool:
+        """Whether the settings are for it, and runs can be made at all."""
+        session = self._session
+        return session.settings.run.native_binds and session.base.root == b"/"
+
+    def native_candidates(self) -> list[bytes]:
+        """Return the directories in which, as it is now, the view cannot differ from base: absolute paths."""
+        base = self._session.base
+        paths = native.candidates(self._book, base, self._session.project)
+
+        def on_loop() -> tuple[list[bytes], list[Staged]]:
+            tree = self._overlay.tree
+            return native.untouched(tree, base, paths), native.staged_with_links(tree)
+
+        paths, files = self._call(on_loop)
+        return native.without_links(paths, base, files)
 
     # ---- what the host does to base
 

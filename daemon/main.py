@@ -21,6 +21,7 @@ from yolofs.daemon import endpoint
 from yolofs.daemon.base_watch import watch_base
 from yolofs.daemon.control import Control
 from yolofs.daemon.host import Host
+from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rule_watch import watch_rules
 from yolofs.daemon.server import Server
@@ -94,14 +95,15 @@ async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         host = await trio.to_thread.run_sync(lambda: Host.start(project, root, on_end))
-        control = Control(host)
+        native = NativeBinds(host)
+        control = Control(host, native)
         try:
             with _listening(host.socket_path) as listener, _listening(host.agent_socket_path) as agent_listener:
                 host.publish()
                 info = host.info()
                 _log_start(info)
                 reporter.ready(info)
-                await _serve(host, control, listener, agent_listener, signals, mount_ended)
+                await _serve(host, control, native, listener, agent_listener, signals, mount_ended)
         finally:
             await control.end(unmount=False)
 
@@ -116,6 +118,7 @@ def _listening(path: bytes) -> socket.socket:
 async def _serve(
     host: Host,
     control: Control,
+    native: NativeBinds,
     listener: socket.socket,
     agent_listener: socket.socket,
     signals: AsyncIterator[int],
@@ -126,6 +129,7 @@ async def _serve(
     agent_server = Server(control.converse_with_agent)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(host.broker.run)
+        nursery.start_soon(native.run)
         nursery.start_soon(watch_base, host)
         nursery.start_soon(watch_rules, host.rules)
         nursery.start_soon(server.run, listener)

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 import trio
 
 from yolofs.daemon.host import Host
+from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import Done, quote, unquote
 from yolofs.daemon.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
 from yolofs.daemon.server import Method, Result
@@ -23,8 +24,9 @@ Alone = Callable[[], AbstractAsyncContextManager[Host]]
 class RunMethods:
     """The methods as one client sees them; it has at most one run at a time, which ends with its connection."""
 
-    def __init__(self, host: Callable[[], Host], alone: Alone) -> None:
+    def __init__(self, host: Callable[[], Host], alone: Alone, native: NativeBinds) -> None:
         self._host = host
+        self._native = native
         self._alone = alone
         self._run: int | None = None
         self.methods: Mapping[str, Method] = {
@@ -48,12 +50,21 @@ class RunMethods:
             raise UsageError(f"run {self._run} of this connection goes on")
         command = tuple(map(unquote, params.command))
         directory = unquote(params.directory)
+        native = await self._native.choose() if params.native else []
         async with self._alone() as host:
             number, before = await trio.to_thread.run_sync(
                 lambda: host.begin_run(command, directory, snapshot=params.snapshot)
             )
         self._run = number
-        return Result(BeginRunResult(number, before.generation, before.marker_ns, quote(host.agent_socket_path)))
+        return Result(
+            BeginRunResult(
+                number,
+                before.generation,
+                before.marker_ns,
+                quote(host.agent_socket_path),
+                tuple(map(quote, native)),
+            )
+        )
 
     async def _enter(self, params: EnterRunParams) -> Result:
         self._check_own(params.run)

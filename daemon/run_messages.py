@@ -30,6 +30,8 @@ class BeginRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str
     snapshot: bool = True
     """Whether what is not snapshotted yet is snapshotted before."""
+    native: bool = False
+    """Whether to tell what may be bound straight from base."""
 
 
 class BeginRunResult(msgspec.Struct, frozen=True):
@@ -41,6 +43,8 @@ class BeginRunResult(msgspec.Struct, frozen=True):
     marker_ns: int
     """The time of its marker; see :class:`yolofs.runs.Point`."""
     agent_socket: str
+    native: tuple[str, ...] = ()
+    """Directories that the sandbox may have straight from base, as :attr:`BeginRunParams.native` asked."""
 
 
 class EnterRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,3 +85,24 @@ def test_what_surely_shows_is_not_hidden(sources: list[RuleSet], directory: byte
     elif not book.hides:
         assert above.node is not None
         assert name in above.node.children
+
+
+MOSTLY_READ_ONLY = st.sampled_from([RuleState.READ_ONLY] * 4 + [RuleState.DENY])
+
+
+@given(SOURCES, MOSTLY_READ_ONLY, st.data(), st.lists(st.lists(NAMES, max_size=4), max_size=10))
+@settings(max_examples=1500)
+def test_below_what_is_wholly_in_a_state_no_path_has_another(
+    sources: list[RuleSet], state: RuleState, data: st.DataObject, below: list[list[bytes]]
+) -> None:
+    alike = [
+        RuleSet(tuple(dataclasses.replace(rule, state=data.draw(MOSTLY_READ_ONLY)) for rule in one.rules), one.exempt)
+        for one in sources
+    ]
+    tops = RuleBook(*alike).wholly(state)
+    assert not any(holds(top, other) for top in tops for other in tops if top != other)
+    for top in tops:
+        for names in below:
+            found = walk(alike, b"/" + b"/".join([*top.split(b"/")[1:], *names]).strip(b"/"))
+            assert found.rule is not None
+            assert found.rule.state is state

@@ -12,6 +12,7 @@ HEAD = """
 import contextlib, ctypes, errno, fcntl, os, signal, socket, stat, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 project, victim, control, hosts_only = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+static, live = (os.path.join(os.path.dirname(project), name) for name in ("static", "live"))
 def out(is_out):
     print("out" if is_out else "kept in")
 def works(call, *arguments):
@@ -186,6 +187,38 @@ out(found)
 """,
         without=("--bind VIEW /",),
         extra=("--bind", "/", "/"),
+    ),
+    "a file in a directory that comes straight from base": Attempt(
+        """
+def write():
+    os.close(os.open(f"{static}/file", os.O_WRONLY))
+out(works(write) or works(os.mkdir, f"{static}/made") or works(os.rename, f"{static}/file", f"{static}/moved"))
+""",
+        without=("--ro-bind STATIC STATIC",),
+        extra=("--bind", "STATIC", "STATIC"),
+    ),
+    "a device node in a directory that comes straight from base": Attempt(
+        'out(works(lambda: os.close(os.open(f"{static}/node", os.O_RDONLY))))',
+        without=("--ro-bind STATIC STATIC",),
+        extra=("--dev-bind", "STATIC", "STATIC"),
+    ),
+    "a socket of a program outside": Attempt(
+        """
+with socket.socket(socket.AF_UNIX) as sock:
+    out(works(sock.connect, f"{live}/socket/socket"))
+""",
+        without=(),
+        extra=("--ro-bind", "LIVE", "LIVE"),
+    ),
+    "a fifo that a program outside reads": Attempt(
+        'out(works(os.open, f"{live}/fifo/fifo", os.O_WRONLY | os.O_NONBLOCK))',
+        without=(),
+        extra=("--ro-bind", "LIVE", "LIVE"),
+    ),
+    "the directory of another session": Attempt(
+        'out(os.path.exists(f"{live}/session/.yolofs/journal"))',
+        without=(),
+        extra=("--ro-bind", "LIVE", "LIVE"),
     ),
     "the real files": Attempt(
         """

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import pty
+import socket
 import stat
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, wait_until
 from tests.sandbox.attempts import ATTEMPTS, HEAD, Attempt
+from tests.sandbox.binds import native_binds
 from yolofs.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox
 from yolofs.sandbox.seccomp import compile_filter
@@ -24,6 +26,8 @@ from yolofs.sandbox.seccomp import compile_filter
 pytestmark = pytest.mark.mount
 
 IPC_RMID = 0
+REPLACED = ("--bind", "--ro-bind")
+"""In the place of these options come those that are added, as what comes later lies on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,16 @@ class Scene:
     @property
     def mountpoint(self) -> bytes:
         return os.fsencode(self.program.daemon["mountpoint"])
+
+    @property
+    def static(self) -> Path:
+        """A directory that comes straight from base."""
+        return self.program.project.parent / "static"
+
+    @property
+    def live(self) -> Path:
+        """A directory like it, but for what the programs in it could reach."""
+        return self.program.project.parent / "live"
 
     @property
     def arguments(self) -> list[str]:
@@ -55,6 +69,7 @@ class Scene:
             view=self.mountpoint,
             runtime_root=runtime_root,
             agent_socket=os.path.join(os.path.dirname(self.mountpoint), AGENT_SOCKET_NAME),
+            native=(os.fsencode(self.static),),
             covered=(),
             has_network=True,
             has_user_namespace=True,
@@ -63,15 +78,21 @@ class Scene:
             info_fd=info_fd,
             block_fd=null_fd,
         )
-        names = {"VIEW": self.mountpoint, "RUNTIME": runtime_root, "CONTROL": self.program.daemon["socket"].encode()}
+        names = {
+            "VIEW": self.mountpoint,
+            "RUNTIME": runtime_root,
+            "CONTROL": self.program.daemon["socket"].encode(),
+            "STATIC": bytes(self.static),
+            "LIVE": bytes(self.live),
+        }
         command = sandbox.command([])[:-1]
         added = [names.get(word, word.encode()) for word in extra]
         for option in without:
             wanted = [names.get(word, word.encode()) for word in option.split()]
             wanted += [b"%d" % fd] if option == "--seccomp" else []
             at = next(at for at in range(len(command)) if command[at : at + len(wanted)] == wanted)
-            command[at : at + len(wanted)] = added if option.startswith("--bind") else []
-        if not any(option.startswith("--bind") for option in without):
+            command[at : at + len(wanted)] = added if option.startswith(REPLACED) else []
+        if not any(option.startswith(REPLACED) for option in without):
             command += added
         try:
             done = subprocess.run(
@@ -90,12 +111,29 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(shared: Program) -> Iterator[Scene]:
-    """Return a session with a process outside, shared memory, a link to its directory and a device node."""
+    """Return a session with a process outside, shared memory, a link to its directory, device nodes, and so on."""
     project = shared.project
     (project / "real").write_text("real")
     (project / "link").symlink_to(".yolofs")
-    with contextlib.suppress(PermissionError):
-        os.mknod(project / "node", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero's
+    static, live = project.parent / "static", project.parent / "live"
+    static.mkdir()
+    (static / "file").write_text("static")
+    for directory in (project, static):
+        with contextlib.suppress(PermissionError):
+            os.mknod(directory / "node", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero's
+    for name in ("socket", "fifo", "session/.yolofs"):
+        (live / name).mkdir(parents=True)
+    (live / "session/.yolofs/journal").touch()
+    os.mkfifo(live / "fifo/fifo")
+    reader = os.open(live / "fifo/fifo", os.O_RDONLY | os.O_NONBLOCK)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(os.path.relpath(live), "socket/socket"))
+    listener.listen()
+    # The whole of `live` is not bound because of any of them, and each of its parts because of its own.
+    for path in (static, live / "socket", live / "fifo", live / "session"):
+        shared("rule", "read-only", f"{path}/**")
+    wait_until(lambda: str(static) in native_binds(shared), "a directory with nothing but files is bound")
+    assert not [path for path in native_binds(shared) if path.startswith(str(live))]
     key = 0x796F6C6F
     shm = ctypes.CDLL(None).shmget(key, 4096, 0o1600)
     victim = subprocess.Popen(["sleep", "606"], cwd="/")
@@ -105,6 +143,8 @@ def scene(shared: Program) -> Iterator[Scene]:
     finally:
         victim.kill()
         victim.wait()
+        os.close(reader)
+        listener.close()
         ctypes.CDLL(None).shmctl(shm, IPC_RMID, None)
 
 

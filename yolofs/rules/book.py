@@ -15,7 +15,7 @@ counts :attr:`RuleBook.version` up; verdicts of an older version are worth nothi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, subject
@@ -268,6 +268,26 @@ class Index:
             node = child
         return node, passed
 
+    def wholly(self, state: RuleState) -> list[bytes]:
+        return list(self._wholly(self._top, b"", state))
+
+    def _wholly(self, verdict: Verdict, path: bytes, state: RuleState) -> Iterator[bytes]:
+        if self._is_wholly(verdict, state):
+            yield path or b"/"
+        elif verdict.node is not None:
+            for name in verdict.node.children:
+                yield from self._wholly(self.below(verdict, name), path + b"/" + name, state)
+
+    def _is_wholly(self, verdict: Verdict, state: RuleState) -> bool:
+        """Tell whether each path in here has a state, whatever the names are that no rule for a path tells."""
+        patterns = list(verdict._patterns_in_force().values())
+        if patterns:  # below a name that one of them fits, those from outside may count again
+            patterns = [rule for some in verdict.patterns for _, rule in some]
+        if verdict.state is not state or any(rule.state is not state for rule in patterns):
+            return False
+        names: Iterable[bytes] = verdict.node.children if verdict.node is not None else ()
+        return all(self._is_wholly(self.below(verdict, name), state) for name in names)
+
     def undone_below(self, verdict: Verdict) -> Rule | None:
         if verdict.node is None:
             return None
@@ -369,6 +389,13 @@ class RuleBook:
             and name not in self._hidden_names
             and not (self._hidden_suffixes and name.endswith(self._hidden_suffixes))
         )
+
+    def wholly(self, state: RuleState) -> list[bytes]:
+        """Return the paths at and below which every path has this state, whatever its name; none lies below another.
+
+        A rule stands at each of them or somewhere below; whether anything is there is another question.
+        """
+        return self._index.wholly(state)
 
     def undone_below(self, verdict: Verdict) -> Rule | None:
         """Return a rule for a path strictly below that may open what a pattern protects, None if there is none."""

@@ -230,3 +230,41 @@ def test_every_change_counts_the_version_up() -> None:
     assert state(found, "/a") == "deny"
     found.touch()
     assert found.version == before + 2
+
+
+def wholly(*sources: dict[str, str], exempt: frozenset[bytes] = frozenset()) -> list[str]:
+    sets = [rules(str(number), **source) for number, source in enumerate(sources)]
+    sets[-1] = RuleSet(sets[-1].rules, exempt)
+    return sorted(path.decode() for path in RuleBook(*sets).wholly(RuleState.READ_ONLY))
+
+
+def test_wholly_are_the_highest_paths_from_which_on_one_state_holds() -> None:
+    assert wholly({"/": "allow", "/a": "read-only", "/b/c": "read-only"}) == ["/a", "/b/c"]
+    assert wholly({"/": "read-only", "/a": "read-only"}) == ["/"]
+    assert wholly({"/a": "allow"}) == []
+
+
+@pytest.mark.parametrize("below", ["/a/b", "/a/b/c/d", "/a/**/x", "/a/b/**/*.x", "**/x", "**/*.x"])
+def test_a_rule_below_or_a_pattern_takes_a_path_out_of_what_is_wholly_in_a_state(below: str) -> None:
+    assert wholly({"/a": "read-only", below: "deny"}) == []
+    assert wholly({"/a": "read-only", below: "read-only"}) == ["/a"]
+
+
+def test_what_lies_beside_a_rule_below_may_be_wholly_in_a_state() -> None:
+    assert wholly({"/a": "read-only", "/a/b": "deny", "/a/c/d": "read-only"}) == ["/a/c"]
+
+
+def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_wholly_in_a_state() -> None:
+    assert wholly({"/a/**": "read-only", "**/x": "deny"}) == ["/a"]
+    assert wholly({"**/x": "deny"}, {"/a/**": "read-only"}) == []  # it is of a nearer source
+    assert wholly({"/a/**": "read-only"}, {"**/x": "deny"}) == ["/a"]
+    assert wholly({"/a/**": "read-only", "/a/b/**": "read-only", "**/x": "deny"}) == ["/a"]
+    assert wholly({"/a/**": "read-only", "/a/b": "read-only", "**/x": "deny"}) == []  # below /a/b it counts again
+    assert wholly({"/a/**": "read-only", "/a/**/y": "read-only", "**/x": "deny"}) == []  # and below each y
+
+
+def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_wholly_in_a_state() -> None:
+    assert wholly({"/a/node_modules": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == [
+        "/a/node_modules"
+    ]
+    assert wholly({"/a/**": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == ["/a"]

@@ -1,0 +1,74 @@
+"""Which directories a sandbox may get straight from base, as the view cannot show anything else there.
+
+The rules must say read-only at such a directory and everywhere below, whatever the names; the override tree must leave
+it alone.  What else may lie there is found out by :mod:`yolofs.daemon.survey`, what is mounted there by
+:mod:`yolofs.cli.native`; why all of this is needed: ``docs/design/native-binds.md``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from yolofs.base import Base
+from yolofs.link_names import find_names
+from yolofs.paths import RelPath, is_below
+from yolofs.rules import RuleBook, RuleState
+from yolofs.tree import Entry, Staged, Tree
+
+_LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
+"""What lies there are not files that somebody has put there, whatever a rule says."""
+_NAMES_LOOKED_AT = 5_000
+"""Among so many names of base those of a file with hard links are looked for; the gate does the same."""
+
+
+def candidates(book: RuleBook, base: Base, project: bytes) -> list[bytes]:
+    """Return the directories that qualify by the rules and by what base is: absolute paths, none below another.
+
+    ``project`` is the session's, where everything goes through the view.  Looks at base, a few system calls for each.
+    """
+    paths = (path for path in book.wholly(RuleState.READ_ONLY) if _is_apart(path, base, project))
+    return [path for path in paths if os.path.realpath(path) == path and os.path.isdir(path)]
+
+
+def _is_apart(path: bytes, base: Base, project: bytes) -> bool:
+    rel = base.relative(path)
+    if not rel or base.is_hidden(rel):
+        return False
+    inside = (project, *map(base.path, base.hidden | base.pseudo))
+    around = (*_LIVE, project, *map(base.path, base.pseudo))
+    return not (any(is_below(other, path) for other in inside) or any(is_below(path, other) for other in around))
+
+
+def untouched(tree: Tree, base: Base, paths: Iterable[bytes]) -> list[bytes]:
+    """Return those of some directories at and below which the tree overrides no name."""
+    return [path for path in paths if (rel := base.relative(path)) is not None and _is_untouched(tree, rel)]
+
+
+def _is_untouched(tree: Tree, rel: RelPath) -> bool:
+    shown = tree.resolve(rel)
+    if shown is None or shown.staged is not None or shown.base != rel:
+        return False
+    return shown.entry is None or _only_leads(shown.entry)
+
+
+def _only_leads(entry: Entry) -> bool:
+    """Tell whether an entry and all below show what base has at their own paths."""
+    if entry.staged is not None or entry.touched_ns or entry.base != entry.path():
+        return False
+    return all(map(_only_leads, (entry.children or {}).values()))
+
+
+def staged_with_links(tree: Tree) -> list[Staged]:
+    """Return the staged files that base has names for at which no entry stands."""
+    return [staged for staged in tree.linked.values() if tree.unseen(staged)]
+
+
+def without_links(paths: Sequence[bytes], base: Base, files: Sequence[Staged]) -> list[bytes]:
+    """Return those of some directories in which base has no name of these files; none where that cannot be told."""
+    if not files:
+        return list(paths)
+    found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    if len(found) < sum(staged.links for staged in files):
+        return []
+    return [path for path in paths if not any(is_below(name, path) for name in found)]
