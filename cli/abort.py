@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.listing import Place, emit_changes, summary
+from yolofs.cli.listing import Place, emit_changes, summary, without_scratch
 from yolofs.cli.output import ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, find_project, reading
 from yolofs.daemon.protocol import LoanKind
@@ -37,7 +37,10 @@ def _show_and_ask(project: bytes) -> bool:
     with reading(project) as session:
         with progress("comparing") as update:
             changes = session.compare(BASE, progress=update)
-        emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
+        shown = without_scratch(changes, session.regions)
+        emit_changes(shown, Place(session.base.root, session.base.relative(session.project)))
+        if len(shown) < len(changes):
+            say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         generations = session.timeline.present
     count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""
     if ask(f"drop {summary(changes)}{count}, for good?"):

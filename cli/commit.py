@@ -96,7 +96,7 @@ def _report(session: Session, result: CommitResult, changes: list[Change], *, as
         document = {
             "commit": result.number,
             "steps": result.steps,
-            "changes": [change_fields(change, root) for change in changes],
+            "changes": [change_fields(change, root, session.regions) for change in changes],
             "left_out": [{**text_fields("path", path), "aspects": list(aspects)} for path, aspects in left_out.items()],
         }
         emit_json(document)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
 from yolofs.changes import Change, compare
 from yolofs.cli.guard import readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes
+from yolofs.cli.listing import Place, counts, emit_changes, say_left_out, without_scratch
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -24,9 +25,10 @@ from yolofs.session import Session
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all")
 @click.option("--run", "run", type=int, metavar="N", help="What run N changed, and nobody else.")
+@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
-def command(range_text: str, run: int | None, as_list: bool, as_json: bool) -> None:
+def command(range_text: str, run: int | None, scratch: bool, as_list: bool, as_json: bool) -> None:
     """Print what changed as a patch that `git apply` takes.
 
     RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base) or all, which is what a commit
@@ -34,10 +36,12 @@ def command(range_text: str, run: int | None, as_list: bool, as_json: bool) -> N
     travel.
 
     Paths are relative to the project; if something outside it changed, to the base directory, which is then said on
-    stderr. So is what a patch cannot express, such as an empty directory or an owner.
+    stderr. So is what a patch cannot express, such as an empty directory or an owner. What changed in scratch
+    directories is left out unless PATH names it.
     """
     with reading(find_project()) as session:
         paths = relative_paths(session, paths_given())
+        scratch = scratch or bool(paths)
         if run is not None:
             old, new, paths = _of_run(session, run, range_text, paths)
         else:
@@ -45,17 +49,21 @@ def command(range_text: str, run: int | None, as_list: bool, as_json: bool) -> N
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
         changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
         guard, root = options().guard, session.base.root
-        changes = seen(guard, changes, root)
+        everything = seen(guard, changes, root)
+        changes = everything if scratch else without_scratch(everything, session.regions)
+        left_out = len(everything) - len(changes)
         place = Place(session.base.root, session.base.relative(session.project))
         if as_json:
-            emit_json(_document(session, old, new, changes))
-        elif as_list:
+            emit_json(_document(session, old, new, changes) | {"scratch_left_out": left_out})
+            return
+        if as_list:
             emit_changes(changes, place)
         else:
             shown = readable(guard, changes, root)
             if len(shown) < len(changes):
                 say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
             _emit_patch(session, shown, place)
+        say_left_out(left_out)
 
 
 def _of_run(
@@ -119,11 +127,12 @@ def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> No
         say(f"note: {note}")
 
 
-def _document(session: Session, old: Generation, new: Generation | None, changes: Sequence[Change]) -> object:
+def _document(session: Session, old: Generation, new: Generation | None, changes: Sequence[Change]) -> dict[str, Any]:
+    regions = session.regions
     return {
         **text_fields("root", session.base.root),
         "from": old,
         "to": new,
         "counts": counts(changes),
-        "changes": [change_fields(change, session.base.root) for change in changes],
+        "changes": [change_fields(change, session.base.root, regions) for change in changes],
     }

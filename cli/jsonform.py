@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 from yolofs.changes import Change, Side
+from yolofs.regions import Regions
 
 _TYPES = {
     stat.S_IFREG: "file",
@@ -27,11 +28,12 @@ def text_fields(key: str, raw: bytes) -> dict[str, str]:
         return {key: raw.decode(errors="replace"), f"{key}_bytes": quote_from_bytes(raw)}
 
 
-def change_fields(change: Change, root: bytes) -> dict[str, Any]:
+def change_fields(change: Change, root: bytes, regions: Regions) -> dict[str, Any]:
     """Return a change with absolute paths, as the host names them."""
     fields: dict[str, Any] = {"kind": change.kind.value, **text_fields("path", absolute(root, change.path))}
     if change.old_path is not None:
         fields |= text_fields("old_path", absolute(root, change.old_path))
+    fields["region"] = regions.of_all(change.paths).value
     for key, side in (("old", change.old), ("new", change.new)):
         if side is not None:
             fields[key] = _side_fields(side)

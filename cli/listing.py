@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from yolofs.changes import Aspect, Change, Kind
 from yolofs.cli.jsonform import absolute, type_name
-from yolofs.cli.output import emit, paint
+from yolofs.cli.output import emit, paint, say
 from yolofs.paths import RelPath, display, is_below
+from yolofs.regions import Region, Regions
 
 _COLOURS = {
     Kind.ADDED: "green",
@@ -38,8 +39,7 @@ class Place(NamedTuple):
 
     def holds(self, change: Change) -> bool:
         """Tell whether a change lies in the project with both its paths."""
-        paths = (change.path, change.old_path if change.old_path is not None else change.path)
-        return self.project is not None and all(is_below(path, self.project) for path in paths)
+        return self.project is not None and all(is_below(path, self.project) for path in change.paths)
 
     def show(self, path: bytes, *, inside: bool) -> str:
         """Return a path for the terminal: relative to the project, or absolute."""
@@ -50,6 +50,17 @@ class Place(NamedTuple):
     def show_path(self, path: bytes) -> str:
         """Return a path for the terminal: relative to the project if it lies there, else absolute."""
         return self.show(path, inside=self.project is not None and is_below(path, self.project))
+
+
+def without_scratch(changes: Sequence[Change], regions: Regions) -> list[Change]:
+    """Return the changes that do not lie in scratch directories alone."""
+    return [change for change in changes if regions.of_all(change.paths) is not Region.SCRATCH]
+
+
+def say_left_out(count: int, what: str = "change") -> None:
+    """Say that some changes in scratch directories are not shown, if there are any."""
+    if count:
+        say(f"note: {count} {what}{'s' if count > 1 else ''} in scratch directories not shown; --scratch shows them")
 
 
 def emit_changes(changes: Sequence[Change], place: Place) -> None:

@@ -11,13 +11,14 @@ import click
 from yolofs.audit import Note
 from yolofs.cli.auditform import note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place
+from yolofs.cli.listing import Place, say_left_out
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.paths import Generation, RelPath, display, is_below
 from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.regions import Region, Regions
 from yolofs.runs import find_run, run_of
 from yolofs.session import Session
 
@@ -34,12 +35,14 @@ class Entry(NamedTuple):
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all")
 @click.option("--run", "run", type=int, metavar="N", help="Only what run N did.")
+@click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(range_text: str, run: int | None, as_json: bool) -> None:
+def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> None:
     """Print what happened: records, asks, refusals, changes of rules.
 
     Oldest first. RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies
-    on a branch that a travel has left is marked as dead. Refusals that are alike are counted.
+    on a branch that a travel has left is marked as dead. Refusals that are alike are counted. Records of what was
+    done in scratch directories are left out unless PATH names it.
     """
     with reading(find_project()) as session:
         if run is not None:
@@ -56,6 +59,9 @@ def command(range_text: str, run: int | None, as_json: bool) -> None:
         if run is not None:
             entries = (entry for entry in entries if run_of(entry.record) == run)
             notes = iter(())
+        left_out = _LeftOut(session.regions)
+        if not (scratch or paths):
+            entries = filter(left_out.shows, entries)
         root = session.base.root
         if as_json:
             emit_json_list("records", (_any_fields(item, root) for item in _in_place(entries, notes)))
@@ -68,6 +74,22 @@ def command(range_text: str, run: int | None, as_json: bool) -> None:
                 emit(line if item.is_live else paint(f"{line}  [dead]", "dim"))
             else:
                 emit(f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}")
+        say_left_out(left_out.count, "record")
+
+
+class _LeftOut:
+    """Leaves out the records that are about scratch directories alone, and counts them."""
+
+    def __init__(self, regions: Regions) -> None:
+        self._regions = regions
+        self.count = 0
+
+    def shows(self, entry: Entry) -> bool:
+        paths = _paths(entry.record)
+        if not paths or self._regions.of_all(paths) is not Region.SCRATCH:
+            return True
+        self.count += 1
+        return False
 
 
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:

@@ -11,9 +11,10 @@ from yolofs.audit import AskNote, Note, RefusalNote, read_audit
 from yolofs.changes import Change, Kind, compare
 from yolofs.cli.auditform import note_fields, note_text, note_word
 from yolofs.cli.jsonform import change_fields
-from yolofs.cli.listing import Place, change_line, counts, summary
+from yolofs.cli.listing import Place, change_line, counts, summary, without_scratch
 from yolofs.cli.output import progress, say
 from yolofs.paths import Generation, RelPath, is_below
+from yolofs.regions import Region, Regions
 from yolofs.runs import Point, generation_of
 from yolofs.session import Access, Session
 
@@ -57,11 +58,14 @@ def summarise(project: bytes, ended: Ended, *, as_json: bool) -> None:
         changes = _changes(session, ended) if ended.has_changes else []
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
         place = Place(session.base.root, session.base.relative(session.project))
+        regions = session.regions
     if as_json:
-        say(msgspec.json.encode(_document(ended, changes, notes, place)).decode())
+        say(msgspec.json.encode(_document(ended, changes, notes, place, regions)).decode())
         return
+    shown = without_scratch(changes, regions)
+    changes, left_out = shown, len(changes) - len(shown)
     if changes:
-        for line in _lines(ended, changes, place):
+        for line in _lines(ended, changes, place, left_out):
             say(line)
     for line in _note_lines(ended, notes):
         say(line)
@@ -124,7 +128,7 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     return lines
 
 
-def _lines(ended: Ended, changes: Sequence[Change], place: Place) -> list[str]:
+def _lines(ended: Ended, changes: Sequence[Change], place: Place, left_out: int) -> list[str]:
     parts = sort(changes, place)
     where = (
         f"generation {ended.after}" if ended.after is not None else f"staged since generation {ended.before.generation}"
@@ -139,6 +143,8 @@ def _lines(ended: Ended, changes: Sequence[Change], place: Place) -> list[str]:
         if some:
             lines.append(title)
             lines += _listed(some, place, inside=inside, see=see)
+    if left_out:
+        lines.append(f"and {left_out} in scratch directories: {see} --scratch")
     lines.append(f"see it: {see}        undo it: yolofs travel {ended.before.generation}")
     return lines
 
@@ -163,8 +169,9 @@ def _range(ended: Ended) -> str:
     return str(ended.after) if ended.after == before + 1 else f"{before}..{ended.after}"
 
 
-def _document(ended: Ended, changes: Sequence[Change], notes: Sequence[Note], place: Place) -> object:
+def _document(ended: Ended, changes: Sequence[Change], notes: Sequence[Note], place: Place, regions: Regions) -> object:
     parts = sort(changes, place)
+    is_outside = [regions.of_all(change.paths) is Region.OUTSIDE for change in parts.outside]
     return {
         "run": ended.number,
         "command": [word.decode(errors="replace") for word in ended.command],
@@ -172,9 +179,9 @@ def _document(ended: Ended, changes: Sequence[Change], notes: Sequence[Note], pl
         "before": ended.before.generation,
         "after": ended.after,
         "counts": counts(changes),
-        "outside": len(parts.outside),
+        "outside": sum(is_outside),
         "changes": [
-            change_fields(change, place.root)
+            change_fields(change, place.root, regions)
             for part in (parts.deleted, parts.outside, parts.others)
             for change in part
         ],

@@ -9,7 +9,7 @@ import click
 from yolofs.changes import Change
 from yolofs.cli.guard import seen
 from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes
+from yolofs.cli.listing import Place, counts, emit_changes, say_left_out, without_scratch
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, reading
@@ -21,12 +21,14 @@ from yolofs.timeline import BASE
 
 
 @click.command()
+@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(as_json: bool) -> None:
+def command(scratch: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
     One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
-    renamed directory is one line, whatever is in it.
+    renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
+    scratch directories (/tmp and others, see the setting `scratch`) is left out.
     """
     project = find_project()
     info = _mount_info(project)
@@ -34,11 +36,14 @@ def command(as_json: bool) -> None:
         warn(warning)
     with reading(project) as session:
         with progress("comparing") as update:
-            changes = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+            everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+        changes = everything if scratch else without_scratch(everything, session.regions)
+        left_out = len(everything) - len(changes)
         if as_json:
-            emit_json(_document(session, info, changes))
+            emit_json(_document(session, info, changes) | {"scratch_left_out": left_out})
         else:
             _emit(session, info, changes)
+            say_left_out(left_out)
 
 
 def _mount_info(project: bytes) -> Info | None:
@@ -69,7 +74,7 @@ def _generation(session: Session) -> str:
 
 
 def _document(session: Session, info: Info | None, changes: list[Change]) -> dict[str, Any]:
-    root = session.base.root
+    root, regions = session.base.root, session.regions
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),
@@ -80,5 +85,5 @@ def _document(session: Session, info: Info | None, changes: list[Change]) -> dic
         "generation": session.timeline.present,
         "records_since": session.journal.segment_counts()[-1],
         "counts": counts(changes),
-        "changes": [change_fields(change, root) for change in changes],
+        "changes": [change_fields(change, root, regions) for change in changes],
     }

@@ -118,6 +118,11 @@ class Change(msgspec.Struct, frozen=True):
     """Of an R of a directory: all below it that has no line of its own has come along.  False where the
     comparison was told to list each of them."""
 
+    @property
+    def paths(self) -> tuple[RelPath, ...]:
+        """Its paths in both states, once where they are the same."""
+        return (self.path,) if self.old_path is None else (self.old_path, self.path)
+
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with how much is done and how much there is to do."""

@@ -31,6 +31,7 @@ from yolofs.journal import Journal
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
+from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
 from yolofs.session_root import DIRECTORY_NAME, find_project, settle_root
 from yolofs.store import Store
@@ -77,6 +78,11 @@ class Session:
         self._checkpoint: Checkpoint | None = None
         """What the journal's beginning comes to, if that is known."""
         self._lock_fd = lock_fd
+
+    @property
+    def regions(self) -> Regions:
+        """Which part of base is the project's, and which is scratch."""
+        return Regions.find(self.base, self.project, self.settings.scratch)
 
     # ---- opening and closing
 

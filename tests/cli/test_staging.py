@@ -85,7 +85,7 @@ def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) ->
     document = staged("status", "--json").json
     assert list(document) == [
         "project", "root", "mounted", "mountpoint", "pid", "warnings", "generation", "records_since", "counts",
-        "changes",
+        "changes", "scratch_left_out",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
@@ -263,6 +263,7 @@ def test_every_json_document_is_one_document(staged: Program) -> None:
 
 def test_changes_outside_the_project_are_set_apart_with_absolute_paths(yolofs: Program) -> None:
     outside = yolofs.project.parent / "outside"
+    (yolofs.project / ".yolofs.toml").write_text("scratch = []\n")
     with yolofs.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(yolofs.project)[1:]
         (view / "a.txt").write_text("one\n")

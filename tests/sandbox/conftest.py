@@ -27,6 +27,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     """Return the program in a project of its own, with the view of / mounted."""
     project = tmp_path_factory.mktemp("sandbox") / "project"
     project.mkdir()
+    (project / ".yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
     program = Program(project)
     program("init")
     with program.mounted("--root", "/"):

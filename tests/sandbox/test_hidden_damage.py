@@ -128,6 +128,7 @@ def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, t
         file.resolve().write_text(content)
         file.chmod(0o600 if "keys/" in path else 0o644)
     yolofs = Program(project)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
     yolofs("init")
     before = _content(parent)
     with yolofs.mounted("--root", "/") as mountpoint:

@@ -292,3 +292,21 @@ def test_what_the_rules_refused_is_told(yolofs: Program) -> None:
     assert "asked or refused:" in done.err
     assert f"{yolofs.project}/closed" in done.err.split("asked or refused:")[1]
     assert [note["path"] for note in json.loads(said)["notes"]] == [f"{yolofs.project}/closed"]
+
+
+def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_are(yolofs: Program) -> None:
+    config = yolofs.project / ".yolofs.toml"
+    before = config.read_text()
+    config.write_text('scratch = ["build"]\n')
+    (yolofs.project / "build").mkdir()
+    try:
+        done = yolofs("run", "sh", "-c", "echo > build/more; echo >> beside")
+        assert "\nand 1 in scratch directories: yolofs diff " in done.err
+        assert "build/more" not in done.err
+        assert "beside\n" in done.err
+        assert yolofs("run", "sh", "-c", "echo > build/another").err == ""
+        told = json.loads(yolofs("run", "--json", "sh", "-c", "echo > build/third").err)
+    finally:
+        config.write_text(before)
+    assert [change["region"] for change in told["changes"]] == ["scratch"]
+    assert told["outside"] == 0
