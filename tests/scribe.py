@@ -76,7 +76,7 @@ class Scribe:
     def write(self, path: bytes, data: bytes, mode: int = 0o644) -> None:
         """Write a regular file, new or not; it gets a time of its own."""
         if self.shown(path) is None:
-            ino, fd = self.store.create_file(mode)
+            ino, fd, _ = self.store.create_file(mode)
             self._stage(path, ino)
         else:
             fd = self.store.open(self.copy_up(path), os.O_RDWR | os.O_TRUNC)

@@ -90,22 +90,24 @@ class Store:
         self._next = ino + 1
         return StoreIno(ino)
 
-    def create_file(self, mode: int) -> tuple[StoreIno, int]:
+    def create_file(self, mode: int) -> tuple[StoreIno, int, os.stat_result]:
         """Make an empty regular file with exactly these permission bits, whatever the umask.
 
-        Returns its number and a descriptor for reading and writing, which the caller owns.
+        Returns its number, a descriptor for reading and writing, which the caller owns, and its attributes.
         """
         ino = self.reserve()
         path = self.path(ino)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
-            if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+            st = os.fstat(fd)
+            if stat.S_IMODE(st.st_mode) != mode:
                 os.fchmod(fd, mode)
+                st = os.fstat(fd)
         except BaseException:
             os.close(fd)
             os.unlink(path)
             raise
-        return ino, fd
+        return ino, fd, st
 
     def create_dir(self, mode: int) -> StoreIno:
         """Make a directory with exactly these permission bits."""

@@ -65,7 +65,7 @@ def set_xattr(path: bytes, name: str, value: bytes) -> None:
 
 
 def add_file(store: Store, data: bytes = b"", mode: int = 0o644) -> int:
-    ino, fd = store.create_file(mode)
+    ino, fd, _ = store.create_file(mode)
     os.write(fd, data)
     os.close(fd)
     return ino
@@ -163,7 +163,7 @@ def test_files_that_are_not_ours_are_neither_counted_nor_collected(room: bytes) 
 @pytest.mark.parametrize("mode", [0, 0o200, 0o644, 0o666, 0o777, 0o4755, 0o2755, 0o1777, 0o7777])
 def test_modes_are_exact_whatever_the_umask(store: Store, umask: int, mode: int) -> None:
     os.umask(umask)
-    ino, fd = store.create_file(mode)
+    ino, fd, _ = store.create_file(mode)
     os.close(fd)
     assert mode_of(store.path(ino)) == mode
     assert mode_of(store.path(store.create_dir(mode))) == mode
@@ -171,7 +171,7 @@ def test_modes_are_exact_whatever_the_umask(store: Store, umask: int, mode: int)
 
 
 def test_a_new_file_is_open_for_reading_and_writing(store: Store) -> None:
-    ino, fd = store.create_file(0)
+    ino, fd, _ = store.create_file(0)
     assert ino == 1
     assert not os.get_inheritable(fd)
     os.write(fd, b"data")

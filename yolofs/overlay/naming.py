@@ -36,9 +36,9 @@ class Naming(Data):
             FileExistsError: the view shows something at this name.
         """
         self._check_new(parent, name)
-        ino, fd = self.store.create_file(stat.S_IMODE(mode))
+        ino, fd, st = self.store.create_file(stat.S_IMODE(mode))
         try:
-            inode, attr = self._new(parent, name, ino, owner, mode)
+            inode, attr = self._new(parent, name, ino, owner, mode, st)
         except BaseException:
             os.close(fd)
             raise
@@ -51,7 +51,7 @@ class Naming(Data):
         """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a forget."""
         self._check_new(parent, name)
         if stat.S_ISREG(mode):
-            ino, fd = self.store.create_file(stat.S_IMODE(mode))
+            ino, fd, _ = self.store.create_file(stat.S_IMODE(mode))
             os.close(fd)
         else:
             ino = self.store.create_special(mode, rdev)
@@ -135,7 +135,8 @@ class Naming(Data):
         if target is None:
             self._check_place(new_parent, new_name)
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
-        absent = not exchange and not self._base_has(parent, name)
+        is_at_home = source.base is not None and parent.source is not None and source.base == join(parent.source, name)
+        absent = not exchange and not is_at_home and not self._base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
         record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
         moved, other = self._known(source), self._known(target) if target is not None else None
@@ -152,13 +153,16 @@ class Naming(Data):
 
     # ---- new files
 
-    def _new(self, parent: Inode, name: bytes, ino: StoreIno, owner: Owner, mode: int) -> tuple[Inode, Attr]:
-        """Give a store inode that was just made its owner and its name."""
-        path = self.store.path(ino)
-        with self._removed_on_error(ino):
-            self._set_owner(parent, path, owner, mode)
+    def _new(
+        self, parent: Inode, name: bytes, ino: StoreIno, owner: Owner, mode: int, st: os.stat_result | None = None
+    ) -> tuple[Inode, Attr]:
+        """Give a store inode that was just made, with the attributes ``st``, its owner and its name."""
+        try:
+            st = self._set_owner(parent, self.store.path(ino), owner, mode, st)
             entry = self._record_new(parent, name, ino)
-        st = os.lstat(path)
+        except BaseException:
+            self.store.remove(ino)
+            raise
         assert entry is not None
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
@@ -179,8 +183,13 @@ class Naming(Data):
         self._orphan_dropped()
         return entry
 
-    def _set_owner(self, parent: Inode, path: bytes, owner: Owner, mode: int) -> None:
-        """Set a new file's owner, group (the directory's, if that is setgid) and permission bits."""
+    def _set_owner(
+        self, parent: Inode, path: bytes, owner: Owner, mode: int, st: os.stat_result | None
+    ) -> os.stat_result:
+        """Set a new file's owner, group (the directory's, if that is setgid) and permission bits.
+
+        Returns the attributes that it has then; ``st`` are those before, if known.
+        """
         uid, gid = owner
         bits = stat.S_IMODE(mode)
         parent_st = self._stat(parent)
@@ -188,21 +197,28 @@ class Naming(Data):
             gid = parent_st.st_gid
             if stat.S_ISDIR(mode):
                 bits |= stat.S_ISGID
-        st = os.lstat(path)
-        if (st.st_uid, st.st_gid) != (uid, gid):
+        if st is None:
+            st = os.lstat(path)
+        has_owner = st.st_uid == uid and st.st_gid == gid
+        has_bits = stat.S_ISLNK(mode) or (stat.S_IMODE(st.st_mode) == bits and not bits & (stat.S_ISUID | stat.S_ISGID))
+        if has_owner and has_bits:
+            return st
+        if not has_owner:
             os.chown(path, uid, gid, follow_symlinks=False)
-        if not stat.S_ISLNK(mode) and (stat.S_IMODE(st.st_mode) != bits or bits & (stat.S_ISUID | stat.S_ISGID)):
+        if not has_bits:
             os.chmod(path, bits)
+        return os.lstat(path)
 
     # ---- names that go
 
     def _remove(self, parent: Inode, name: bytes, found: Found) -> None:
         """Record that a name is gone, and orphan its inode if that was its last."""
         source = parent.source
-        absent = not self._base_has(parent, name)
         base = None
-        if not absent and found.base is not None and source is not None and found.base == join(source, name):
-            base = self.base.fingerprint(found.st)
+        if found.base is not None and source is not None and found.base == join(source, name):
+            absent, base = False, self.base.fingerprint(found.st)
+        else:
+            absent = not self._base_has(parent, name)
         path = join(self.path(parent), name)
         inode = self._known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
