@@ -191,6 +191,10 @@ class Base:
         self._slots[device] = slot
         return slot
 
+    def file_of(self, number: int) -> tuple[int, int] | None:
+        """Return device and inode number of the base file that has this :meth:`number`, None if that cannot be told."""
+        return None if number >> 62 else (self._device, number)
+
     def number_of_path(self, rel: bytes) -> int:
         """Return a number for a directory that shows at several paths: one that stands for this path."""
         digest = hashlib.blake2b(rel, digest_size=8).digest()

@@ -37,6 +37,16 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
     return search.run(), search.is_complete
 
 
+def find_name_near(base: Base, number: int, path: RelPath, *, limit: int = LIMIT) -> RelPath | None:
+    """Return a base path of the file with this inode number, which had a name at ``path``; None if none was found."""
+    file = base.file_of(number)
+    if file is None:
+        return None
+    search = _Search(base, limit)
+    search.want_one(file, near=path)
+    return next(iter(search.run()), None)
+
+
 class _Search:
     def __init__(self, base: Base, limit: int) -> None:
         self._base = base
@@ -65,6 +75,12 @@ class _Search:
             self._want(home, self._base.lstat(home))
         except OSError:
             self._left = 0
+
+    def want_one(self, file: tuple[int, int], *, near: RelPath) -> None:
+        """Look for one name of a file (device and inode number), from the directory of ``near`` on."""
+        self._missing[file] = 1
+        self._numbers.add(file[1])
+        self._tops[split(near)[0]] = None
 
     @property
     def is_complete(self) -> bool:

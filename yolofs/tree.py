@@ -116,6 +116,11 @@ def link_key(number: int) -> int:
     return -number
 
 
+def number_of_link(key: int) -> int:
+    """Return the inode number that :func:`link_key` made a key from."""
+    return -key
+
+
 class Shown(NamedTuple):
     """What the view shows at a path: an entry, or a plain base path (then ``entry`` is None)."""
 

@@ -209,6 +209,21 @@ def names_that_are_long() -> Any:
         content("m" * 255),
         sorted(os.listdir()),
     ]
+    os.mkdir("just-made")
+    for length in (256, 300, 1000, 1100):
+        name = "just-made/" + "n" * length
+        results += [
+            outcome(os.lstat, name),
+            opened(name, os.O_CREAT | os.O_RDWR),
+            outcome(os.mkdir, name),
+            outcome(os.mkfifo, name),
+            outcome(os.symlink, "x", name),
+            outcome(os.link, "f", name),
+            outcome(os.rename, "f", name),
+            outcome(os.rename, name, "g"),
+            outcome(os.unlink, name),
+            outcome(os.rmdir, name),
+        ]
     return results
 
 

@@ -226,6 +226,36 @@ def test_a_write_through_a_handle_whose_name_is_gone_reaches_the_others(links: L
     links.check_base(b"View", "one", "far/away/three")
 
 
+@pytest.mark.parametrize("is_written_before", [False, True])
+def test_so_it_does_after_a_commit_in_between(links: Links, is_written_before: bool) -> None:
+    with (links.root / "d/two").open("r+b", buffering=0) as held:
+        (links.root / "d/two").unlink()
+        if is_written_before:
+            held.write(b"first")
+        links.view.commit()
+        assert (os.fstat(held.fileno()).st_nlink, os.fstat(held.fileno()).st_ino) == (2, links.number)
+        os.pwrite(held.fileno(), b"view", 0)
+        os.ftruncate(held.fileno(), 4)
+        links.check(b"view", "one", "far/away/three")
+    links.view.remount()
+    links.view.commit()
+    links.check_base(b"view", "one", "far/away/three")
+
+
+def test_so_it_does_if_the_commit_leaves_the_file_a_single_name(links: Links) -> None:
+    (links.base / "single").rename(links.base / "last")
+    (links.base / "gone").hardlink_to(links.base / "last")
+    with (links.root / "gone").open("r+b", buffering=0) as held:
+        (links.root / "gone").unlink()
+        number = (links.root / "last").stat().st_ino
+        links.view.commit()
+        assert (os.fstat(held.fileno()).st_nlink, os.fstat(held.fileno()).st_ino) == (1, number)
+        os.pwrite(held.fileno(), b"view", 0)
+        assert (links.root / "last").read_bytes() == b"viewle"
+    links.view.commit()
+    assert (links.base / "last").read_bytes() == b"viewle"
+
+
 def test_metadata_through_a_handle_whose_name_is_gone(links: Links) -> None:
     with (links.root / "one").open("rb") as held:
         (links.root / "one").unlink()

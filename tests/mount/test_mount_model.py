@@ -11,10 +11,17 @@ from tests.property.view_machine import ViewMachine
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
 
+class MountDriver(MountedView):
+    """Attributes are among what is compared."""
+
+    def __init__(self, base: bytes) -> None:
+        super().__init__(base, xattrs=True)
+
+
 class MountMachine(ViewMachine):
     """A view behind the kernel."""
 
-    make_driver = MountedView
+    make_driver = MountDriver
 
 
 TestMountModel = MountMachine.TestCase

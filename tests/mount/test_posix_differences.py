@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import shutil
+import socket
 import stat
 import struct
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.mount.in_process import MountedView
+from tests.mount.probes import outcome
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -169,6 +171,55 @@ def test_direct_io_without_alignment(sides: Sides) -> None:
         return errno_of(os.pwrite, fd, b"x", 3)
 
     assert sides.both(call) == ("", "EINVAL")
+
+
+def test_sockets_fifos_and_locks_do_not_reach_programs_outside(sides: Sides, base: Path) -> None:
+    outside = Sides(base, sides.plain)
+
+    def connect(directory: Path) -> str:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(f"/proc/self/fd/{fd}/socket")  # a path that is short enough for any socket
+            except OSError as error:
+                return errno.errorcode[error.errno or 0]
+            finally:
+                os.close(fd)
+        return "connected"
+
+    def bind(directory: Path) -> socket.socket:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(f"/proc/self/fd/{fd}/socket")
+        os.close(fd)
+        server.listen()
+        return server
+
+    def read(directory: Path) -> int:
+        os.mkfifo(directory / "fifo")
+        return os.open(directory / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+
+    def lock(directory: Path) -> int:
+        fd = os.open(directory / "f", os.O_RDONLY)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return fd
+
+    held = [*outside.both(read), *outside.both(lock)]
+    servers = outside.both(bind)
+    try:
+        assert sides.both(connect) == ("ECONNREFUSED", "connected")
+        opened = sides.both(lambda directory: outcome(os.open, directory / "fifo", os.O_WRONLY | os.O_NONBLOCK))
+        assert (opened[0], type(opened[1])) == ("ENXIO", int)
+        held.append(opened[1])
+        mine = sides.both(lambda directory: os.open(directory / "f", os.O_RDONLY))
+        held += mine
+        locked = [outcome(fcntl.flock, fd, fcntl.LOCK_EX | fcntl.LOCK_NB) for fd in mine]
+        assert locked == [None, "EAGAIN"]
+    finally:
+        for server in servers:
+            server.close()
+        for fd in held:
+            os.close(fd)
 
 
 def test_devices_cannot_be_opened(sides: Sides) -> None:

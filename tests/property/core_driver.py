@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tests.property.view_machine import by_first_name, describe
 from yolofs.inodes import Attr, Inode
@@ -23,6 +23,7 @@ class CoreDriver:
 
     def __init__(self, root: bytes) -> None:
         self.root = root
+        self.handles: dict[int, tuple[contextlib.ExitStack, Inode]] = {}
         Session.create(root)
         self._open()
 
@@ -77,6 +78,10 @@ class CoreDriver:
                 raise OSError(errno.ELOOP, "a link")
             if inode.is_directory:
                 raise OSError(errno.EISDIR, "a directory")
+            if inode.kind != stat.S_IFREG and flags & os.O_ACCMODE != os.O_RDONLY:
+                raise OSError(errno.ENXIO, "a fifo that nobody reads")
+            if inode.kind != stat.S_IFREG:
+                return cast("T", b"")
             self.overlay.open(inode, flags)
             try:
                 return action(inode, attr)
@@ -124,6 +129,7 @@ class CoreDriver:
 
     def mkdir(self, path: bytes, mode: int) -> None:
         with self._parent(path) as (parent, name):
+            mode &= 0o1777  # as the kernel does before it asks
             self.overlay.forget(self.overlay.mkdir(parent, name, mode, OWNER)[0].number, 1)
 
     def rmdir(self, path: bytes) -> None:
@@ -145,6 +151,72 @@ class CoreDriver:
     def symlink(self, target: bytes, path: bytes) -> None:
         with self._parent(path) as (parent, name):
             self.overlay.forget(self.overlay.symlink(parent, name, target, OWNER)[0].number, 1)
+
+    def mkfifo(self, path: bytes, mode: int) -> None:
+        with self._parent(path) as (parent, name):
+            self.overlay.forget(self.overlay.mknod(parent, name, stat.S_IFIFO | mode, 0, OWNER)[0].number, 1)
+
+    def chown(self, path: bytes, uid: int, gid: int) -> None:
+        with self._held(path) as (inode, _):
+            self.overlay.setattr(inode, uid=None if uid < 0 else uid, gid=None if gid < 0 else gid)
+
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None:
+        with self._held(path) as (inode, _):
+            self._check_xattr(inode)
+            self.overlay.setxattr(inode, name, value)
+
+    def removexattr(self, path: bytes, name: bytes) -> None:
+        with self._held(path) as (inode, _):
+            self._check_xattr(inode)
+            self.overlay.removexattr(inode, name)
+
+    @staticmethod
+    def _check_xattr(inode: Inode) -> None:
+        if inode.kind not in (stat.S_IFREG, stat.S_IFDIR):
+            raise OSError(errno.EPERM, "only files and directories have attributes of users")
+
+    def write_mapping(self, path: bytes, offset: int, data: bytes) -> None:
+        def write(inode: Inode, attr: Attr) -> None:
+            if not attr.size:
+                raise OSError(errno.ENODEV, "cannot be mapped")
+            if fitting := data[: max(0, attr.size - offset)]:
+                self.overlay.write(inode, offset, fitting)
+
+        with self._held(path) as (inode, _):
+            if inode.kind == stat.S_IFIFO:
+                raise OSError(errno.ENODEV, "cannot be mapped")
+        self._file(path, os.O_RDWR, write)
+
+    # ---- handles that stay open
+
+    def open_handle(self, slot: int, path: bytes) -> None:
+        with contextlib.ExitStack() as stack:
+            inode, _ = stack.enter_context(self._held(path))
+            if inode.kind == stat.S_IFLNK:
+                raise OSError(errno.ELOOP, "a link")
+            if inode.is_directory:
+                raise OSError(errno.EISDIR, "a directory")
+            if inode.kind != stat.S_IFREG:
+                raise OSError(errno.ENXIO, "no regular file")
+            self.overlay.open(inode, os.O_RDWR)
+            stack.callback(lambda: self.overlay.release(inode, writer=True))
+            self.handles[slot] = stack.pop_all(), inode
+
+    def handle_write(self, slot: int, offset: int, data: bytes) -> None:
+        if data:
+            self.overlay.write(self.handles[slot][1], offset, data)
+
+    def handle_truncate(self, slot: int, size: int) -> None:
+        self.overlay.setattr(self.handles[slot][1], size=size)
+
+    def handle_facts(self, slot: int) -> tuple[Any, ...]:
+        inode = self.handles[slot][1]
+        attr = self.overlay.getattr(inode)
+        content = self.overlay.read(inode, 0, 1 << 20)
+        return (attr.mode, attr.nlink, attr.uid, attr.gid, attr.size, content, self._xattrs(inode))
+
+    def close_handle(self, slot: int) -> None:
+        self.handles.pop(slot)[0].close()
 
     def chmod(self, path: bytes, mode: int) -> None:
         with self._held(path) as (inode, _):
@@ -177,9 +249,18 @@ class CoreDriver:
     def _describe(self, inode: Inode, attr: Attr) -> tuple[Any, ...]:
         st = os.stat_result(
             (attr.mode, attr.number, 0, attr.nlink, attr.uid, attr.gid, attr.size, 0, 0, 0),
-            {"st_mtime_ns": attr.mtime_ns},
+            {"st_mtime_ns": attr.mtime_ns, "st_rdev": attr.rdev},
         )
-        return describe(st, lambda: self.overlay.read(inode, 0, attr.size), lambda: self.overlay.readlink(inode))
+        return describe(
+            st,
+            lambda: self.overlay.read(inode, 0, attr.size),
+            lambda: self.overlay.readlink(inode),
+            lambda: self._xattrs(inode),
+        )
+
+    def _xattrs(self, inode: Inode) -> tuple[tuple[str, bytes], ...]:
+        names = sorted(name for name in self.overlay.listxattr(inode) if name.startswith(b"user."))
+        return tuple((os.fsdecode(name), self.overlay.getxattr(inode, name)) for name in names)
 
     # ---- time
 

@@ -7,6 +7,8 @@ The same machine drives the core (:mod:`tests.property.test_core_model`) and a m
 from __future__ import annotations
 
 import ctypes
+import errno
+import mmap
 import os
 import shutil
 import stat
@@ -21,6 +23,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 AT_FDCWD = -100
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_off_t = ctypes.c_long
+_MS_SYNC = 4
 
 NAMES = (b"a", b"b", b"c", b"d e", b"n\nl%#", b"\xff\xfe")
 EXPLICIT_NS = 1_000_000_000_123_456_789
@@ -29,7 +34,14 @@ EXPLICIT_NS = 1_000_000_000_123_456_789
 names = st.sampled_from(NAMES)
 paths = st.lists(names, min_size=1, max_size=3).map(b"/".join)
 contents = st.sampled_from((b"", b"x", b"hello\n", b"y" * 5000, b"\0" * 100))
-modes = st.sampled_from((0o644, 0o600, 0o755, 0o444, 0o700))
+modes = st.sampled_from((0o644, 0o600, 0o755, 0o444, 0o700, 0o2755, 0o4711, 0o1777))
+xattr_names = st.sampled_from((b"user.one", b"user.two"))
+OWNERS = (0, 1234, 5678) if os.getuid() == 0 else (os.getuid(),)
+"""Who may own files; only root may give them away."""
+owners = st.sampled_from((-1, *OWNERS))
+groups = st.sampled_from((-1, *OWNERS)) if os.getuid() == 0 else st.sampled_from((-1, os.getgid()))
+slots = st.sampled_from((0, 1))
+"""Handles that are kept open."""
 
 
 class Driver(Protocol):
@@ -51,8 +63,18 @@ class Driver(Protocol):
     def rename(self, old: bytes, new: bytes, flags: int = 0) -> None: ...
     def link(self, old: bytes, new: bytes) -> None: ...
     def symlink(self, target: bytes, path: bytes) -> None: ...
+    def mkfifo(self, path: bytes, mode: int) -> None: ...
     def chmod(self, path: bytes, mode: int) -> None: ...
+    def chown(self, path: bytes, uid: int, gid: int) -> None: ...
     def utimes(self, path: bytes, time_ns: int) -> None: ...
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None: ...
+    def removexattr(self, path: bytes, name: bytes) -> None: ...
+    def write_mapping(self, path: bytes, offset: int, data: bytes) -> None: ...
+    def open_handle(self, slot: int, path: bytes) -> None: ...
+    def handle_write(self, slot: int, offset: int, data: bytes) -> None: ...
+    def handle_truncate(self, slot: int, size: int) -> None: ...
+    def handle_facts(self, slot: int) -> tuple[Any, ...]: ...
+    def close_handle(self, slot: int) -> None: ...
     def tree(self) -> dict[bytes, tuple[Any, ...]]: ...
     def snapshot(self) -> int: ...
     def travel(self, generation: int) -> int: ...
@@ -67,6 +89,7 @@ class PlainDirectory:
 
     def __init__(self, root: bytes) -> None:
         self.root = root
+        self.handles: dict[int, int] = {}
 
     def _at(self, path: bytes) -> bytes:
         return os.path.join(self.root, path)
@@ -85,14 +108,14 @@ class PlainDirectory:
         self._write(path, os.O_APPEND, data)
 
     def _write(self, path: bytes, flags: int, data: bytes) -> None:
-        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | flags)
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | flags)
         try:
             os.write(fd, data)
         finally:
             os.close(fd)
 
     def write_at(self, path: bytes, offset: int, data: bytes) -> None:
-        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW)
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             os.pwrite(fd, data, offset)
         finally:
@@ -100,7 +123,7 @@ class PlainDirectory:
 
     def write_without_name(self, path: bytes, data: bytes) -> None:
         """Open a file, remove that name of it, and write at the file's beginning."""
-        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW)
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             os.unlink(self._at(path))
             os.pwrite(fd, data, 0)
@@ -108,14 +131,14 @@ class PlainDirectory:
             os.close(fd)
 
     def truncate(self, path: bytes, size: int) -> None:
-        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW)
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             os.ftruncate(fd, size)
         finally:
             os.close(fd)
 
     def read(self, path: bytes) -> bytes:
-        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             return os.read(fd, 1 << 20)
         finally:
@@ -140,8 +163,11 @@ class PlainDirectory:
     def symlink(self, target: bytes, path: bytes) -> None:
         os.symlink(target, self._at(path))
 
+    def mkfifo(self, path: bytes, mode: int) -> None:
+        os.mkfifo(self._at(path), mode)
+
     def chmod(self, path: bytes, mode: int) -> None:
-        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(self._at(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             os.chmod(self._at(path), mode)
         finally:
@@ -150,22 +176,90 @@ class PlainDirectory:
     def utimes(self, path: bytes, time_ns: int) -> None:
         os.utime(self._at(path), ns=(time_ns, time_ns), follow_symlinks=False)
 
+    def chown(self, path: bytes, uid: int, gid: int) -> None:
+        os.chown(self._at(path), uid, gid, follow_symlinks=False)
+
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None:
+        os.setxattr(self._at(path), name, value, follow_symlinks=False)
+
+    def removexattr(self, path: bytes, name: bytes) -> None:
+        os.removexattr(self._at(path), name, follow_symlinks=False)
+
+    def write_mapping(self, path: bytes, offset: int, data: bytes) -> None:
+        """Write through a shared mapping of the whole file what fits into it."""
+        fd = os.open(self._at(path), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            st = os.fstat(fd)
+            if not stat.S_ISREG(st.st_mode) or not st.st_size:
+                raise OSError(errno.ENODEV, "cannot be mapped")
+            _write_through_mapping(fd, st.st_size, offset, data[: max(0, st.st_size - offset)])
+        finally:
+            os.close(fd)
+
+    # ---- handles that stay open
+
+    def open_handle(self, slot: int, path: bytes) -> None:
+        fd = os.open(self._at(path), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.ENXIO, "no regular file")
+        self.handles[slot] = fd
+
+    def handle_write(self, slot: int, offset: int, data: bytes) -> None:
+        os.pwrite(self.handles[slot], data, offset)
+
+    def handle_truncate(self, slot: int, size: int) -> None:
+        os.ftruncate(self.handles[slot], size)
+
+    def handle_facts(self, slot: int) -> tuple[Any, ...]:
+        fd = self.handles[slot]
+        st = os.fstat(fd)
+        return (st.st_mode, st.st_nlink, st.st_uid, st.st_gid, st.st_size, os.pread(fd, 1 << 20, 0), xattrs_of(fd))
+
+    def close_handle(self, slot: int) -> None:
+        os.close(self.handles.pop(slot))
+
     def tree(self) -> dict[bytes, tuple[Any, ...]]:
         return by_first_name(dict(walk_tree(self.root)))
 
 
-def describe(st: os.stat_result, read: Callable[[], bytes], readlink: Callable[[], bytes]) -> tuple[Any, ...]:
-    """Return what must be equal on both sides; of all but directories the last two are link count and number."""
+def _write_through_mapping(fd: int, size: int, offset: int, data: bytes) -> None:
+    """Map a file, write, sync and unmap, all by calls that let go of the interpreter lock.
+
+    A view that this very process serves could not answer otherwise what the kernel wants for that.
+    """
+    address = _libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, _off_t(0))
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    _libc.memcpy(ctypes.c_void_p(address + offset), data, ctypes.c_size_t(len(data)))
+    _libc.msync(ctypes.c_void_p(address), ctypes.c_size_t(size), _MS_SYNC)
+    _libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+def xattrs_of(path: bytes | int) -> tuple[tuple[str, bytes], ...]:
+    """Return the extended attributes that users set."""
+    follow = isinstance(path, int)
+    names = sorted(name for name in os.listxattr(path, follow_symlinks=follow) if name.startswith("user."))
+    return tuple((name, os.getxattr(path, name, follow_symlinks=follow)) for name in names)
+
+
+def describe(
+    st: os.stat_result,
+    read: Callable[[], bytes],
+    readlink: Callable[[], bytes],
+    xattrs: Callable[[], tuple[tuple[str, bytes], ...]],
+) -> tuple[Any, ...]:
+    """Return what must be equal on both sides; of all but directories the last is their number."""
     mtime_ns = st.st_mtime_ns if st.st_mtime_ns < 2 * EXPLICIT_NS * 0.8 and st.st_mtime_ns > 10**17 else 0
     if stat.S_ISDIR(st.st_mode):
-        return ("dir", stat.S_IMODE(st.st_mode), mtime_ns)
+        return ("dir", st.st_mode, st.st_uid, st.st_gid, mtime_ns, st.st_nlink, xattrs())
     if stat.S_ISREG(st.st_mode):
-        what: tuple[Any, ...] = ("file", stat.S_IMODE(st.st_mode), mtime_ns, st.st_size, read())
+        what: tuple[Any, ...] = ("file", st.st_size, read(), xattrs())
     elif stat.S_ISLNK(st.st_mode):
-        what = ("link", mtime_ns, readlink())
+        what = ("link", readlink())
     else:
-        what = ("other", st.st_mode)
-    return (*what, st.st_nlink, st.st_ino)
+        what = ("other", st.st_rdev)
+    return (*what, st.st_mode, st.st_uid, st.st_gid, mtime_ns, st.st_nlink, st.st_ino)
 
 
 def by_first_name(tree: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
@@ -188,7 +282,7 @@ def walk_tree(root: bytes) -> Iterator[tuple[bytes, tuple[Any, ...]]]:
                 continue
             full = os.path.join(root, path)
             st = os.lstat(full)
-            yield path, describe(st, partial(_read, full), partial(os.readlink, full))
+            yield path, describe(st, partial(_read, full), partial(os.readlink, full), partial(xattrs_of, full))
             if stat.S_ISDIR(st.st_mode):
                 stack.append(path)
 
@@ -209,6 +303,11 @@ def populate(root: bytes) -> None:
     for path, other in ((b"a/a", b"b/a"), (b"a/b/a", b"c"), (b"a/b/a", b"a/b/c/c"), (b"d e", b"b/d e")):
         os.link(os.path.join(root, path), os.path.join(root, other), follow_symlinks=False)
     os.chmod(os.path.join(root, b"b/b"), 0o640)
+    os.setxattr(os.path.join(root, b"b/b"), "user.one", b"of base")
+    os.setxattr(os.path.join(root, b"a/b"), "user.two", b"of base")
+    os.mkfifo(os.path.join(root, b"a/c"))
+    os.chown(os.path.join(root, b"a/b"), -1, OWNERS[-1] if os.getuid() == 0 else -1)
+    os.chmod(os.path.join(root, b"a/b"), 0o2755)
 
 
 class ViewMachine(RuleBasedStateMachine):
@@ -232,6 +331,7 @@ class ViewMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
+            self._close_handles()
             self.view.close()
         finally:
             os.umask(self.old_umask)
@@ -248,6 +348,11 @@ class ViewMachine(RuleBasedStateMachine):
     @invariant()
     def trees_are_equal(self) -> None:
         assert self.view.tree() == self.model.tree()
+
+    @invariant()
+    def handles_are_equal(self) -> None:
+        for slot in self.model.handles:
+            self.both("handle_facts", slot)
 
     # ---- operations
 
@@ -307,6 +412,61 @@ class ViewMachine(RuleBasedStateMachine):
     def chmod(self, path: bytes, mode: int) -> None:
         self.both("chmod", path, mode)
 
+    @rule(path=paths, mode=modes)
+    def mkfifo(self, path: bytes, mode: int) -> None:
+        self.both("mkfifo", path, mode)
+
+    @rule(path=paths, uid=owners, gid=groups)
+    def chown(self, path: bytes, uid: int, gid: int) -> None:
+        self.both("chown", path, uid, gid)
+
+    @rule(path=paths, name=xattr_names, value=st.sampled_from((b"", b"v", b"w" * 3000)))
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None:
+        self.both("setxattr", path, name, value)
+
+    @rule(path=paths, name=xattr_names)
+    def removexattr(self, path: bytes, name: bytes) -> None:
+        self.both("removexattr", path, name)
+
+    @rule(path=paths, offset=st.sampled_from((0, 3, 4096)), data=contents)
+    def write_mapping(self, path: bytes, offset: int, data: bytes) -> None:
+        self.both("write_mapping", path, offset, data)
+
+    @rule(old=paths, new=paths)
+    def exchange(self, old: bytes, new: bytes) -> None:
+        self.both("rename", old, new, RENAME_EXCHANGE)
+
+    # ---- handles that stay open
+
+    @rule(slot=slots, path=paths, unlinks=st.booleans())
+    def open_handle(self, slot: int, path: bytes, unlinks: bool) -> None:
+        if slot in self.model.handles:
+            self.both("close_handle", slot)
+        self.both("open_handle", slot, path)
+        if unlinks and slot in self.model.handles:
+            self.both("unlink", path)
+
+    @rule(slot=slots, offset=st.sampled_from((0, 3, 20000)), data=contents)
+    def handle_write(self, slot: int, offset: int, data: bytes) -> None:
+        if slot in self.model.handles:
+            self.both("handle_write", slot, offset, data)
+
+    @rule(slot=slots, size=st.sampled_from((0, 1, 12000)))
+    def handle_truncate(self, slot: int, size: int) -> None:
+        if slot in self.model.handles:
+            self.both("handle_truncate", slot, size)
+
+    @rule(slot=slots)
+    def close_handle(self, slot: int) -> None:
+        if slot in self.model.handles:
+            self.both("close_handle", slot)
+
+    def _close_handles(self, *, if_named: bool = False) -> None:
+        """Close all handles, or those of files that have a name: to which state these belong is not for here."""
+        for slot, fd in list(self.model.handles.items()):
+            if not if_named or os.fstat(fd).st_nlink:
+                self.both("close_handle", slot)
+
     @rule(path=paths, shift=st.integers(0, 3))
     def utimes(self, path: bytes, shift: int) -> None:
         self.both("utimes", path, EXPLICIT_NS + shift)
@@ -321,6 +481,7 @@ class ViewMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def travel(self, data: st.DataObject) -> None:
         target = data.draw(st.sampled_from(sorted(self.generations)))
+        self._close_handles(if_named=True)
         present = self.view.travel(target)
         if present - 1 not in self.generations:  # travel has snapshotted what was not
             self._keep(present - 1)
@@ -329,6 +490,7 @@ class ViewMachine(RuleBasedStateMachine):
 
     @rule()
     def remount(self) -> None:
+        self._close_handles()
         self.view.remount()
 
     @rule()
@@ -339,6 +501,7 @@ class ViewMachine(RuleBasedStateMachine):
 
     @rule()
     def abort(self) -> None:
+        self._close_handles(if_named=True)
         self.view.abort()
         self._restore(self.generations[0])
         self._new_base()
@@ -373,10 +536,20 @@ def _copy(source: bytes, target: bytes) -> None:
             elif st.st_ino in links:
                 os.link(links[st.st_ino], other, follow_symlinks=False)
             else:
-                shutil.copy2(one, other, follow_symlinks=False)
+                if stat.S_ISFIFO(st.st_mode):
+                    os.mkfifo(other)
+                else:
+                    shutil.copyfile(one, other, follow_symlinks=False)
+                _copy_metadata(one, other)
                 links[st.st_ino] = other
     for old, new in reversed(directories):
-        shutil.copystat(old, new)
+        _copy_metadata(old, new)
+
+
+def _copy_metadata(old: bytes, new: bytes) -> None:
+    st = os.lstat(old)
+    os.chown(new, st.st_uid, st.st_gid, follow_symlinks=False)
+    shutil.copystat(old, new, follow_symlinks=False)
 
 
 def _outcome(operation: Callable[..., object], args: tuple[object, ...]) -> object:

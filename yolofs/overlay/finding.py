@@ -11,7 +11,7 @@ from yolofs.inodes import Attr, Inode, natural_number
 from yolofs.links import key_for, staged_for
 from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.layers import os_error
-from yolofs.paths import RelPath, join
+from yolofs.paths import NAME_MAX, RelPath, join
 from yolofs.tree import Entry, Staged
 
 
@@ -99,7 +99,11 @@ class Finding(BigCopies):
     # ---- inside
 
     def _find(self, parent: Inode, name: bytes) -> Found | None:
-        """Return what ``parent`` shows under ``name``."""
+        """Return what ``parent`` shows under ``name``.
+
+        Raises:
+            OSError: ENAMETOOLONG; or base cannot be looked at.
+        """
         entry = None
         parent_entry = parent.entry
         if parent_entry is not None and parent_entry.children:
@@ -113,6 +117,8 @@ class Finding(BigCopies):
             if rel is None:
                 return None
         else:
+            if len(name) > NAME_MAX:  # the kernel lets names through that no disk takes
+                raise os_error(errno.ENAMETOOLONG)
             source = parent.source
             if source is None or parent.is_orphan or self.base.is_hidden_name(source, name):
                 return None

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from yolofs.inodes import Inode, natural_number
 from yolofs.journal import Journal
-from yolofs.links import key_for, staged_for
+from yolofs.link_names import find_name_near
+from yolofs.links import staged_for
 from yolofs.overlay.naming import Naming
 from yolofs.overlay.whereabouts import Whereabouts
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.tree import Entry, Staged, Tree, link_key, number_of_link
 
 
 class Invalidation(NamedTuple):
@@ -56,7 +57,9 @@ class Overlay(Naming):
             was_left = inode.is_left  # the kernel may know since then that these names lead nowhere
             if self._revisit(inode, names, stale, committed=committed) and not was_left:
                 kept.update(names)
-        if not committed:
+        if committed:
+            self._follow_nameless(stale)
+        else:
             self._follow_left(stale)
         for inode, (old, old_source) in before.items():
             inode.subdirs = None
@@ -156,6 +159,27 @@ class Overlay(Naming):
                     stale.moved.append(path)
             self.inodes.drop_if_unused(parent)
 
+    def _follow_nameless(self, stale: Invalidation) -> None:
+        """Find another name of the open files whose only known name went by a commit: it may be written by that.
+
+        Until then the name that had gone from the view alone led to the file in base.
+        """
+        for inode in [inode for inode in self.inodes.by_number.values() if inode.is_left and inode.is_nameless]:
+            home, key = inode.home, inode.key
+            if not inode.opens or home is None or not isinstance(key, int):
+                continue
+            path = find_name_near(self.base, number_of_link(key), home)
+            if path is None:
+                continue
+            directory, name = split(path)
+            try:
+                parent = self._at(directory)
+            except OSError:  # something that was not committed is in the way
+                continue
+            if self._still_leads((parent, name), inode, committed=True):
+                self._settle(inode, (parent, name), stale, committed=True)
+            self.inodes.drop_if_unused(parent)
+
     def _still_leads(self, place: tuple[Inode, bytes], inode: Inode, *, committed: bool) -> bool:
         """Tell whether a name leads to the same file in the new state."""
         parent, name = place
@@ -191,10 +215,13 @@ class Overlay(Naming):
         return True
 
     def _key_of(self, inode: Inode, base: RelPath | None) -> bytes | int | None:
-        """Return the key of what base has at a path, as far as ``inode`` may have it."""
+        """Return the key of what base has at a path, as far as ``inode`` may have it.
+
+        A file that had several names keeps that key when it has a single one left.
+        """
         if isinstance(inode.key, int) and base is not None:
             try:
-                return key_for(self.tree, self.base, self.base.lstat(base))
+                return link_key(self.base.number(self.base.lstat(base)))
             except OSError:
                 return base
         return base
