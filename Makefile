@@ -24,7 +24,7 @@ test: setup ## run all tests; those that mount are skipped without /dev/fuse
 nightly: ## run the tests that take long or need the network, and the model test at length
 	@scripts/setup.sh --nightly
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
-	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest --timeout 7200 \
+	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
 	    tests/property tests/mount/test_mount_model.py
 
 check: format lint types layers docs shell ## everything that is checked without running the program

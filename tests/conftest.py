@@ -46,6 +46,16 @@ def why_no_mount() -> str:
     return ""
 
 
+NIGHTLY_TIMEOUT_S = 7200
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """By night a test may take longer than its own limit, which is for the few examples of other runs."""
+    if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
+        for item in items:
+            item.add_marker(pytest.mark.timeout(NIGHTLY_TIMEOUT_S), append=False)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1 wants it run."""
     if item.get_closest_marker("mount") is None:
