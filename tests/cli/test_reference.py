@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 import click
@@ -83,7 +84,8 @@ def documented_methods() -> dict[str, str]:
 
 
 def test_every_method_is_documented_with_its_parameters() -> None:
-    methods = _Conversation(None, None).methods  # type: ignore[arg-type]  # none is called
+    control = SimpleNamespace(_native=None)
+    methods = _Conversation(control, None).methods  # type: ignore[arg-type]  # none is called
     found = documented_methods()
     assert list(found) == list(methods)
     for name, method in methods.items():
