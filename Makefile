@@ -61,6 +61,7 @@ bench-core: setup ## our own code without a mount: tree, rules, journal, changes
 	$(BIN)/python -m benchmarks.answering
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.rules
+	$(BIN)/python -m benchmarks.startup
 
 coverage: setup ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest

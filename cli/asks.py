@@ -10,6 +10,7 @@ import click
 
 from yolofs.cli.askform import command_text, process_text, question_text, rule_text
 from yolofs.cli.jsonform import text_fields
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, paint, say
 from yolofs.cli.project import connected_or_refused, find_project
 from yolofs.daemon.ask_messages import AskInfo, ProcessInfo
@@ -25,7 +26,7 @@ def command(as_json: bool) -> None:
     together, and is answered together.
     """
     with connected_or_refused(find_project()) as client:
-        asks = client.asks()
+        asks = [ask for ask in client.asks() if _may_be_shown(ask)]
     if as_json:
         emit_json_list("asks", map(ask_fields, asks))
         return
@@ -33,6 +34,12 @@ def command(as_json: bool) -> None:
         say("nothing waits for an answer")
     for _, members in groupby(sorted(asks, key=lambda ask: (ask.group, ask.id)), key=lambda ask: ask.group):
         _emit_group(list(members))
+
+
+def _may_be_shown(ask: AskInfo) -> bool:
+    """Tell whether an ask may be shown: in a sandbox only those of processes in the same one."""
+    guard = options().guard
+    return guard is None or (guard.may_see(unquote(ask.path)) and guard.may_see_process(ask.process.pid))
 
 
 def _emit_group(asks: list[AskInfo]) -> None:

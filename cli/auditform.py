@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
-from yolofs.audit import AskNote, JournalEnd, Note, Process, RefusalNote, RuleChange, RuleNote, read_audit
+from yolofs.audit import (
+    AskNote,
+    JournalEnd,
+    Note,
+    Process,
+    RefusalNote,
+    RuleChange,
+    RuleNote,
+    RunEnd,
+    RunStart,
+    read_audit,
+)
 from yolofs.cli.jsonform import text_fields
 from yolofs.paths import Generation, display, is_below
 from yolofs.session import Session
@@ -36,6 +47,10 @@ def note_word(note: Note) -> str:
             return "rule"
         case JournalEnd():
             return "journal"
+        case RunStart():
+            return "run"
+        case RunEnd():
+            return "run-end"
         case _:
             assert_never(note)
 
@@ -56,6 +71,10 @@ def note_text(note: Note) -> str:
             return f"{_shown(note.key)}: {change} ({note.source})"
         case JournalEnd():
             return "ended by a commit" if note.is_commit else "ended by an abort"
+        case RunStart():
+            return f"{note.run}: {' '.join(map(_shown, note.command))}  (in {_shown(note.directory)})"
+        case RunEnd():
+            return f"{note.run}: " + (f"exit {note.code}" if note.code is not None else "killed")
         case _:
             assert_never(note)
 
@@ -74,6 +93,13 @@ def note_fields(note: Note) -> dict[str, Any]:
             return fields | key | {"state": note.state, "before": note.before, "source": note.source}
         case JournalEnd():
             return fields | {"commit": note.is_commit}
+        case RunStart():
+            directory = text_fields("directory", unquote_to_bytes(note.directory))
+            words = list(map(_decoded, note.command))
+            return fields | {"run": note.run, "command": words, **directory, "before": note.before.generation}
+        case RunEnd():
+            after = note.after.generation if note.after is not None else None
+            return fields | {"run": note.run, "code": note.code, "after": after}
         case _:
             assert_never(note)
 
@@ -98,7 +124,9 @@ def _path(note: Note) -> bytes:
     match note:
         case AskNote(path=path) | RefusalNote(path=path) | RuleChange(key=path):
             return unquote_to_bytes(path)
-        case JournalEnd():
+        case RunStart(directory=path):
+            return unquote_to_bytes(path)
+        case JournalEnd() | RunEnd():
             return b""
         case _:
             assert_never(note)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import click
 
 from yolofs.changes import Change
-from yolofs.cli.guard import Guard, hidden_by
 from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes, summary
 from yolofs.cli.output import ask, check_can_ask, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading
-from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.paths import display
@@ -36,9 +34,8 @@ def command(yes: bool, force: bool, as_json: bool) -> None:
         check_can_ask(instead="yolofs commit --yes")
     project = find_project()
     _finish_interrupted(project)
-    guard = hiding(project)
     while True:
-        shown = None if yes else _show_and_ask(project, guard)
+        shown = None if yes else _show_and_ask(project)
         if shown == []:
             return
         with changing(project, LoanKind.COMMIT) as (session, _):
@@ -47,14 +44,14 @@ def command(yes: bool, force: bool, as_json: bool) -> None:
                 say("what is staged has changed meanwhile; look again")
                 continue
             if yes and not as_json:
-                _emit(session, changes, guard)
+                _emit(session, changes)
             with progress("committing") as update:
                 result = commit(session, force=force, progress=update)
         break
     _report(session, result, changes, as_json=as_json)
 
 
-def _show_and_ask(project: bytes, guard: Guard | None) -> list[Change]:
+def _show_and_ask(project: bytes) -> list[Change]:
     """Show what is staged and ask whether to commit it; return it, an empty list if there is nothing to do.
 
     Raises:
@@ -62,7 +59,7 @@ def _show_and_ask(project: bytes, guard: Guard | None) -> list[Change]:
     """
     with reading(project) as session:
         changes = _changes(session)
-        _emit(session, changes, guard)
+        _emit(session, changes)
         if not changes:
             say("nothing to commit")
             return []
@@ -77,10 +74,8 @@ def _changes(session: Session) -> list[Change]:
         return session.compare(BASE, progress=update)
 
 
-def _emit(session: Session, changes: list[Change], guard: Guard | None) -> None:
-    """Show changes, those on hidden paths too: what is applied is to be seen before."""
-    root = session.base.root
-    emit_changes(changes, Place(root, session.base.relative(session.project)), hidden_by(guard, changes, root))
+def _emit(session: Session, changes: list[Change]) -> None:
+    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
 
 
 def _finish_interrupted(project: bytes) -> None:

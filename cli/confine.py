@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
-import platform
 import select
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
-from yolofs.cli.native import leave_mounts
+from yolofs.cli.namespaces import find_possible, leave_mounts
 from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display
 from yolofs.sandbox import launcher
-from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
+from yolofs.sandbox.bubblewrap import Sandbox
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 
-_CLONE_NEWUSER = 0x10000000
 _GONE_S = 5.0
 """How long the processes that a command has left behind may take to die."""
 
@@ -112,12 +108,11 @@ def confined(
         SandboxError: this machine forbids it; the hint says how to allow it.
         CommandNotFoundError, NotExecutableError: the command cannot be started in the view.
     """
-    program = shutil.which(PROGRAM)
-    if program is None:
-        raise SandboxError("bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap")
-    machine = platform.machine()
+    machine = os.uname().machine
     if not has_filter(machine):
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
+    possible = find_possible()
+    native = place.native if possible.leave_mounts else ()
     with contextlib.ExitStack() as stack:
         info_read, info_write = _pipe(stack)
         block_read, block_write = _pipe(stack)
@@ -126,10 +121,10 @@ def confined(
             view=place.mountpoint,
             runtime_root=place.runtime_root,
             agent_socket=place.agent_socket,
-            native=place.native,
+            native=native,
             covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
             has_network=place.has_network,
-            has_user_namespace=os.geteuid() != 0 or can_make_user_namespace(),
+            has_user_namespace=possible.user_namespace,
             is_root=os.geteuid() == 0,
             seccomp_fd=_filter(stack, machine),
             info_fd=info_write,
@@ -137,12 +132,12 @@ def confined(
         )
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = subprocess.Popen(
-                [os.fsencode(program), *sandbox.command(start)[1:]],
+            process = _popen(
+                sandbox.command(start),
                 stdin=stdin or None,
                 env=environment,
                 process_group=0,
-                preexec_fn=leave_mounts if place.native else None,
+                preexec_fn=leave_mounts if native else None,
                 pass_fds=(sandbox.seccomp_fd, info_write, block_read, report_write),
             )
         for fd in (info_write, block_read, report_write):
@@ -161,12 +156,13 @@ def confined(
             running.end()
 
 
-def can_make_user_namespace() -> bool:
-    """Tell whether the kernel lets us have a user namespace, by trying it in a child."""
-    child = os.fork()
-    if not child:
-        os._exit(ctypes.CDLL(None).unshare(_CLONE_NEWUSER) != 0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+def _popen(command: Sequence[bytes], **options: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, **options)
+    except FileNotFoundError:
+        raise SandboxError(
+            "bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap"
+        ) from None
 
 
 def _start(report: int, ignored: Sequence[int], directory: bytes, command: Sequence[bytes]) -> list[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-import tempfile
 
 from yolofs.errors import UsageError
 
@@ -61,6 +60,8 @@ def _copy_rest(start: int) -> int:
     if os.fstat(0).st_size - start <= _MAX_MEMORY_BYTES:
         fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
     else:
+        import tempfile  # takes long, and few runs have a file as stdin
+
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     while data := os.pread(0, _COPY_BYTES, start):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from yolofs.changes import Change
 from yolofs.paths import RelPath
-from yolofs.rules import RuleBook
+
+if TYPE_CHECKING:  # takes long, and only what is asked from inside a sandbox needs it
+    from yolofs.rules import RuleBook
 
 
 class Guard(Protocol):
@@ -22,12 +24,21 @@ class Guard(Protocol):
         """Tell whether programs in the view may read it, without asking anybody."""
         ...
 
+    def may_see_process(self, pid: int) -> bool:
+        """Tell whether it may be known what a process does, by its number outside."""
+        ...
+
 
 class RuleGuard:
-    """Judges by rules."""
+    """Judges by rules, and by the sandbox of the process on whose behalf that is."""
 
-    def __init__(self, book: RuleBook) -> None:
+    def __init__(self, book: RuleBook, pid: int) -> None:
         self._book = book
+        self._sandbox = _pid_namespace(pid)
+
+    def may_see_process(self, pid: int) -> bool:
+        """Tell whether a process is in the same sandbox."""
+        return self._sandbox is not None and _pid_namespace(pid) == self._sandbox
 
     def may_see(self, path: bytes) -> bool:
         """Tell whether programs in the view may know of a path."""
@@ -44,14 +55,17 @@ def seen(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Ch
     return [change for change in changes if guard is None or all(map(guard.may_see, _paths(change, root)))]
 
 
-def hidden_by(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
-    """Return the others: those that touch a path that nobody may know of."""
-    return [change for change in changes if guard is not None and not all(map(guard.may_see, _paths(change, root)))]
-
-
 def readable(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes whose content may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_read, _paths(change, root)))]
+
+
+def _pid_namespace(pid: int) -> str | None:
+    """Return what stands for the pid namespace of a process, None if it is gone or cannot be seen."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
 
 
 def _paths(change: Change, root: bytes) -> list[bytes]:

@@ -1,6 +1,6 @@
-"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT DIRECTORY WORD…``.
+"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT PID DIRECTORY WORD…``.
 
-The daemon starts it, outside, for the words that came through the restricted socket.
+The daemon starts it, outside, for the words that came through the restricted socket from process PID.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from yolofs.session_root import DIRECTORY_NAME
 
 def run(arguments: list[str]) -> int:
     """Carry out a command as the rules in force let programs in the view see it."""
-    project, directory, *words = arguments
+    project, pid, directory, *words = arguments
     session_directory = os.path.join(os.fsencode(project), DIRECTORY_NAME)
     client = Client.connect(session_directory)
     if client is None:
         sys.stderr.write("yolofs: the daemon has ended\n")
         return 1
     with client:
-        guard = RuleGuard(RuleBook(*client.rules().sets()))
+        guard = RuleGuard(RuleBook(*client.rules().sets()), int(pid))
     return main.main(words, Options(os.fsencode(directory), os.fsencode(project), guard))
 
 

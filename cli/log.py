@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 
 import click
 
-from yolofs.audit import Note
+from yolofs.audit import Note, RunEnd, RunStart
 from yolofs.cli.auditform import note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, say_left_out
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> None:
-    """Print what happened: records, asks, refusals, changes of rules.
+    """Print what happened: records, runs, asks, refusals, rules.
 
     Oldest first. RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies
     on a branch that a travel has left is marked as dead. Refusals that are alike are counted. Records of what was
@@ -58,7 +58,7 @@ def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> N
             notes = iter(())  # which are about what others may have wanted
         if run is not None:
             entries = (entry for entry in entries if run_of(entry.record) == run)
-            notes = iter(())
+            notes = (note for note in notes if isinstance(note, RunStart | RunEnd) and note.run == run)
         left_out = _LeftOut(session.regions)
         if not (scratch or paths):
             entries = filter(left_out.shows, entries)

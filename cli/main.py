@@ -3,92 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import gc
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-import click
-
-from yolofs import __version__
 from yolofs.cli import output
-from yolofs.cli.options import Options
+from yolofs.cli.options import INTERRUPTED, Options
 from yolofs.errors import BusyFilesError, ConflictError, YolofsError
 from yolofs.paths import display
 
-COMMANDS = (
-    "init",
-    "mount",
-    "unmount",
-    "run",
-    "shell",
-    "status",
-    "diff",
-    "log",
-    "runs",
-    "blame",
-    "snapshot",
-    "travel",
-    "timeline",
-    "commit",
-    "abort",
-    "watch",
-    "asks",
-    "answer",
-    "rule",
-    "doctor",
-    "hook",
-)
-"""In the order in which one meets them; each is ``command`` in the module of its name."""
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
 BROKEN_PIPE = 141
 """The exit code when nobody reads stdout any more, as shells have it."""
 _SHOWN_USERS = 10
+_GARBAGE_THRESHOLD = 20_000
+"""So many objects more, and garbage is looked for."""
 
 
-class _Commands(click.Group):
-    """Imports a command only when it is wanted."""
+def program() -> NoReturn:
+    """Run the command line of this process, and end it.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"yolofs.cli.{cmd_name}").command
-        return command
-
-
-@click.group(
-    cls=_Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.version_option(__version__, "-V", "--version", prog_name="yolofs", message="%(prog)s %(version)s")
-@click.option(
-    "-C",
-    "start",
-    metavar="DIR",
-    default=b".",
-    type=click.Path(exists=True, file_okay=False, path_type=bytes),
-    help="Start from this directory instead of the current one.",
-)
-@click.option("--traceback", is_flag=True, expose_value=False, help="Show where an error came from.")
-@click.pass_context
-def cli(context: click.Context, start: bytes) -> None:
-    """Work on files through a view in which nothing is real until you commit it.
-
-    A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
+    What Python does at an end, and looking for garbage among what is imported, takes a fifth of a short command.
     """
-    if not isinstance(context.obj, Options):
-        context.obj = Options(start)
-    if context.invoked_subcommand is None:
-        output.say(context.get_help())
-        raise click.exceptions.Exit(2)
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    code = main()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def main(arguments: Sequence[str] | None = None, options: Options | None = None) -> int:
@@ -101,28 +44,38 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
         if code is not None:
             return code
     try:
-        with cli.make_context(
-            "yolofs", list(words), obj=options
-        ) as context:  # not cli.main(), which has ideas of its own about errors
-            cli.invoke(context)
+        code = _run_plainly(words) if options is None else None
+        if code is None:
+            from yolofs.cli.group import carry_out
+
+            code = carry_out(words, options)
         sys.stdout.flush()
-        return 0
-    except click.exceptions.Exit as exit_:
-        return exit_.exit_code
+        return code
     except BrokenPipeError:
         _forget_stdout()
         return BROKEN_PIPE
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
-    except click.ClickException as error:
-        _flush()
-        output.fail(_sentence(error), _usage_hint(error))
-        return 2
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
         _flush()
         if _wants_traceback(words):
+            import traceback  # what only a mistake of ours needs
+
             traceback.print_exc()
         return _report(error)
+
+
+def _run_plainly(words: Sequence[str]) -> int | None:
+    """Carry out a `yolofs run` without options and return its exit code; None if it is something else.
+
+    Agents start all their commands so: they need not wait until click is imported, which takes as long as the sandbox.
+    """
+    command = words[2:] if words[1:2] == ["--"] else words[1:]
+    if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
+        return None
+    from yolofs.cli.running import Manner, passed_on, run_command
+
+    return passed_on(run_command([os.fsencode(word) for word in command], Manner()))
 
 
 def _inside(words: Sequence[str], socket_path: str) -> int | None:
@@ -165,21 +118,14 @@ def _details(error: YolofsError) -> list[str]:
     return lines if more <= 0 else [*lines[:_SHOWN_USERS], f"… and {more} more"]
 
 
-def _sentence(error: click.ClickException) -> str:
-    message = error.format_message().rstrip(".")
-    return message[:1].lower() + message[1:]
-
-
-def _usage_hint(error: click.ClickException) -> str:
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{context.command_path if context is not None else 'yolofs'} --help"
-
-
 def _wants_traceback(words: Sequence[str]) -> bool:
     return "--traceback" in words[: words.index("--") if "--" in words else None]
 
 
 def _keep_traceback(error: Exception) -> str:
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile("w", prefix="yolofs-", suffix=".traceback", delete=False) as file:
         file.write("".join(traceback.format_exception(error)))
     return file.name

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
-
-import click
 
 if TYPE_CHECKING:  # what it needs takes time to import
     from yolofs.cli.guard import Guard
+
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+WRONG_USAGE = 2
+"""The exit code of a command line that makes no sense."""
 
 
 class Options(NamedTuple):
@@ -22,10 +27,17 @@ class Options(NamedTuple):
     """What limits the one on whose behalf the command runs; None for the user."""
 
 
+_current: ContextVar[Options] = ContextVar("options")
+
+
+def set_options(options: Options) -> None:
+    """Say what the options before the command are."""
+    _current.set(options)
+
+
 def options() -> Options:
     """Return the options before the command that runs."""
-    found: Options | None = click.get_current_context().find_object(Options)
-    return found or Options()
+    return _current.get(Options())
 
 
 def start_directory() -> bytes:

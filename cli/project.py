@@ -68,11 +68,16 @@ def reading(project: bytes) -> Iterator[Session]:
     with connected(project) as client:
         if client is not None:
             client.flush()
+    with looking(project) as session:
+        yield session
+
+
+@contextlib.contextmanager
+def looking(project: bytes) -> Iterator[Session]:
+    """Open a session to look at it as it is on the disk."""
     with Session.open(project, Access.READ) as session:
         if session.interrupted_commit() is not None:
             warn("a commit was interrupted, so this is not what the view was; yolofs commit finishes it")
-        if session.settings_problem:
-            warn(f"{session.settings_problem}; no mount, commit or abort until that is mended")
         yield session
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from yolofs.cli.main import COMMANDS, cli
+from yolofs.cli.group import COMMANDS, cli
 from yolofs.rules.preset import SECTIONS, PresetRule, Section
 
 _WIDTH = 80

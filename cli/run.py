@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 
 import click
 
-from yolofs.cli.running import Manner, run_command
+from yolofs.cli.running import Manner, passed_on, run_command
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -31,12 +30,4 @@ def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None,
         has_snapshots=not no_snapshot,
         name=os.fsencode(name) if name is not None else None,
     )
-    end_with(run_command([os.fsencode(word) for word in words], manner))
-
-
-def end_with(code: int) -> None:
-    """End this process with the exit code of a command."""
-    if code == 128 + signal.SIGINT and os.isatty(0):  # so that a shell's loop around us ends, too
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    raise click.exceptions.Exit(code)
+    raise click.exceptions.Exit(passed_on(run_command([os.fsencode(word) for word in words], manner)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from yolofs.audit import AskNote, Note, RefusalNote, read_audit
+from yolofs.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.changes import Change, Kind, compare
 from yolofs.cli.auditform import note_fields, note_text, note_word
 from yolofs.cli.jsonform import change_fields
@@ -15,7 +15,7 @@ from yolofs.cli.listing import Place, change_line, counts, summary, without_scra
 from yolofs.cli.output import progress, say
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.regions import Region, Regions
-from yolofs.runs import Point, generation_of
+from yolofs.runs import generation_of
 from yolofs.session import Access, Session
 
 _SHOWN = 40

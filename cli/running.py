@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolofs.cli import output
 from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
-from yolofs.cli.native import bindable, can_leave_mounts
+from yolofs.cli.native import bindable
 from yolofs.cli.options import start_directory
 from yolofs.config.load import load
 from yolofs.config.settings import RunSettings
 from yolofs.daemon.client import Client
+from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
 from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
-from yolofs.daemon.protocol import Info, unquote
-from yolofs.daemon.run_messages import BeginRunResult
+from yolofs.daemon.protocol import unquote
+from yolofs.daemon.run_messages import BeginRunResult, EndRunResult
 from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
@@ -34,8 +36,7 @@ SOCKET_VARIABLE = b"YOLOFS_SOCKET"
 RUN_VARIABLE = b"YOLOFS_RUN"
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(NamedTuple):
     """How a run is to be."""
 
     is_reviewed: bool = True
@@ -59,23 +60,26 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     project = find_project(start_directory())
     settings = load(project)
     with _connected(project) as client:
-        info = client.info()
-        _check_root(info)
+        described = read_daemon_file(os.path.join(project, DIRECTORY_NAME))
+        if described is None:
+            raise DaemonError("the daemon has just ended", hint="yolofs mount")
+        _check_root(root_path(described))
         directory = start_directory()
-        started_ns, audit_bytes = time.time_ns(), _audit_bytes(project)
+        started_ns = time.time_ns()
         begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
         code: int | None = None
         try:
-            code = ended = _confined(client, info, begun, words, settings.run, directory)
+            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
         finally:
-            generation = _end(client, begun, code, words, manner)
+            result = _end(client, begun, code, words, manner)
+    generation = Generation(result.generation) if result.generation is not None else None
     has_changes = generation is not None or not manner.has_snapshots
-    if manner.is_reviewed and (has_changes or _audit_bytes(project) > audit_bytes):
+    if manner.is_reviewed and (has_changes or result.has_notes):
+        from yolofs.audit import Point
         from yolofs.cli.run_summary import Ended, summarise
-        from yolofs.runs import Point
 
         before = Point(begun.generation, begun.marker_ns)
         summarise(
@@ -86,12 +90,12 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     return ended
 
 
-def _audit_bytes(project: bytes) -> int:
-    """Return the length of the audit: whether it has grown is cheaper to find out than what is new in it."""
-    try:
-        return os.stat(os.path.join(project, DIRECTORY_NAME, b"audit.jsonl")).st_size
-    except FileNotFoundError:
-        return 0
+def passed_on(code: int) -> int:
+    """Return the exit code of a command; if Ctrl-C ended it at a terminal, end in the same way."""
+    if code == 128 + signal.SIGINT and os.isatty(0):  # so that a shell's loop around us ends, too
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return code
 
 
 def is_in_sandbox() -> bool:
@@ -135,8 +139,7 @@ def _connected(project: bytes) -> Iterator[Client]:
         yield client
 
 
-def _check_root(info: Info) -> None:
-    root = unquote(info.root)
+def _check_root(root: bytes) -> None:
     if root != b"/":
         raise SandboxError(
             f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox",
@@ -145,9 +148,13 @@ def _check_root(info: Info) -> None:
 
 
 def _confined(
-    client: Client, info: Info, begun: BeginRunResult, words: Sequence[bytes], settings: RunSettings, directory: bytes
+    client: Client,
+    mountpoint: bytes,
+    begun: BeginRunResult,
+    words: Sequence[bytes],
+    settings: RunSettings,
+    directory: bytes,
 ) -> int:
-    mountpoint = unquote(info.mountpoint)
     mounts = read_mounts()
     if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
         raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
@@ -157,7 +164,7 @@ def _confined(
         runtime_root=os.path.dirname(os.path.dirname(mountpoint)),
         agent_socket=unquote(begun.agent_socket),
         directory=directory,
-        native=tuple(native) if native and can_leave_mounts() else (),
+        native=tuple(native),
         has_network=settings.network == "host",
     )
     stdin = Stdin()
@@ -179,14 +186,14 @@ def _environment(begun: BeginRunResult, place: Place, settings: RunSettings) -> 
 
 def _end(
     client: Client, begun: BeginRunResult, code: int | None, words: Sequence[bytes], manner: Manner
-) -> Generation | None:
+) -> EndRunResult:
     """Note the end of a run; a daemon that has died meanwhile does not take the command's exit code along."""
     name = manner.name if manner.name is not None else snapshot_name(words)
     try:
         return client.end_run(begun.run, code, name, snapshot=manner.has_snapshots)
     except DaemonError as error:
         output.warn(f"{error.message}: the end of run {begun.run} is not noted, and nothing was snapshotted")
-        return None
+        return EndRunResult(None)
 
 
 def _replace_us(words: Sequence[bytes]) -> None:

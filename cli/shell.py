@@ -6,8 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.run import end_with
-from yolofs.cli.running import Manner, run_command
+from yolofs.cli.running import Manner, passed_on, run_command
 
 
 @click.command()
@@ -18,4 +17,5 @@ def command(no_review: bool) -> None:
     It is $SHELL, or sh. What is changed in it becomes one generation, at its end.
     """
     shell = os.environb.get(b"SHELL") or b"sh"
-    end_with(run_command([shell], Manner(is_reviewed=not no_review, name=b"shell")))
+    manner = Manner(is_reviewed=not no_review, name=b"shell")
+    raise click.exceptions.Exit(passed_on(run_command([shell], manner)))

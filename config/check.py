@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import inspect
 
-from yolofs.config.lines import KeyPath
+from yolofs.config.lines import KeyPath, key_lines
 from yolofs.config.settings import RuleLine, Settings, StateWord
 from yolofs.errors import ConfigError
 
@@ -21,18 +20,27 @@ SHOWN_LENGTH = 60
 """How much of a wrong value is shown, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
     """The file that is being checked."""
 
-    name: str
-    lines: Mapping[KeyPath, int]
-    known: type[msgspec.Struct] = Settings
-    """All that such a file may hold."""
+    __slots__ = ("_lines", "_text", "known", "name")
+
+    def __init__(self, name: str, text: str, known: type[msgspec.Struct] = Settings) -> None:
+        self.name = name
+        self.known = known
+        """All that such a file may hold."""
+        self._text = text
+        self._lines: Mapping[KeyPath, int] | None = None
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a key, None if it cannot be told."""
+        if self._lines is None:  # finding them takes longer than all the rest, and only rules and mistakes have them
+            self._lines = key_lines(self._text)
+        return self._lines.get(path)
 
     def error(self, path: KeyPath, message: str) -> ConfigError:
         """Return the error for a key, with its line if that is known."""
-        line = self.lines.get(path)
+        line = self.line(path)
         where = self.name if line is None else f"{self.name}:{line}"
         return ConfigError(f"{where}: {dotted(path)}: {message}")
 
@@ -86,7 +94,7 @@ def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) ->
 
 def _read_rules(source: Source, path: KeyPath, data: Any) -> tuple[RuleLine, ...]:
     return tuple(
-        RuleLine(key, _read_value(source, (*path, key), value, StateWord), source.lines.get((*path, key)))
+        RuleLine(key, _read_value(source, (*path, key), value, StateWord), source.line((*path, key)))
         for key, value in _items(source, path, data)
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -17,6 +16,8 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     understands (quoted and dotted keys, inline tables, values over many lines) is understood here too.  Keys in
     arrays of tables are not told apart from the array.
     """
+    import tomllib  # takes long, and only rules and mistakes need lines
+
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     pending = ""

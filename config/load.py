@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from typing import TypeVar
 
 import msgspec
 
 from yolofs.config.check import Source, read_settings
-from yolofs.config.lines import key_lines
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError
 
@@ -72,6 +70,8 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{name}:{line}: not UTF-8: byte 0x{raw[error.start]:02x}") from error
     text = text.replace("\r\n", "\n")
+    import tomllib  # takes long, and there may be no file
+
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -80,7 +80,7 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
         raise ConfigError(f"{name}: not TOML: a number has thousands of digits") from None
     except RecursionError:
         raise ConfigError(f"{name}: not TOML: nested too deeply") from None
-    return read_settings(Source(name, key_lines(text), table), data, table)
+    return read_settings(Source(name, text, table), data, table)
 
 
 def _read(path: bytes) -> bytes:

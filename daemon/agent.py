@@ -19,7 +19,7 @@ from yolofs.daemon.run_messages import LookParams, LookResult
 from yolofs.daemon.server import Method, Result
 from yolofs.errors import UsageError
 
-COMMANDS = ("status", "diff", "log", "timeline", "snapshot", "travel")
+COMMANDS = ("status", "diff", "log", "timeline", "asks", "snapshot", "travel")
 """What may be done from inside."""
 _LOOK_S = 110.0
 """How long a command may take."""
@@ -28,8 +28,9 @@ _LOOK_S = 110.0
 class AgentMethods:
     """The methods as one client sees them."""
 
-    def __init__(self, host: Host, alone: Alone, limit: trio.CapacityLimiter) -> None:
-        """``limit``: how many commands are carried out at a time, for all clients together."""
+    def __init__(self, host: Host, alone: Alone, limit: trio.CapacityLimiter, pid: int) -> None:
+        """``limit``: how many commands are carried out at a time, for all clients together; ``pid``: the client's."""
+        self._pid = pid
         self._host = host
         self._alone = alone
         self._limit = limit
@@ -62,6 +63,7 @@ class AgentMethods:
             "-m",
             "yolofs.cli.guarded",
             project,
+            str(self._pid),
             unquote(params.directory),
             *words,
         ]

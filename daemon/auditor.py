@@ -48,6 +48,8 @@ class Auditor:
         """Guards the file and what follows."""
         self._has_failed = False
         self._is_closed = False
+        self.noted = 0
+        """How many asks and kinds of refusals have been noted."""
 
     def refused(self, question: Question, thread: int) -> bool:
         """Count a refusal; return whether it is the first of its kind, so that there is a note to :meth:`write`."""
@@ -64,11 +66,13 @@ class Auditor:
             known = _Refusals(question, _process(read_requester(thread)), time.time_ns())
             self._refusals[key] = known
             self._to_write.append(_refusal_note(known, 1))
+            self.noted += 1
             return True
 
     def ended(self, ended: Ended) -> None:
         """Note an ask that has ended."""
         ask, question = ended.ask, ended.ask.question
+        self.noted += 1
         self._to_write.append(
             AskNote(
                 time.time_ns(),
@@ -90,6 +94,11 @@ class Auditor:
     def rules_changed(self, before: Sequence[RuleSet], now: Sequence[RuleSet]) -> None:
         """Note what differs between the rules of all sources as they were and as they are."""
         self._to_write.extend(rule_changes(before, now))
+        self.write()
+
+    def note(self, note: Note) -> None:
+        """Write a note."""
+        self._to_write.append(note)
         self.write()
 
     def count(self) -> None:

@@ -51,7 +51,6 @@ from yolofs.paths import Generation
 if TYPE_CHECKING:
     from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
     from yolofs.daemon.rule_messages import SourcedRule
-    from yolofs.questions import Operation
     from yolofs.rules import Origin, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -162,10 +161,9 @@ class Client:
         """Tell which pid namespace holds the processes of a run: what they change counts as the run's."""
         self._call("enter_run", EnterRunParams(run, namespace), Done)
 
-    def end_run(self, run: int, code: int | None, name: bytes, *, snapshot: bool) -> Generation | None:
-        """End a run; return the snapshot made, None if nothing had changed (or none was wanted)."""
-        result = self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
-        return Generation(result.generation) if result.generation is not None else None
+    def end_run(self, run: int, code: int | None, name: bytes, *, snapshot: bool) -> EndRunResult:
+        """End a run."""
+        return self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
 
     @contextlib.contextmanager
     def lend(self, kind: LoanKind) -> Iterator[None]:
@@ -201,18 +199,6 @@ class Client:
             page = self._call("rules", RulesParams(len(rules)), RulesResult)
             rules += page.rules
         return sources_of(rules, page.warnings)
-
-    def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
-        """Return what rules let be read, executed and listed, each once, and whether that may not be all."""
-        from yolofs.daemon.protocol import unquote
-        from yolofs.daemon.rule_messages import AccessesParams, AccessesResult
-
-        found: list[tuple[bytes, Operation]] = []
-        while True:
-            page = self._call("accesses", AccessesParams(len(found)), AccessesResult)
-            found += [(unquote(noted.path), noted.operation) for noted in page.accesses]
-            if not (page.more and page.accesses):
-                return found, page.is_full
 
     def set_rule(self, rule: Rule, *, lasting: bool = True) -> None:
         """Put a rule in force, for good or for this session.

@@ -40,12 +40,10 @@ from yolofs.daemon.protocol import (
     unquote,
 )
 from yolofs.daemon.rule_messages import (
-    AccessesParams,
     RulesParams,
     SetRuleParams,
     UnsetRuleParams,
     UnsetRuleResult,
-    accesses_page,
     decode_rule,
     page_of,
 )
@@ -53,7 +51,6 @@ from yolofs.daemon.rulekeeper import SESSION_SOURCE
 from yolofs.daemon.run_control import RunMethods
 from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
-from yolofs.gate import NOTED
 from yolofs.rules import RuleState
 
 log = logging.getLogger("yolofs.daemon")
@@ -83,9 +80,9 @@ class Control:
         """Set once the mount is gone and the session given back."""
 
     @contextlib.asynccontextmanager
-    async def converse_with_agent(self, _: Connection) -> AsyncIterator[Mapping[str, Method]]:
+    async def converse_with_agent(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
         """Return the methods for a client inside a sandbox."""
-        agent = AgentMethods(self._host, self._alone, self._looking)
+        agent = AgentMethods(self._host, self._alone, self._looking, connection.pid)
         try:
             yield agent.methods
         finally:
@@ -152,7 +149,7 @@ class _Conversation:
         self._connection = connection
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
-        self._runs = RunMethods(lambda: control._host, lambda: control._alone(), control._native)
+        self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native)
         self.methods: Mapping[str, Method] = {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),
@@ -165,7 +162,6 @@ class _Conversation:
             "answer": Method(AnswerParams, self._answer),
             "watch": Method(NoParams, self._watch),
             "rules": Method(RulesParams, self._rules),
-            "accesses": Method(AccessesParams, self._accesses),
             "set_rule": Method(SetRuleParams, self._set_rule),
             "unset_rule": Method(UnsetRuleParams, self._unset_rule),
             **self._runs.methods,
@@ -270,10 +266,6 @@ class _Conversation:
     async def _rules(self, params: RulesParams) -> Result:
         keeper = self._control._host.rules
         return Result(page_of(keeper.sources, keeper.warnings, params.after))
-
-    async def _accesses(self, params: AccessesParams) -> Result:
-        noted = self._control._host.noted_accesses()
-        return Result(accesses_page(noted, params.after, is_full=len(noted) >= NOTED))
 
     async def _set_rule(self, params: SetRuleParams) -> Result:
         keeper = self._control._host.rules

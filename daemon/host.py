@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeVar
 
 from yolofs import __version__, native
-from yolofs.audit import AuditLog
+from yolofs.audit import AuditLog, Point
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.broker import Broker
@@ -33,10 +33,9 @@ from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
 from yolofs.overlay import HostChange, Invalidation, Overlay, stale_after
 from yolofs.paths import Generation, display
-from yolofs.questions import Decision, Operation
-from yolofs.rule_files import AskSettings, RuleFiles
+from yolofs.questions import Decision
+from yolofs.rule_files import RuleFiles
 from yolofs.rules import Index, RuleBook, Sources
-from yolofs.runs import Point
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
 from yolofs.session_commit import finish_interrupted
@@ -65,7 +64,6 @@ class Host:
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
-        self.runs = Runs(session.directory)
         self._overlay = Overlay(
             session.base,
             session.store,
@@ -74,15 +72,16 @@ class Host:
             fresh_from=state.fresh_from,
             max_fds=min(settings.max_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
         )
-        self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
+        self.rules = RuleKeeper(rule_files, self._put_in_force)
         self._book = RuleBook(*self.rules.sources.sets())
         self._auditor = Auditor(AuditLog(session.directory))
+        self.runs = Runs(session.directory, self._auditor)
         self.broker = Broker(
             self._book,
             self.rules.install,
             self._auditor,
-            timeout_s=rule_files.asks.timeout_s,
-            default=Decision(rule_files.asks.default),
+            timeout_s=session.settings.ask_timeout,
+            default=Decision(session.settings.ask_default),
         )
         self._mount = Mount(
             self._overlay,
@@ -196,13 +195,6 @@ class Host:
         self._mount.invalidate(find_stale())
         self.broker.rules_changed()
 
-    def noted_accesses(self) -> list[tuple[bytes, Operation]]:
-        """Return what rules let be read, executed and listed; never waits."""
-        return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
-
-    def _take_up(self, asks: AskSettings) -> None:
-        self.broker.settings_changed(asks.timeout_s, Decision(asks.default))
-
     # ---- what sandboxes get straight from base
 
     @property
@@ -290,8 +282,12 @@ class Host:
         before = self._point()
         return self.runs.begin(command, directory, before), before
 
-    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> Generation | None:
-        """Note that a run has ended; return the snapshot that holds what has changed, if it is to be made."""
+    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> tuple[Generation | None, bool]:
+        """Note that a run has ended.
+
+        Returns the snapshot that holds what has changed, if one is to be made, and whether anything was asked or
+        refused meanwhile.
+        """
         generation = None
         try:
             if snapshot:
@@ -299,8 +295,8 @@ class Host:
             else:
                 self.flush()
         finally:
-            self.runs.end(number, code, self._point() if generation is not None else None)
-        return generation
+            has_notes = self.runs.end(number, code, self._point() if generation is not None else None)
+        return generation, has_notes
 
     def _point(self) -> Point:
         """Return the newest generation."""

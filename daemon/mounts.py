@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
-import shutil
-import subprocess
 from typing import NamedTuple
 
 from yolofs.errors import MountError
@@ -16,7 +13,6 @@ from yolofs.paths import display
 FILESYSTEM_TYPE = b"fuse.yolofs"
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class MountEntry(NamedTuple):
@@ -81,8 +77,13 @@ def unmount(mountpoint: bytes, *, lazy: bool) -> None:
     Raises:
         OSError: EBUSY while processes are inside, EINVAL if nothing is mounted there.
     """
+    import ctypes  # this and more of it takes long, and most who look at mounts take none away
+    import shutil
+    import subprocess
+
     if os.geteuid() == 0:
-        if _libc.umount2(mountpoint, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazy else 0)):
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.umount2(mountpoint, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazy else 0)):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
         return

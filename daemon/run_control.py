@@ -24,7 +24,7 @@ Alone = Callable[[], AbstractAsyncContextManager[Host]]
 class RunMethods:
     """The methods as one client sees them; it has at most one run at a time, which ends with its connection."""
 
-    def __init__(self, host: Callable[[], Host], alone: Alone, native: NativeBinds) -> None:
+    def __init__(self, host: Callable[[], Host], alone: Alone, native: Callable[[], NativeBinds]) -> None:
         self._host = host
         self._native = native
         self._alone = alone
@@ -50,7 +50,7 @@ class RunMethods:
             raise UsageError(f"run {self._run} of this connection goes on")
         command = tuple(map(unquote, params.command))
         directory = unquote(params.directory)
-        native = await self._native.choose() if params.native else []
+        native = await self._native().choose() if params.native else []
         async with self._alone() as host:
             number, before = await trio.to_thread.run_sync(
                 lambda: host.begin_run(command, directory, snapshot=params.snapshot)
@@ -75,10 +75,10 @@ class RunMethods:
         self._check_own(params.run)
         async with self._alone() as host:
             self._run = None
-            generation = await trio.to_thread.run_sync(
+            generation, has_notes = await trio.to_thread.run_sync(
                 lambda: host.end_run(params.run, params.code, unquote(params.name), snapshot=params.snapshot)
             )
-        return Result(EndRunResult(generation))
+        return Result(EndRunResult(generation, has_notes))
 
     def _check_own(self, run: int) -> None:
         if run != self._run:

@@ -68,3 +68,5 @@ class EndRunResult(msgspec.Struct, frozen=True):
     """The result of ``end_run``: the snapshot made, None if nothing had changed (or none was wanted)."""
 
     generation: int | None
+    has_notes: bool = False
+    """Whether anything was asked or refused while the run went on."""

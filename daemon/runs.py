@@ -7,8 +7,9 @@ import threading
 import time
 
 from yolofs import runs
+from yolofs.audit import Point, RunEnd, RunStart
+from yolofs.daemon.auditor import Auditor
 from yolofs.errors import UsageError
-from yolofs.runs import End, Point, Start
 
 
 class Runs:
@@ -17,12 +18,14 @@ class Runs:
     :meth:`number_of` may be called from any thread.
     """
 
-    def __init__(self, directory: bytes) -> None:
-        """Take the ``.yolofs`` of a session whose lock is held."""
+    def __init__(self, directory: bytes, auditor: Auditor) -> None:
+        """Take the ``.yolofs`` of a session whose lock is held, and who keeps its audit."""
         self._directory = directory
+        self._auditor = auditor
         self._lock = threading.Lock()
         self._last: int | None = None
-        self._going_on: dict[int, Point] = {}
+        self._going_on: dict[int, int] = {}
+        """How many asks and refusals had been noted when each began."""
         self._by_namespace: dict[bytes, int] = {}
 
     def begin(self, command: tuple[bytes, ...], directory: bytes, before: Point) -> int:
@@ -31,10 +34,10 @@ class Runs:
             if self._last is None:
                 self._last = runs.last_number(self._directory)
             number = self._last + 1
-            start = Start(number, time.time_ns(), runs.quoted(command), runs.quoted([directory])[0], before)
-            runs.append(self._directory, start)
+            words, (place,) = runs.quoted(command), runs.quoted([directory])
+            self._auditor.note(RunStart(time.time_ns(), number, words, place, before))
             self._last = number
-            self._going_on[number] = before
+            self._going_on[number] = self._auditor.noted
         return number
 
     def enter(self, number: int, namespace: int) -> None:
@@ -44,32 +47,26 @@ class Runs:
             UsageError: there is no such run, or another one has that namespace.
         """
         link = b"pid:[%d]" % namespace
-        self.before(number)
+        self._check(number)
         if link in self._by_namespace:
             raise UsageError(f"the pid namespace {namespace} belongs to run {self._by_namespace[link]}")
         self._by_namespace[link] = number
 
-    def before(self, number: int) -> Point:
-        """Return where a run that goes on has begun.
+    def end(self, number: int, code: int | None, after: Point | None) -> bool:
+        """Note that a run has ended, with all its processes; return whether anything was asked or refused meanwhile.
 
         Raises:
             UsageError: it does not go on.
         """
-        before = self._going_on.get(number)
-        if before is None:
-            raise UsageError(f"there is no run {number} that goes on")
-        return before
-
-    def end(self, number: int, code: int | None, after: Point | None) -> None:
-        """Note that a run has ended, with all its processes.
-
-        Raises:
-            UsageError: it does not go on.
-        """
-        self.before(number)
-        del self._going_on[number]
+        self._check(number)
+        noted_before = self._going_on.pop(number)
         self._by_namespace = {link: other for link, other in self._by_namespace.items() if other != number}
-        runs.append(self._directory, End(number, time.time_ns(), code, after))
+        self._auditor.note(RunEnd(time.time_ns(), number, code, after))
+        return self._auditor.noted > noted_before
+
+    def _check(self, number: int) -> None:
+        if number not in self._going_on:
+            raise UsageError(f"there is no run {number} that goes on")
 
     def number_of(self, pid: int) -> int:
         """Return the run that a process (or thread) belongs to, 0 if it belongs to none.

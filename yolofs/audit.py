@@ -1,4 +1,4 @@
-"""``.yolofs/audit.jsonl``: what was asked and answered, what was refused, which rules changed.
+"""``.yolofs/audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was run.
 
 One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).  Paths, names and
 arguments are bytes of anybody's choice: they are percent-encoded.  The last line may be torn by a crash: a reader
@@ -88,7 +88,39 @@ class JournalEnd(msgspec.Struct, frozen=True, tag="journal", tag_field="kind"):
     is_commit: bool
 
 
-Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd
+class Point(msgspec.Struct, frozen=True):
+    """A generation of a journal: after a commit or abort the same number is another generation."""
+
+    generation: int
+    marker_ns: int
+    """The time of its marker, 0 for base: with the number it tells which generation of which journal is meant."""
+
+
+class RunStart(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
+    """A command of ``yolofs run`` begins."""
+
+    time_ns: int
+    run: int
+    """Its number, from 1, for the session."""
+    command: tuple[str, ...]
+    directory: str
+    before: Point
+
+
+class RunEnd(msgspec.Struct, frozen=True, tag="run-end", tag_field="kind"):
+    """A command of ``yolofs run`` has ended."""
+
+    time_ns: int
+    run: int
+    code: int | None
+    """The exit code; None if nobody could tell it."""
+    after: Point | None
+    """The snapshot that holds what had changed; None if nothing had, or none was made."""
+
+
+Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd | RunStart | RunEnd
+_RUN_LINE = b'{"kind":"run'
+"""How the lines about runs begin; all other lines are passed over unread."""
 
 
 class AuditLog:
@@ -161,6 +193,17 @@ def read_audit(directory: bytes) -> Iterator[Note]:
         return
     ends = [at for at, note in enumerate(notes) if isinstance(note, JournalEnd)]
     yield from notes[ends[-1] + 1 :] if ends else notes
+
+
+def run_notes(directory: bytes) -> Iterator[RunStart | RunEnd]:
+    """Yield the notes about runs, oldest first, those of earlier journals too."""
+    try:
+        with open(os.path.join(directory, FILE_NAME), "rb") as file:
+            for note in _decoded(line for line in file if line.startswith(_RUN_LINE)):
+                if isinstance(note, RunStart | RunEnd):
+                    yield note
+    except FileNotFoundError:
+        return
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Note]:

@@ -12,7 +12,6 @@ Nothing here writes.  Two kinds of base paths are set apart:
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import zlib
@@ -197,6 +196,8 @@ class Base:
 
     def number_of_path(self, rel: bytes) -> int:
         """Return a number for a directory that shows at several paths: one that stands for this path."""
+        import hashlib  # takes long, and hardly any base has such a directory
+
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 

@@ -28,7 +28,7 @@ def candidates(book: RuleBook, base: Base, project: bytes) -> list[bytes]:
     ``project`` is the session's, where everything goes through the view.  Looks at base, a few system calls for each.
     """
     paths = (path for path in book.wholly(RuleState.READ_ONLY) if _is_apart(path, base, project))
-    return [path for path in paths if os.path.realpath(path) == path and os.path.isdir(path)]
+    return [path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path]
 
 
 def _is_apart(path: bytes, base: Base, project: bytes) -> bool:

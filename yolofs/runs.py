@@ -1,62 +1,25 @@
-"""The runs of a session, ``.yolofs/runs.jsonl``: which command ran when, and which generations it lies between.
-
-One JSON object a line, two for each run: its start and its end.  A last line that is cut is passed over.
-"""
+"""The runs of a session, as its audit has them: which command ran when, and which generations it lies between."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from typing import assert_never
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
+from yolofs.audit import Point, RunEnd, RunStart, run_notes
 from yolofs.errors import GenerationError
 from yolofs.journal import Journal
 from yolofs.paths import Generation, RelPath
 from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
 
-FILE_NAME = b"runs.jsonl"
-_TAIL_BYTES = 1 << 16
-
-
-class Point(msgspec.Struct, frozen=True):
-    """A generation of a journal: after a commit or abort the same number is another generation."""
-
-    generation: int
-    marker_ns: int
-    """The time of its marker, 0 for base: with the number it tells which generation of which journal is meant."""
-
-
-class Start(msgspec.Struct, frozen=True, tag="start", tag_field="event"):
-    """A run begins."""
-
-    run: int
-    time_ns: int
-    command: tuple[str, ...]
-    """Percent-encoded, as is what follows."""
-    directory: str
-    before: Point
-
-
-class End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
-    """A run has ended."""
-
-    run: int
-    time_ns: int
-    code: int | None
-    """The exit code; None if nobody could tell it."""
-    after: Point | None
-    """The snapshot that holds what had changed; None if nothing had, or none was made."""
-
 
 class Run(msgspec.Struct, frozen=True):
     """A run, with its end if that has come."""
 
-    start: Start
-    end: End | None
+    start: RunStart
+    end: RunEnd | None
 
     @property
     def number(self) -> int:
@@ -74,53 +37,26 @@ class Run(msgspec.Struct, frozen=True):
         return unquote_to_bytes(self.start.directory)
 
 
-_decoder = msgspec.json.Decoder(Start | End)
-
-
 def quoted(words: Iterator[bytes] | tuple[bytes, ...] | list[bytes]) -> tuple[str, ...]:
-    """Return a command line as :class:`Start` holds it."""
+    """Return a command line as :class:`yolofs.audit.RunStart` holds it."""
     return tuple(map(quote_from_bytes, words))
 
 
-def append(directory: bytes, event: Start | End) -> None:
-    """Write an event to the session in ``directory`` (its ``.yolofs``).
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    fd = os.open(os.path.join(directory, FILE_NAME), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, msgspec.json.encode(event) + b"\n")
-    finally:
-        os.close(fd)
-
-
 def last_number(directory: bytes) -> int:
-    """Return the number of the newest run, 0 if there has been none."""
-    with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, FILE_NAME), "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - _TAIL_BYTES, 0))
-        return max((event.run for event in _events(file.read())), default=0)
-    return 0
+    """Return the number of the newest run of the session in ``directory`` (its ``.yolofs``), 0 if there was none."""
+    return max((note.run for note in run_notes(directory)), default=0)
 
 
 def read_runs(directory: bytes) -> list[Run]:
     """Return all runs, oldest first."""
-    starts: dict[int, Start] = {}
-    ends: dict[int, End] = {}
-    with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, FILE_NAME), "rb") as file:
-        for event in _events(file.read()):
-            if isinstance(event, Start):
-                starts[event.run] = event
-            else:
-                ends[event.run] = event
+    starts: dict[int, RunStart] = {}
+    ends: dict[int, RunEnd] = {}
+    for note in run_notes(directory):
+        if isinstance(note, RunStart):
+            starts[note.run] = note
+        else:
+            ends[note.run] = note
     return [Run(start, ends.get(number)) for number, start in sorted(starts.items())]
-
-
-def _events(data: bytes) -> Iterator[Start | End]:
-    for line in data.split(b"\n"):
-        with contextlib.suppress(msgspec.DecodeError):
-            yield _decoder.decode(line)
 
 
 # ---- runs and the journal

@@ -5,7 +5,6 @@ It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty di
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 
@@ -36,6 +35,8 @@ def runtime_root() -> bytes:
 
 def runtime_directory(session_directory: bytes) -> bytes:
     """Return the runtime directory of the session in ``session_directory`` (its ``.yolofs``), existing or not."""
+    import hashlib  # takes long, and not all who import this want a digest
+
     digest = hashlib.sha256(os.path.realpath(session_directory)).hexdigest()[:12]
     return os.path.join(runtime_root(), digest.encode())
 

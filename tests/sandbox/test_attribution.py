@@ -20,7 +20,8 @@ def records(yolofs: Program, *words: str) -> list[tuple[str, str, int | None]]:
 
 
 def last_run(yolofs: Program) -> int:
-    return int(json.loads((yolofs.session / "runs.jsonl").read_text().splitlines()[-1])["run"])
+    notes = map(json.loads, (yolofs.session / "audit.jsonl").read_text().splitlines())
+    return int([note["run"] for note in notes if note["kind"] == "run-end"][-1])
 
 
 def test_every_kind_of_change_carries_the_run(yolofs: Program) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 
 import pytest
 
-from tests.cli.program import COMMAND, Done, Program
-from yolofs.cli.main import COMMANDS
+from tests.cli.program import COMMAND, Done, Program, wait_until
+from yolofs.cli.group import COMMANDS
 from yolofs.daemon.agent import COMMANDS as ALLOWED
 
 pytestmark = pytest.mark.mount
@@ -65,7 +66,7 @@ def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> Non
 
 
 def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(yolofs: Program) -> None:
-    for name in ("concealed", "denied", "open"):
+    for name in ("hidden", "denied", "open"):
         (yolofs.project / name).write_text("old\n")
     yolofs(
         "run",
@@ -74,22 +75,38 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         "made",
         "sh",
         "-c",
-        "for f in concealed denied open; do echo secret-$f > $f; done; mv concealed hid2",
+        "for f in hidden denied open; do echo secret-$f > $f; done; mv hidden hid2",
     )
-    for name, state in (("concealed", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
+    for name, state in (("hidden", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
         yolofs("rule", state, name)
     try:
-        done = inside(
-            yolofs, "y status; y diff; y log; y diff --json; y status --json; y status --hidden; y diff --hidden"
-        )
+        done = inside(yolofs, "y status; y diff; y log; y diff --json; y status --json")
     finally:
-        for name in ("concealed", "hid2", "denied"):
+        for name in ("hidden", "hid2", "denied"):
             yolofs("rule", "unset", name)
     assert "hid2" not in done.out + done.err
-    assert "concealed" not in done.out + done.err
-    assert "paths that the rules hide" not in done.out + done.err
-    assert done.out.count('"hidden_left_out": 0') == 2
+    assert "hidden" not in done.out + done.err
     assert "secret-denied" not in done.out
     assert "secret-open" in done.out
     assert "M  denied" in done.out
     assert "note: 1 files that may not be read are left out" in done.err
+
+
+def test_asks_are_listed_but_not_those_of_others(yolofs: Program) -> None:
+    for name in ("asked", "asked-too"):
+        (yolofs.project / name).touch()  # to make one would keep others from making names beside it
+    yolofs("rule", "write-ask", "asked")
+    others = subprocess.Popen([*COMMAND, "run", "touch", "asked"], cwd=yolofs.project, stdin=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: len(yolofs("asks", "--json").json["asks"]) == 1, "another run asks")
+        script = "touch asked-too & until y asks --json | grep -q asked-too; do sleep 0.1; done; y asks --json; kill %1"
+        yolofs("rule", "write-ask", "asked-too")
+        done = inside(yolofs, script)
+        shown = [ask["path"] for ask in done.json["asks"]]
+        assert shown == [f"{yolofs.project}/asked-too"]
+        assert [ask["path"] for ask in yolofs("asks", "--json").json["asks"]] == [f"{yolofs.project}/asked"]
+    finally:
+        others.terminate()
+        others.wait()
+        for path in ("asked", "asked-too"):
+            yolofs("rule", "unset", path)

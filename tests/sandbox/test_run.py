@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,12 @@ def run(yolofs: Program, *words: str, stdin: bytes = b"") -> subprocess.Complete
     return subprocess.run(
         [*COMMAND, "run", *words], cwd=yolofs.project, input=stdin, capture_output=True, check=False, timeout=60
     )
+
+
+def run_notes(yolofs: Program) -> list[dict[str, Any]]:
+    """Return what the audit has about runs."""
+    notes = map(json.loads, (yolofs.session / "audit.jsonl").read_text().splitlines())
+    return [note for note in notes if note["kind"] in ("run", "run-end")]
 
 
 def test_the_streams_are_the_commands_own(yolofs: Program) -> None:
@@ -167,18 +174,32 @@ def test_background_processes_end_with_the_command(yolofs: Program) -> None:
 
 def test_a_run_in_a_run_is_just_the_command(yolofs: Program) -> None:
     done = yolofs("run", *COMMAND, "run", "sh", "-c", "echo inner > inner; echo $YOLOFS_RUN; exit 5", code=5)
-    runs = (yolofs.session / "runs.jsonl").read_text().splitlines()
-    assert json.loads(runs[-1])["run"] == int(done.out)
+    assert run_notes(yolofs)[-1]["run"] == int(done.out)
     assert "  A  inner" in done.err
 
 
 def test_runs_are_noted_with_command_directory_exit_code_and_generations(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo 1 > noted; exit 6", code=6)
-    start, end = map(json.loads, (yolofs.session / "runs.jsonl").read_text().splitlines()[-2:])
+    start, end = run_notes(yolofs)[-2:]
+    assert (start["kind"], end["kind"]) == ("run", "run-end")
+    assert start["time_ns"] < end["time_ns"]
     assert start["directory"] == str(yolofs.project)
     assert start["command"][0] == "sh"
     assert (end["run"], end["code"]) == (start["run"], 6)
     assert end["after"]["generation"] == start["before"]["generation"] + 1
+
+
+def test_the_log_shows_runs_between_what_they_did(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo 1 > logged; exit 6", code=6)
+    number = run_notes(yolofs)[-1]["run"]
+    records = yolofs("log", "--run", str(number), "--json").json["records"]
+    assert [record["kind"] for record in records] == ["run", "stage", "run-end"]
+    assert records[0]["directory"] == str(yolofs.project)
+    assert (records[0]["command"], records[2]["code"]) == (["sh", "-c", "echo 1 > logged; exit 6"], 6)
+    assert records[2]["after"] == records[0]["before"] + 1
+    lines = yolofs("log", "--run", str(number)).out.splitlines()
+    assert "run " in lines[0]
+    assert lines[-1].endswith(f"{number}: exit 6")
 
 
 def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Program) -> None:
@@ -196,9 +217,9 @@ def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Prog
     process.stdout.close()
     done = yolofs("run", "true")
     assert done.code == 0
-    events = [json.loads(line) for line in (yolofs.session / "runs.jsonl").read_text().splitlines()]
-    started = [event for event in events if event["event"] == "start" and "601" in event["command"][-1]][-1]
-    ended = [event for event in events if event["event"] == "end" and event["run"] == started["run"]]
+    events = run_notes(yolofs)
+    started = [event for event in events if event["kind"] == "run" and "601" in event["command"][-1]][-1]
+    ended = [event for event in events if event["kind"] == "run-end" and event["run"] == started["run"]]
     assert [event["code"] for event in ended] == [None]
 
 

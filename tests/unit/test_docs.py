@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yolofs
-from yolofs.cli.main import BROKEN_PIPE, INTERRUPTED
+from yolofs.cli.main import BROKEN_PIPE
+from yolofs.cli.options import INTERRUPTED
 from yolofs.errors import YolofsError
 
 ROOT = Path(__file__).parents[2]

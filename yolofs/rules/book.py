@@ -83,11 +83,6 @@ class Node:
         self.leads_to_open = False
         """Whether a rule for a path strictly below is not hidden: then the way to it has to be passable."""
 
-    @property
-    def is_hidden(self) -> bool:
-        """Whether a rule for just this path hides it, and no rule below leads through it."""
-        return self.rule is not None and self.rule.state is RuleState.HIDDEN and not self.leads_to_open
-
 
 class Verdict:
     """What is in force at one path.  Compare by identity; holds for one version of the rules."""
@@ -157,12 +152,6 @@ class Verdict:
         """Whether nothing may be known of the path, not even that it is a way."""
         return not (self.may_stat or self.is_way)
 
-    @property
-    def hides_inside(self) -> bool:
-        """Whether a rule for a path hides a name in here, be there anything of that name or not."""
-        node = self.node
-        return self.is_way or (node is not None and any(child.is_hidden for child in node.children.values()))
-
     def pattern_lost(self, new: Verdict) -> Rule | None:
         """Return a pattern that guards names in here and would not if this directory became the one of ``new``.
 
@@ -227,6 +216,7 @@ class Index:
         self.hidden_names: set[bytes] = set()
         self.hidden_suffixes: tuple[bytes, ...] = ()
         self._pattern_states: set[RuleState] = set()
+        self._found_wholly: dict[RuleState, list[bytes]] = {}
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to say so."""
         for rank, source in enumerate(sources):
@@ -280,7 +270,10 @@ class Index:
         return node, passed
 
     def wholly(self, state: RuleState) -> list[bytes]:
-        return list(self._wholly(self._top, b"", state))
+        found = self._found_wholly.get(state)
+        if found is None:
+            found = self._found_wholly[state] = list(self._wholly(self._top, b"", state))
+        return found
 
     def _wholly(self, verdict: Verdict, path: bytes, state: RuleState) -> Iterator[bytes]:
         if self._is_wholly(verdict, state):

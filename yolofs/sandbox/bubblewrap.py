@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolofs.runtime import AGENT_SOCKET_NAME
 
 PROGRAM = "bwrap"
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(NamedTuple):
     """What a sandbox is made of.  Paths are absolute, without symbolic links."""
 
     view: bytes

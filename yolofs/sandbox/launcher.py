@@ -7,8 +7,8 @@ the errno and what it is about.  IGNORED are the numbers of the signals that sta
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # signal makes enums, which takes longer than all the rest
 import os
-import signal
 import sys
 
 CHANGE_DIRECTORY = "directory"

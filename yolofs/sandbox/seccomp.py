@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 _LOAD_WORD: Final = 0x20
@@ -123,8 +122,7 @@ AARCH64: Final[Mapping[str, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Abi:
+class Abi(NamedTuple):
     """One way of making system calls."""
 
     audit_arch: int

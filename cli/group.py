@@ -1,0 +1,107 @@
+"""The commands as click knows them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from yolofs import __version__
+from yolofs.cli import output
+from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options
+
+COMMANDS = (
+    "init",
+    "mount",
+    "unmount",
+    "run",
+    "shell",
+    "status",
+    "diff",
+    "log",
+    "runs",
+    "blame",
+    "snapshot",
+    "travel",
+    "timeline",
+    "commit",
+    "abort",
+    "watch",
+    "asks",
+    "answer",
+    "rule",
+    "doctor",
+    "hook",
+)
+"""In the order in which one meets them; each is ``command`` in the module of its name."""
+
+
+class _Commands(click.Group):
+    """Imports a command only when it is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"yolofs.cli.{cmd_name}").command
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "-V", "--version", prog_name="yolofs", message="%(prog)s %(version)s")
+@click.option(
+    "-C",
+    "start",
+    metavar="DIR",
+    default=b".",
+    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    help="Start from this directory instead of the current one.",
+)
+@click.option("--traceback", is_flag=True, expose_value=False, help="Show where an error came from.")
+@click.pass_context
+def cli(context: click.Context, start: bytes) -> None:
+    """Work on files through a view in which nothing is real until you commit it.
+
+    A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
+    """
+    if not isinstance(context.obj, Options):
+        context.obj = Options(start)
+    set_options(context.obj)
+    if context.invoked_subcommand is None:
+        output.say(context.get_help())
+        raise click.exceptions.Exit(WRONG_USAGE)
+
+
+def carry_out(words: Sequence[str], options: Options | None) -> int:
+    """Carry out a command line and return the exit code; ``options`` stand for those before the command."""
+    try:
+        # Not cli.main(), which has ideas of its own about errors.
+        with cli.make_context("yolofs", list(words), obj=options) as context:
+            cli.invoke(context)
+        return 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        sys.stdout.flush()
+        output.fail(_sentence(error), _usage_hint(error))
+        return WRONG_USAGE
+
+
+def _sentence(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    return message[:1].lower() + message[1:]
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{context.command_path if context is not None else 'yolofs'} --help"

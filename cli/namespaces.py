@@ -1,0 +1,79 @@
+"""The namespaces that the kernel lets us have, and the one in which bubblewrap is started.
+
+What somebody mounts on the host later would show up below a directory that the sandbox has straight from base, to be
+written to: bubblewrap keeps the way from the host's mounts to its own open.  So it is started in a mount namespace that
+gets to know of no new mounts; where none can be had, nothing is bound.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+_CLONE_NEWNS = 0x00020000
+_CLONE_NEWUSER = 0x10000000
+_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Possible(NamedTuple):
+    """What this process can do."""
+
+    leave_mounts: bool
+    """Whether :func:`leave_mounts` works."""
+    user_namespace: bool
+    """Whether a user namespace can be had; who is not root cannot do without one, so that is not tried."""
+
+
+def find_possible() -> Possible:
+    """Try it in a child."""
+    child = os.fork()
+    if not child:
+        os._exit(_works(leave_mounts) | 2 * (os.geteuid() != 0 or _works(_make_user_namespace)))
+    found = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Possible(bool(found & 1), bool(found & 2))
+
+
+def leave_mounts() -> None:
+    """Go into a mount namespace to which no new mount comes; for a child that starts bubblewrap then.
+
+    Who is not root needs a user namespace for it, in which the user is the same.
+
+    Raises:
+        OSError: this machine forbids it.
+    """
+    uid, gid, is_root = os.geteuid(), os.getegid(), os.geteuid() == 0
+    _check(_libc.unshare(_CLONE_NEWNS | (0 if is_root else _CLONE_NEWUSER)))
+    if not is_root:
+        _write("setgroups", b"deny")
+        _write("uid_map", b"%d %d 1" % (uid, uid))
+        _write("gid_map", b"%d %d 1" % (gid, gid))
+    _check(_libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
+
+
+def _make_user_namespace() -> None:
+    _check(_libc.unshare(_CLONE_NEWUSER))
+
+
+def _works(step: Callable[[], None]) -> bool:
+    try:
+        step()
+    except OSError:
+        return False
+    return True
+
+
+def _write(name: str, text: bytes) -> None:
+    fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+    try:
+        os.write(fd, text)
+    finally:
+        os.close(fd)
+
+
+def _check(result: int) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

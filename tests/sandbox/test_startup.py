@@ -1,0 +1,44 @@
+"""What short commands import: time on a busy machine proves nothing, but what is not imported takes none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+SLOW = {"rich", "trio", "prompt_toolkit", "watchfiles", "pyfuse3", "hashlib", "tempfile", "traceback", "tomli_w"}
+FOR_RUNS = SLOW | {"click", "dataclasses", "yolofs.session", "yolofs.rules"}
+MODULES = """
+from yolofs.cli.main import main
+code = main(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "unwanted"),
+    [
+        (["run", "--", "true"], FOR_RUNS),
+        (["run", "true"], FOR_RUNS),
+        (["status"], SLOW | {"yolofs.rules", "yolofs.patch"}),
+    ],
+)
+def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{MODULES}", *words],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    imported = set(done.stderr.split())
+    assert "yolofs.daemon.client" in imported
+    assert imported & unwanted == set()
