@@ -11,7 +11,7 @@ from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.paths import RelPath, display, is_below
-from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.runs import find_run, run_of
 from yolofs.session import Session
 from yolofs.tree import Shown
@@ -91,10 +91,25 @@ def _what(record: Record, path: RelPath, shown: Shown | None) -> str:
             if shown is None:
                 return "renamed" if is_below(path, record.src) else ""
             return "renamed" if staged is None and moved_here else ""
+        case Keep():
+            return _kept(record, path, shown)
         case Snapshot() | Travel():
             return ""
         case _:
             assert_never(record)
+
+
+def _kept(record: Keep, path: RelPath, shown: Shown | None) -> str:
+    """Return the same for what a commit of other changes left staged."""
+    staged = shown.staged if shown is not None else None
+    if record.ino is not None:
+        what = "metadata changed" if record.origin is not None else "written"
+        return what if staged is not None and staged.ino == record.ino else ""
+    if not is_below(path, record.path):
+        return ""
+    if record.source is None:
+        return "deleted" if shown is None else ""
+    return "renamed" if staged is None and shown is not None and record.source != record.path else ""
 
 
 def _document(session: Session, path: RelPath, origin: Origin, run: int, command: tuple[bytes, ...]) -> dict[str, Any]:

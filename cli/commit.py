@@ -4,78 +4,88 @@ from __future__ import annotations
 
 import click
 
-from yolofs.changes import Change
-from yolofs.cli.jsonform import absolute, change_fields, text_fields
-from yolofs.cli.listing import Place, emit_changes, summary
-from yolofs.cli.output import ask, check_can_ask, emit_json, progress, say, warn
-from yolofs.cli.project import changing, find_project, reading
+from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays
+from yolofs.cli.jsonform import absolute
+from yolofs.cli.listing import summary
+from yolofs.cli.output import ask, check_can_ask, progress, say, warn
+from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.paths import display
+from yolofs.regions import Region
+from yolofs.selection import Selection
 from yolofs.session import Access, Session
 from yolofs.session_commit import CommitResult, commit, finish_interrupted
-from yolofs.timeline import BASE
 
 
 @click.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+@click.option("--outside", is_flag=True, help="Also what lies outside the project.")
+@click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
-def command(yes: bool, force: bool, as_json: bool) -> None:
+def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, force: bool, as_json: bool) -> None:
     """Apply what is staged to the real files, after asking.
 
-    It first shows what that is. Snapshots end with it: the view is then what base is. What base had before is kept in
+    It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
+    these paths, wherever they lie. The rest stays staged, and the view is the same before and after. What can only be
+    applied together, such as both ends of a rename, stays where only a part of it is selected; new directories come
+    along with what is in them.
+
+    Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
-    under what is staged.
+    under what is to be applied.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
+    if paths and (outside or scratch):
+        raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
     if not yes:
         check_can_ask(instead="yolofs commit --yes")
     project = find_project()
     _finish_interrupted(project)
     while True:
-        shown = None if yes else _show_and_ask(project)
-        if shown == []:
+        before = None if yes else _show_and_ask(project, paths, outside=outside, scratch=scratch)
+        if before is not None and not before.taken:
             return
         with changing(project, LoanKind.COMMIT) as (session, _):
-            changes = _changes(session)
-            if shown is not None and shown != changes:
+            selection = _selection(session, paths, outside=outside, scratch=scratch)
+            shown = look(session, selection)
+            if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
             if yes and not as_json:
-                _emit(session, changes)
+                emit_taken(session, shown)
             with progress("committing") as update:
-                result = commit(session, force=force, progress=update)
+                result = commit(session, selection=selection, force=force, progress=update)
         break
-    _report(session, result, changes, as_json=as_json)
+    _report(session, result, shown, as_json=as_json)
 
 
-def _show_and_ask(project: bytes) -> list[Change]:
-    """Show what is staged and ask whether to commit it; return it, an empty list if there is nothing to do.
+def _selection(session: Session, paths: tuple[bytes, ...], *, outside: bool, scratch: bool) -> Selection:
+    """Return what the user asked for."""
+    flags = {Region.PROJECT: True, Region.OUTSIDE: outside, Region.SCRATCH: scratch}
+    wanted = frozenset(region for region, is_wanted in flags.items() if is_wanted)
+    return Selection(session.regions, wanted, tuple(relative_paths(session, paths)))
+
+
+def _show_and_ask(project: bytes, paths: tuple[bytes, ...], *, outside: bool, scratch: bool) -> Shown:
+    """Show what would be committed and what not, and ask; return what was shown.
 
     Raises:
-        Abort: the answer is no.
+        Exit: the answer is no.
     """
     with reading(project) as session:
-        changes = _changes(session)
-        _emit(session, changes)
-        if not changes:
+        shown = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        emit_taken(session, shown)
+        if not shown.taken:
             say("nothing to commit")
-            return []
-        if not ask(f"apply {summary(changes)}?"):
+        say_stays(session, shown)
+        if shown.taken and not ask(f"apply {summary(shown.taken)}?"):
             say("nothing committed")
             raise click.exceptions.Exit(1)
-        return changes
-
-
-def _changes(session: Session) -> list[Change]:
-    with progress("comparing") as update:
-        return session.compare(BASE, progress=update)
-
-
-def _emit(session: Session, changes: list[Change]) -> None:
-    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
+        return shown
 
 
 def _finish_interrupted(project: bytes) -> None:
@@ -89,21 +99,14 @@ def _finish_interrupted(project: bytes) -> None:
         say(f"commit {result.number}, which was interrupted, is finished")
 
 
-def _report(session: Session, result: CommitResult, changes: list[Change], *, as_json: bool) -> None:
-    root = session.base.root
-    left_out = {absolute(root, path): aspects for path, aspects in sorted(result.left_out.items())}
+def _report(session: Session, result: CommitResult, shown: Shown, *, as_json: bool) -> None:
     if as_json:
-        document = {
-            "commit": result.number,
-            "steps": result.steps,
-            "changes": [change_fields(change, root, session.regions) for change in changes],
-            "left_out": [{**text_fields("path", path), "aspects": list(aspects)} for path, aspects in left_out.items()],
-        }
-        emit_json(document)
+        emit_document(session, result, shown)
         return
-    for path, aspects in left_out.items():
-        warn(f"{display(path)}: {', '.join(aspects)} could not be carried over")
+    for path, aspects in sorted(result.left_out.items()):
+        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
     if result.number is None:
         say("nothing to commit")
     else:
         say(f"commit {result.number} done; what base had before: {display(session.commit_directory(result.number))}")
+    say_stays(session, shown)

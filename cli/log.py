@@ -17,7 +17,7 @@ from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.paths import Generation, RelPath, display, is_below
-from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.regions import Region, Regions
 from yolofs.runs import find_run, run_of
 from yolofs.session import Session
@@ -127,7 +127,7 @@ def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
 
 def _paths(record: Record) -> tuple[RelPath, ...]:
     match record:
-        case Stage() | Delete():
+        case Stage() | Delete() | Keep():
             return (record.path,)
         case Rename():
             return (record.src, record.dst)
@@ -145,6 +145,8 @@ def _word(record: Record) -> str:
             return "delete"
         case Rename():
             return "exchange" if record.exchange else "rename"
+        case Keep():
+            return "keep"
         case Snapshot():
             return "snapshot"
         case Travel():
@@ -169,6 +171,8 @@ def _what(record: Record, place: Place) -> str:
             return place.show_path(record.path) + (f"  ({how})" if how else "")
         case Delete():
             return place.show_path(record.path)
+        case Keep():
+            return f"{place.show_path(record.path)}  ({_kept_as(record, place)})"
         case Rename():
             arrow = "<->" if record.exchange else "->"
             return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
@@ -178,6 +182,12 @@ def _what(record: Record, place: Place) -> str:
             return f"to {record.generation}" + (f" ({display(record.name)})" if record.name else "")
         case _:
             assert_never(record)
+
+
+def _kept_as(record: Keep, place: Place) -> str:
+    if record.ino is not None:
+        return "staged, metadata only" if record.origin is not None else "staged"
+    return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
 
 
 def _fields(entry: Entry, root: bytes) -> dict[str, Any]:
@@ -199,6 +209,11 @@ def _fields(entry: Entry, root: bytes) -> dict[str, Any]:
                 fields |= text_fields("origin", absolute(root, record.origin))
         case Delete():
             fields |= text_fields("path", absolute(root, record.path))
+        case Keep():
+            fields |= text_fields("path", absolute(root, record.path)) | {"ino": record.ino}
+            source = record.source if record.source is not None else record.origin
+            if source is not None:
+                fields |= text_fields("origin", absolute(root, source))
         case Rename():
             fields |= text_fields("path", absolute(root, record.dst))
             fields |= text_fields("old_path", absolute(root, record.src))

@@ -26,7 +26,7 @@ from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 
 __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
-_CHANGE_TAGS = b"SDR"
+_CHANGE_TAGS = b"SDRK"
 _REPAIR_HINT = "yolofs doctor --repair"
 
 

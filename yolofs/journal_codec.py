@@ -7,6 +7,8 @@
     S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
     D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
     R time src dst [exchange] [base=none] [unlinks=ino] [key=value...]
+    K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number] [links=count]
+        [unlinked=ino:count] [touched=time] [name=none] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
 
@@ -25,7 +27,7 @@ from zlib import crc32
 
 from yolofs.errors import JournalError
 from yolofs.paths import NAME_MAX, Generation, RelPath, StoreIno, display, parse_relpath
-from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 
 FORMAT = b"yolofs-journal"
 """What the first line of every journal starts with."""
@@ -45,13 +47,20 @@ _is_plain_stage = re.compile(rb"S ([1-9][0-9]{0,29}) ([!-\"$&-~]+) ([1-9][0-9]{0
 """Matches nearly every line of nearly every journal; reading these at once halves the time of a replay."""
 _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
+_AT = b"at"
 _BASE = b"base"
 _FROM = b"from"
+_HOME = b"home"
+_KEY = b"key"
 _LINKS = b"links"
 _NAME = b"name"
+_TOUCHED = b"touched"
+_UNLINKED = b"unlinked"
 _UNLINKS = b"unlinks"
 _EXCHANGE = b"exchange"
 _NONE = b"none"
+_STAGED_ONLY = frozenset((_FROM, _HOME, _BASE, _KEY, _LINKS, _NAME))
+_MISFIT = "an entry is staged or shows a base path, and only what is staged was copied up"
 _LEAST_LINKS = 2
 """Fewer names than this are not worth a word."""
 
@@ -160,6 +169,8 @@ def encode(record: Record) -> bytes:
             paths = _write_path(record.src), _write_path(record.dst)
             options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
             body = b"R %d %b %b%b" % (record.time_ns, *paths, options + _encode_unlinks(record))
+        case Keep():
+            body = _encode_keep(record)
         case Snapshot():
             body = b"P %d %b" % (record.time_ns, quote(record.name))
         case Travel():
@@ -180,6 +191,27 @@ def _encode_stage(record: Stage) -> bytes:
             raise ValueError("only a file that was copied up from base had links there")
         body += b" links=%d" % _checked(record.links, _LEAST_LINKS)
     return body + b" name=none" if record.is_nameless else body
+
+
+def _encode_keep(record: Keep) -> bytes:
+    staged_only = record.origin, record.home, record.base, record.key or None, record.links or None
+    if record.ino is not None:
+        is_misfit = record.source is not None or (record.base is not None and record.home is None)
+    else:
+        is_misfit = record.is_nameless or any(field is not None for field in staged_only)
+    if is_misfit:
+        raise ValueError(_MISFIT)
+    body = b"K %d %b %d" % (record.time_ns, _write_path(record.path), record.ino or 0)
+    for key, path in ((_AT, record.source), (_FROM, record.origin), (_HOME, record.home)):
+        if path is not None:
+            body += b" %b=%b" % (key, _write_path(path))
+    body += _write_fingerprint(record.base) if record.base is not None else b""
+    body += b" key=%d" % record.key if record.key else b""
+    body += b" links=%d" % _checked(record.links, _LEAST_LINKS) if record.links else b""
+    if record.unlinked is not None:
+        body += b" unlinked=%d:%d" % (_checked(record.unlinked[0], 0), _checked(record.unlinked[1], 1))
+    body += b" touched=%d" % record.touched_ns if record.touched_ns else b""
+    return body + (b" name=none" if record.is_nameless else b"")
 
 
 def _encode_absence(record: Delete) -> bytes:
@@ -259,6 +291,34 @@ def _read_stage(fields: list[bytes]) -> Stage:
     )
 
 
+def _read_keep(fields: list[bytes]) -> Keep:
+    _require(fields, "time, path and store inode", 4)
+    known, extra = _split_options(fields[4:], _KNOWN[Keep])
+    if known.get(_NAME, _NONE) != _NONE:
+        raise ValueError(f"not none: name={display(known[_NAME])}")
+    ino = _int(fields[3], 0)
+    if (_AT in known or (_BASE in known and _HOME not in known)) if ino else known.keys() & _STAGED_ONLY:
+        raise ValueError(_MISFIT)
+    number, colon, count = known.get(_UNLINKED, b"0:1").partition(b":")
+    if not colon:
+        raise ValueError(f"not ino:count: unlinked={display(known[_UNLINKED])}")
+    return Keep(
+        _int(fields[1]),
+        _read_path(fields[2]),
+        StoreIno(ino) if ino else None,
+        source=_read_path(known[_AT]) if _AT in known else None,
+        origin=_read_path(known[_FROM]) if _FROM in known else None,
+        home=_read_path(known[_HOME]) if _HOME in known else None,
+        base=_read_fingerprint(known[_BASE]) if _BASE in known else None,
+        key=_int(known.get(_KEY, b"0")),
+        links=_int(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
+        unlinked=(_int(number, 0), _int(count, 1)) if _UNLINKED in known else None,
+        touched_ns=_int(known.get(_TOUCHED, b"0")),
+        is_nameless=_NAME in known,
+        extra=extra,
+    )
+
+
 def _read_delete(fields: list[bytes]) -> Delete:
     _require(fields, "time and path", 3)
     known, extra = _split_options(fields[3:], _KNOWN[Delete])
@@ -330,6 +390,7 @@ _KNOWN: dict[type[Record], frozenset[bytes]] = {
     Stage: frozenset((_BASE, _FROM, _LINKS, _NAME)),
     Delete: frozenset((_BASE, _UNLINKS)),
     Rename: frozenset((_BASE, _UNLINKS)),
+    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _NAME)),
     Snapshot: frozenset(),
     Travel: frozenset(),
 }
@@ -337,6 +398,7 @@ _READERS: dict[bytes, Callable[[list[bytes]], Record]] = {
     b"S": _read_stage,
     b"D": _read_delete,
     b"R": _read_rename,
+    b"K": _read_keep,
     b"P": _read_snapshot,
     b"T": _read_travel,
 }

@@ -88,7 +88,7 @@ def create(path: bytes) -> int:
         write_whole(fd, HEADER)
         os.fsync(fd)
         os.rename(unfinished, path)
-        _sync_directory_of(path)
+        sync_directory_of(path)
     except BaseException:
         os.close(fd)
         with contextlib.suppress(FileNotFoundError):
@@ -191,12 +191,13 @@ def move_tail(fd: int, path: bytes, offset: int) -> None:
         os.fsync(torn)
     finally:
         os.close(torn)
-    _sync_directory_of(path)
+    sync_directory_of(path)
     os.ftruncate(fd, offset)
     os.fsync(fd)
 
 
-def _sync_directory_of(path: bytes) -> None:
+def sync_directory_of(path: bytes) -> None:
+    """Make durable what was created, renamed or removed beside a path."""
     fd = os.open(os.path.dirname(path) or b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -77,6 +77,36 @@ class Rename(msgspec.Struct, frozen=True):
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
+class Keep(msgspec.Struct, frozen=True):
+    """K: ``path`` has this entry, whatever led to it: what a commit of some changes left staged.
+
+    Such records stand at the beginning of a journal, parents before children.  With ``ino`` the entry is staged, with
+    ``source`` it shows that base path, with neither it is a tombstone.
+    """
+
+    time_ns: int
+    """When the change was made."""
+    path: RelPath
+    ino: StoreIno | None = None
+    source: RelPath | None = None
+    origin: RelPath | None = None
+    """As of :class:`Stage`."""
+    home: RelPath | None = None
+    """The base path that it was copied up from; with ``base``."""
+    base: Fingerprint | None = None
+    key: int = 0
+    """The number of its first store inode, if that is another; or what stands for a base file with several names."""
+    links: int = 0
+    """How many names its base file has, if all of them show it."""
+    unlinked: tuple[int, int] | None = None
+    """The inode number of a base file with several names, and how many of them the whole state has taken from it."""
+    touched_ns: int = 0
+    """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
+    is_nameless: bool = False
+    """As of :class:`Stage`: ``path`` is no path of the view."""
+    extra: tuple[tuple[str, bytes], ...] = ()
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """P: a marker; the state so far is a generation.  ``name`` may be empty."""
 
@@ -94,7 +124,7 @@ class Travel(msgspec.Struct, frozen=True):
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
-Change: TypeAlias = Stage | Delete | Rename
+Change: TypeAlias = Stage | Delete | Rename | Keep
 """A record that changes the override tree."""
 Marker: TypeAlias = Snapshot | Travel
 """A record that starts a generation."""

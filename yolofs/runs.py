@@ -12,7 +12,7 @@ from yolofs.audit import Point, RunEnd, RunStart, run_notes
 from yolofs.errors import GenerationError
 from yolofs.journal import Journal
 from yolofs.paths import Generation, RelPath
-from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ def touched_paths(journal: Journal, first_segment: int, number: int) -> list[Rel
         for record in journal.read_segment(segment):
             if run_of(record) == number:
                 match record:
-                    case Stage() | Delete():
+                    case Stage() | Delete() | Keep():
                         paths[record.path] = None
                     case Rename():
                         paths[record.src] = paths[record.dst] = None

@@ -28,6 +28,7 @@ from yolofs.config.load import load
 from yolofs.config.settings import Settings
 from yolofs.errors import NoSessionError, SessionBusyError, UsageError, YolofsError
 from yolofs.journal import Journal
+from yolofs.journal_file import sync_directory_of
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
@@ -38,6 +39,8 @@ from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
+CARRIED = b"carried"
+"""In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
 CHECKPOINT_RECORDS = 20_000
 """So many records take a tenth of a second or more to replay."""
 Progress = Callable[[int, int], None]
@@ -282,6 +285,11 @@ class Session:
             expand_renames=expand_renames,
         )
 
+    def live_changes(self) -> Iterator[ChangeRecord]:
+        """Yield the records that lead to the present, oldest first."""
+        for segment in self.timeline.live_segments:
+            yield from self._changes(*self.journal.segment_range(segment))
+
     def _changes(self, start: int, end: int) -> Iterator[ChangeRecord]:
         """Yield the records between two byte offsets of the journal, without markers."""
         if start < end:
@@ -333,7 +341,9 @@ class Session:
     # ---- the end of a journal
 
     def put_away(self, archive: bytes | None) -> None:
-        """Start an empty journal.  The old one goes to the file ``archive``; None drops it, and what it staged.
+        """Start another journal.  The old one goes to the file ``archive``; None drops it, and what it staged.
+
+        The new one is empty, unless there is one to follow beside ``archive``: what a commit leaves staged.
 
         Store inodes that no journal names any more are removed by the next :meth:`collect`.
         """
@@ -345,8 +355,9 @@ class Session:
             os.unlink(path)
         else:
             os.rename(path, archive)
-        self.journal = Journal.create(path)
-        self.timeline = Timeline()
+        _begin_journal(path, os.path.dirname(archive) if archive is not None else None)
+        self.journal = Journal.open(path)
+        self.timeline = Timeline(at.marker for at in self.journal.markers)
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)
@@ -404,7 +415,7 @@ class Session:
         return numbers
 
 
-_STAGE_LINE = re.compile(rb"^S \d+ \S+ (\d+)", re.MULTILINE)
+_STAGE_LINE = re.compile(rb"^[SK] \d+ \S+ (\d+)", re.MULTILINE)
 
 
 def _store_numbers(journal: bytes, start: int = 0) -> set[int]:
@@ -441,7 +452,22 @@ def _finish_put_away(directory: bytes) -> None:
     if last and os.path.exists(os.path.join(commit, b"done")) and not os.path.lexists(archive):
         os.rename(path, archive)
     if not os.path.lexists(path):
+        _begin_journal(path, commit if last else None)
+
+
+def _begin_journal(path: bytes, commit: bytes | None) -> None:
+    """Begin a journal where there is none: with what the commit in a directory leaves staged, if anything.
+
+    The old journal has to be durably away first: after a power failure the new one might be taken for the old one.
+    """
+    carried = os.path.join(commit, CARRIED) if commit is not None else b""
+    if commit is None or not os.path.exists(os.path.join(commit, b"done")) or not os.path.exists(carried):
         Journal.create(path).close()
+        return
+    for name in (carried, path):
+        sync_directory_of(name)
+    os.rename(carried, path)
+    sync_directory_of(path)
 
 
 @contextlib.contextmanager

@@ -6,10 +6,16 @@ import os
 
 import msgspec
 
+from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
+from yolofs.commit_choice import Held
+from yolofs.commit_split import Authors, Split, split_state
 from yolofs.errors import ConflictError
+from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
-from yolofs.session import Progress, Session
+from yolofs.records import Keep, Snapshot
+from yolofs.selection import Selection
+from yolofs.session import CARRIED, Progress, Session
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -21,10 +27,26 @@ class CommitResult(msgspec.Struct, frozen=True):
     """How many changes it took."""
     left_out: dict[RelPath, tuple[str, ...]]
     """What could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    held: tuple[Held, ...] = ()
+    """What was selected and stays staged all the same."""
 
 
-def commit(session: Session, *, force: bool = False, progress: Progress | None = None) -> CommitResult:
-    """Apply everything that is staged to base, and start an empty journal; the old one is kept with the commit.
+def split(session: Session, selection: Selection | None) -> Split:
+    """Return what a commit would take, and what it would leave staged; without ``selection`` it takes everything."""
+    tree = session.state()
+    if selection is None or selection.is_everything:
+        return Split(tree, (), ())
+    authors = Authors(session.live_changes(), coarse_clock_ns())
+    return split_state(tree, session.base, session.store, selection, authors)
+
+
+def commit(
+    session: Session, *, selection: Selection | None = None, force: bool = False, progress: Progress | None = None
+) -> CommitResult:
+    """Apply what is staged to base, and start another journal; the old one is kept with the commit.
+
+    With a ``selection`` only that part of it: the rest stays staged, as the first records of the new journal and its
+    first generation.  The view is the same before and after.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.
@@ -38,8 +60,8 @@ def commit(session: Session, *, force: bool = False, progress: Progress | None =
     finished = finish_interrupted(session, progress=progress)
     if finished is not None:
         return finished
-    tree = session.state()
-    conflicts = find_conflicts(tree, session.base)
+    parts = split(session, selection)
+    conflicts = find_conflicts(parts.taken, session.base)
     if conflicts and not force:
         listed = ", ".join(display(path) for path in conflicts[:3]) + (", …" if len(conflicts) > 3 else "")
         raise ConflictError(
@@ -47,14 +69,24 @@ def commit(session: Session, *, force: bool = False, progress: Progress | None =
             paths=conflicts,
             hint="look at them, then: yolofs commit --force to replace them, or yolofs abort",
         )
-    plan = plan_commit(tree, session.base, session.store)
+    plan = plan_commit(parts.taken, session.base, session.store)
     if not plan.steps:
-        return CommitResult(None, 0, {})
+        return CommitResult(None, 0, {}, parts.held)
     number = session.next_commit()
     directory = session.commit_directory(number)
+    if parts.rest:
+        _write_rest(directory, number, parts.rest)
     outcome = execute(plan, session.store, parking=directory, progress=progress)
     session.put_away(os.path.join(directory, b"journal"))
-    return CommitResult(number, outcome.steps, outcome.left_out)
+    return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
+
+
+def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
+    """Write the journal that is to follow this commit, durably, before anything is done to base."""
+    os.makedirs(directory, 0o700, exist_ok=True)
+    with Journal.create(os.path.join(directory, CARRIED)) as journal:
+        journal.append(*rest, Snapshot(coarse_clock_ns(), b"left by commit %d" % number))
+        journal.sync()
 
 
 def finish_interrupted(session: Session, *, progress: Progress | None = None) -> CommitResult | None:

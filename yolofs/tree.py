@@ -30,7 +30,7 @@ from typing import NamedTuple, assert_never
 
 from yolofs.errors import JournalError
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
-from yolofs.records import Change, Delete, Fingerprint, Rename, Stage
+from yolofs.records import Change, Delete, Fingerprint, Keep, Rename, Stage
 
 
 class Staged:
@@ -213,6 +213,8 @@ class Tree:
                 return None
             case Rename():
                 return self._exchange(record) if record.exchange else self._rename(record)
+            case Keep():
+                return self._keep(record)
             case _:
                 assert_never(record)
 
@@ -314,6 +316,33 @@ class Tree:
             if previous is not None:
                 self._drop_if_unseen(previous)
 
+    def _keep(self, record: Keep) -> Entry | None:
+        if record.unlinked is not None:
+            number, count = record.unlinked
+            self.unlinked[number] = count
+        entry = self._kept_entry(record) if not record.is_nameless else None
+        if entry is not None:
+            entry.touched_ns, entry.base = record.touched_ns, record.source
+        if record.ino is not None:
+            staged = self.staged.get(record.ino)
+            if staged is None:
+                staged = _kept_file(record, record.ino)
+                self._take_in(staged)
+            if entry is not None:
+                staged.names.append(entry)
+                entry.staged = staged
+        return entry
+
+    def _kept_entry(self, record: Keep) -> Entry:
+        """Return the entry of a kept path, made if it is not there."""
+        if not record.path:
+            return self.root
+        directory, name = split(record.path)
+        parent = self._directory(directory, record)
+        if parent.children is None:
+            parent.children = {}
+        return parent.children.setdefault(name, Entry(parent, name))
+
     def _delete(self, record: Delete) -> None:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
@@ -403,6 +432,13 @@ class Tree:
         self.staged.pop(staged.ino, None)
         if staged.base is not None and self.linked.get(staged.base.ino) is staged:
             del self.linked[staged.base.ino]
+
+
+def _kept_file(record: Keep, ino: StoreIno) -> Staged:
+    key: bytes | int = record.key
+    if not key:
+        key = record.home if record.home is not None else ino
+    return Staged(ino, record.origin, key, record.base, home=record.home, links=record.links)
 
 
 def _misfit(record: Change, why: str) -> JournalError:

@@ -184,10 +184,11 @@ def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: P
 def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
     before = staged("status", "--json").json["changes"]
     document = staged("commit", "--yes", "--json").json
-    assert list(document) == ["commit", "steps", "changes", "left_out"]
+    assert list(document) == ["commit", "steps", "changes", "stays", "held", "left_out"]
+    assert document["stays"] == document["held"] == []
     assert (document["commit"], document["left_out"], document["changes"]) == (1, [], before)
     again = staged("commit", "--yes", "--json").json
-    assert again == {"commit": None, "steps": 0, "changes": [], "left_out": []}
+    assert again == {"commit": None, "steps": 0, "changes": [], "stays": [], "held": [], "left_out": []}
 
 
 def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:

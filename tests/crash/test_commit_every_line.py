@@ -14,11 +14,13 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import by_first_name, walk_tree
+from yolofs.paths import RelPath
+from yolofs.selection import Selection
 from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted
 
 pytestmark = pytest.mark.timeout(300)
-TRACED = ("commit", "copying", "syscalls", "store")
+TRACED = ("commit", "copying", "journal", "session", "syscalls", "store")
 SHARES = 16
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 12
@@ -72,12 +74,12 @@ def prepare(project: Path) -> dict[bytes, tuple[Any, ...]]:
     return expected
 
 
-def killed_at(line: int, project: bytes) -> int:
-    """Commit in a child that kills itself at its ``line``-th line; return how many it ran if it came through."""
+def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> int:
+    """Commit ``paths`` in a child that kills itself at its ``line``-th line; return how many it ran if it did not."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        _commit_and_die(line, project, writing)
+        _commit_and_die(line, project, paths, writing)
     os.close(writing)
     with open(reading, "rb") as answer:
         said = answer.read()
@@ -86,7 +88,7 @@ def killed_at(line: int, project: bytes) -> int:
     return int(said or b"0")
 
 
-def _commit_and_die(line: int, project: bytes, writing: int) -> None:
+def _commit_and_die(line: int, project: bytes, paths: tuple[bytes, ...], writing: int) -> None:
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -101,8 +103,9 @@ def _commit_and_die(line: int, project: bytes, writing: int) -> None:
 
     try:
         with Session.open(project, Access.WRITE) as session:
+            selection = Selection(session.regions, paths=tuple(map(RelPath, paths)))
             sys.settrace(trace)
-            commit(session)
+            commit(session, selection=selection)
             sys.settrace(None)
         os.write(writing, b"%d" % count)
         os._exit(0)
@@ -129,3 +132,65 @@ def test_it_is_finished(tmp_path: Path, share: int) -> None:
             commit(session)
         assert by_first_name(dict(walk_tree(project))) == expected, f"killed at line {line} of {total}"
     assert was_interrupted >= POINTS // 3  # the others died while planning, or when all was done
+
+
+SOME = (b"a", b"b", b"c", b"new", b"d", b"g")
+"""Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is held back."""
+SOME_SHARES = 8
+
+
+@pytest.mark.parametrize("share", range(SOME_SHARES))
+def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path, share: int) -> None:
+    """The view is the same all the time; base is what it was, or all that was selected is in it."""
+    directory = tmp_path / "project"
+    project = os.fsencode(directory)
+    prepare(directory)
+    before = by_first_name(dict(walk_tree(project)))
+    total = killed_at(0, project, SOME)
+    after = by_first_name(dict(walk_tree(project)))
+    assert total > 500
+    assert after != before
+    seen = set()
+    for point in range(POINTS):
+        line = 1 + (point * SOME_SHARES + share) * total // (POINTS * SOME_SHARES)
+        where = f"killed at line {line} of {total}"
+        expected = prepare(directory)
+        killed_at(line, project, SOME)
+        with Session.open(project, Access.WRITE) as session:
+            seen.add(session.interrupted_commit() is not None)
+            finish_interrupted(session)
+        now = by_first_name(dict(walk_tree(project)))
+        assert now in (before, after), where
+        view = CoreDriver(project)
+        assert view.tree() == expected, where
+        view.commit_paths(list(SOME))
+        assert by_first_name(dict(walk_tree(project))) == after, where
+        assert view.tree() == expected, where
+        view.commit()
+        assert view.tree() == expected, where
+        view.close()
+        assert by_first_name(dict(walk_tree(project))) == expected, where
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(tmp_path: Path, share: int) -> None:
+    """At each of the last lines, by which base is as it will be."""
+    directory = tmp_path / "project"
+    project = os.fsencode(directory)
+    prepare(directory)
+    total = killed_at(0, project, SOME)
+    after = by_first_name(dict(walk_tree(project)))
+    for line in range(total - 119 + share, total + 1, 4):
+        expected = prepare(directory)
+        killed_at(line, project, SOME)
+        view = CoreDriver(project)
+        if view.session.interrupted_commit() is not None:
+            view.close()
+            with Session.open(project, Access.WRITE) as session:
+                finish_interrupted(session)
+            view = CoreDriver(project)
+        assert view.tree() == expected, f"killed at line {line} of {total}"
+        assert view.session.timeline.resolve("left by commit 1") == 1
+        view.close()
+        assert by_first_name(dict(walk_tree(project))) == after

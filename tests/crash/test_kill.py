@@ -124,3 +124,24 @@ def test_a_kill_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path) -> 
     assert names == [".yolofs.toml", "whole"]
     assert journal.read_bytes() == good
     assert b"\nS 1767225600123456789 torn 7 #12" in (project.directory / ".yolofs/journal.torn").read_bytes()
+
+
+def test_what_a_commit_has_left_staged_is_there_after_a_kill(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    for name in ("a", "b", "c"):
+        (project.directory / name).write_text(f"{name}\n")
+    project.run("mount", "--root", ".")
+    (project.view / "a").write_text("A\n")
+    (project.view / "b").rename(project.view / "moved")
+    (project.view / "c").unlink()
+    project.run("commit", "--yes", "a")
+    (project.view / "late").write_text("late\n")
+    project.kill_daemon()
+    project.run("mount")
+    names = {path.name: path.read_text() for path in project.view.iterdir() if path.name != ".yolofs.toml"}
+    assert names == {"a": "A\n", "moved": "b\n", "late": "late\n"}
+    assert [path.name for path in sorted(project.directory.iterdir())] == [".yolofs", ".yolofs.toml", "a", "b", "c"]
+    project.run("commit", "--yes")
+    project.run("unmount")
+    names = {path.name: path.read_text() for path in project.directory.iterdir() if path.name[0] != "."}
+    assert names == {"a": "A\n", "moved": "b\n", "late": "late\n"}

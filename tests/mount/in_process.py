@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from typing import Any
 
+from tests.property.core_driver import commit_some
 from tests.property.view_machine import PlainDirectory
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
@@ -86,6 +87,19 @@ class MountedView(PlainDirectory):
             return 0
 
         self._and_invalidate(job)
+
+    def commit_paths(self, paths: list[bytes]) -> bool:
+        self.mount.flush()
+        is_done = False
+
+        def job() -> int:
+            nonlocal is_done
+            is_done = commit_some(self.session, paths)
+            self._reload(committed=is_done)
+            return 0
+
+        self._and_invalidate(job)
+        return is_done
 
     def abort(self) -> None:
         self.mount.flush()

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 from tests.property.view_machine import by_first_name, describe
 from yolofs.inodes import Attr, Inode
 from yolofs.overlay import Overlay, Owner
+from yolofs.paths import RelPath
+from yolofs.selection import Selection
 from yolofs.session import Access, Session
 
 T = TypeVar("T")
@@ -289,6 +291,20 @@ class CoreDriver:
         commit(self.session)
         self._reload(committed=True)
 
+    def commit_paths(self, paths: list[bytes]) -> bool:
+        is_done = commit_some(self.session, paths)
+        if is_done:
+            self._reload(committed=True)
+        return is_done
+
     def abort(self) -> None:
         self.session.put_away(None)
         self._reload(committed=False)
+
+
+def commit_some(session: Session, paths: list[bytes]) -> bool:
+    """Commit what changed at or below some paths; return whether that ended the journal."""
+    from yolofs.session_commit import commit
+
+    selection = Selection(session.regions, paths=tuple(map(RelPath, paths)))
+    return commit(session, selection=selection).number is not None

@@ -15,7 +15,7 @@ from yolofs.errors import JournalError
 from yolofs.journal import Journal
 from yolofs.journal_codec import HEADER, decode, encode, quote, seal, unquote
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 
 names = st.binary(min_size=1, max_size=255).filter(lambda n: n not in (b".", b"..") and not set(n) & {0, 0x2F})
 awkward = st.sampled_from(
@@ -25,7 +25,9 @@ paths = st.lists(names | awkward, max_size=4).map(lambda parts: RelPath(b"/".joi
 times = st.integers(-(2**63), 2**64)
 counts = st.integers(0, 2**64)
 inos = st.integers(1, 2**63).map(StoreIno)
-known_keys = ("base", "from", "links", "name", "unlinks")
+known_keys = (
+    "at", "base", "from", "home", "key", "links", "name", "touched", "unlinked", "unlinks",
+)  # fmt: skip
 keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
 fingerprints = st.builds(Fingerprint, times, counts, counts)
@@ -43,9 +45,28 @@ deletes = st.builds(Delete, times, paths, no, no_fingerprint | fingerprints, unl
     Delete, times, paths, yes, no_fingerprint, unlinks, extras
 )
 renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, extras)
+touched = st.integers(0, 2**63)
+unlinked = st.none() | st.tuples(inos, inos)
+keeps = st.builds(
+    Keep, times, paths, st.none(), st.none() | paths, unlinked=unlinked, touched_ns=touched, extra=extras
+) | st.builds(
+    Keep,
+    times,
+    paths,
+    inos,
+    origin=st.none() | paths,
+    home=paths,
+    base=st.none() | fingerprints,
+    key=st.integers(-(2**63), 2**63),
+    links=st.just(0) | st.integers(2, 1000),
+    unlinked=unlinked,
+    touched_ns=touched,
+    is_nameless=st.booleans(),
+    extra=extras,
+)
 snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)
 travels = st.builds(Travel, times, counts.map(Generation), st.binary(max_size=40), extras)
-records: st.SearchStrategy[Record] = stages | deletes | renames | snapshots | travels
+records: st.SearchStrategy[Record] = stages | deletes | renames | keeps | snapshots | travels
 
 Flips: TypeAlias = list[tuple[float, int]]
 """Where, as a fraction of the file, and which bits."""

@@ -20,6 +20,8 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from yolofs.paths import is_below
+
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 AT_FDCWD = -100
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -80,6 +82,7 @@ class Driver(Protocol):
     def travel(self, generation: int) -> int: ...
     def remount(self) -> None: ...
     def commit(self) -> None: ...
+    def commit_paths(self, paths: list[bytes]) -> bool: ...
     def abort(self) -> None: ...
     def close(self) -> None: ...
 
@@ -499,6 +502,21 @@ class ViewMachine(RuleBasedStateMachine):
         assert by_first_name(dict(walk_tree(self.base))) == self.model.tree()
         self._new_base()
 
+    @rule(some=st.lists(paths, min_size=1, max_size=3))
+    def commit_some(self, some: list[bytes]) -> None:
+        """The view stays what it is; base is what the view was without what stays staged."""
+        before = dict(walk_tree(self.base))
+        if not self.view.commit_paths(some):
+            assert dict(walk_tree(self.base)) == before
+            return
+        after = dict(walk_tree(self.base))
+        for path in before.keys() | after.keys():
+            if not any(is_below(path, one) or is_below(one, path) for one in some):
+                assert _without_links(after.get(path)) == _without_links(before.get(path)), path
+        self.generations.clear()
+        self._keep(0, self.base)
+        self._keep(1)
+
     @rule()
     def abort(self) -> None:
         self._close_handles(if_named=True)
@@ -510,10 +528,10 @@ class ViewMachine(RuleBasedStateMachine):
         self.generations.clear()
         self._keep(0)
 
-    def _keep(self, generation: int) -> None:
-        """Keep a copy of the plain directory as it is now."""
+    def _keep(self, generation: int, root: bytes | None = None) -> None:
+        """Keep a copy of the plain directory (or of ``root``) as it is now."""
         copy = os.path.join(self.directory, b"kept-%d-%d" % (generation, len(os.listdir(self.directory))))
-        _copy(self.model.root, copy)
+        _copy(root or self.model.root, copy)
         self.generations[generation] = copy
 
     def _restore(self, copy: bytes) -> None:
@@ -528,6 +546,8 @@ def _copy(source: bytes, target: bytes) -> None:
     directories = [(source, target)]
     for old, new in directories:
         for name in os.listdir(old):
+            if name == b".yolofs":
+                continue
             one, other = os.path.join(old, name), os.path.join(new, name)
             st = os.lstat(one)
             if stat.S_ISDIR(st.st_mode):
@@ -550,6 +570,11 @@ def _copy_metadata(old: bytes, new: bytes) -> None:
     st = os.lstat(old)
     os.chown(new, st.st_uid, st.st_gid, follow_symlinks=False)
     shutil.copystat(old, new, follow_symlinks=False)
+
+
+def _without_links(what: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Return a description without the link count and number of a file."""
+    return what if what is None or what[0] == "dir" else what[:-2]
 
 
 def _outcome(operation: Callable[..., object], args: tuple[object, ...]) -> object:

@@ -188,6 +188,9 @@ class Overlay(Naming):
         _, staged, base = self._shown(parent, name)
         if staged is None and base is None:
             return False
+        if committed and staged is not None and inode.staged is not None and staged.ino == inode.staged.ino:
+            self.inodes.claim(natural_number(staged), staged.key, inode.number)
+            return True  # left staged; the base path that it is known by may be another one now
         if committed and base is not None and (inode.staged is not None or inode.base != base):
             return self._take_over(inode, base)
         return self._is_still(inode, staged, base)

@@ -1,0 +1,110 @@
+"""What a commit takes and what it leaves staged, for people and programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from yolofs.changes import Change, compare
+from yolofs.cli.jsonform import absolute, change_fields, text_fields
+from yolofs.cli.listing import Place, emit_changes
+from yolofs.cli.output import emit_json, progress, say
+from yolofs.commit_choice import Held
+from yolofs.paths import RelPath, display
+from yolofs.regions import Region
+from yolofs.selection import Selection
+from yolofs.session import Session
+from yolofs.session_commit import CommitResult, split
+from yolofs.timeline import BASE
+
+_LISTED = 20
+"""How many changes that are held back are listed; how many more there are is said."""
+_PATHS_IN_HINT = 4
+_WHERE = {
+    Region.PROJECT: ("in the project", "yolofs commit"),
+    Region.OUTSIDE: ("outside the project", "yolofs commit --outside"),
+    Region.SCRATCH: ("in scratch directories", "yolofs commit --scratch"),
+}
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What a commit of a selection comes to."""
+
+    taken: list[Change]
+    stays: list[Change]
+    held: tuple[Held, ...]
+    """What stays though it was selected, or a part of it."""
+
+
+def look(session: Session, selection: Selection) -> Shown:
+    """Return what a commit of a selection would take, and what not."""
+    with progress("comparing") as update:
+        everything = session.compare(BASE, progress=update)
+        parts = split(session, selection)
+        if not parts.rest:
+            return Shown(everything, [], ())
+        taken = compare(session.state(BASE), parts.taken, session.base, session.store, progress=update)
+    known = {(change.kind, change.path, change.old_path) for change in taken}
+    stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
+    return Shown(taken, stays, parts.held)
+
+
+def emit_taken(session: Session, shown: Shown) -> None:
+    """Write the changes that the commit takes."""
+    emit_changes(shown.taken, Place(session.base.root, session.base.relative(session.project)))
+
+
+def say_stays(session: Session, shown: Shown) -> None:
+    """Say what stays staged and how to commit that, too."""
+    if not (shown.stays or shown.held):
+        return
+    held = {path for one in shown.held for path in one.paths}
+    others = Counter(
+        session.regions.of_all(change.paths) for change in shown.stays if not held.intersection(change.paths)
+    )
+    count = len(shown.stays)
+    say(f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged:")
+    for region, (where, command) in _WHERE.items():
+        if others[region]:
+            say(f"  {others[region]} {where}: {command}")
+    for one in shown.held[:_LISTED]:
+        say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
+    if len(shown.held) > _LISTED:
+        say(f"  … and {len(shown.held) - _LISTED} more that cannot go alone: yolofs commit --outside --scratch")
+
+
+def _named(session: Session, paths: Sequence[RelPath]) -> str:
+    shown = ", ".join(display(absolute(session.base.root, path)) for path in paths[:_PATHS_IN_HINT])
+    return shown + (f" and {len(paths) - _PATHS_IN_HINT} more" if len(paths) > _PATHS_IN_HINT else "")
+
+
+def _hint(session: Session, held: Held) -> str:
+    """Return the command that takes it, too."""
+    if held.needs is None or len(held.paths) >= _PATHS_IN_HINT:
+        return "; yolofs commit --outside --scratch"
+    paths: list[RelPath] = sorted({*held.paths, held.needs})
+    return "; yolofs commit " + " ".join(shlex.quote(display(absolute(session.base.root, path))) for path in paths)
+
+
+def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:
+    """Write what a commit did as a JSON document."""
+    root, regions = session.base.root, session.regions
+    emit_json(
+        {
+            "commit": result.number,
+            "steps": result.steps,
+            "changes": [change_fields(change, root, regions) for change in shown.taken],
+            "stays": [change_fields(change, root, regions) for change in shown.stays],
+            "held": [
+                {"paths": [text_fields("path", absolute(root, path)) for path in one.paths], "reason": one.reason}
+                for one in shown.held
+            ],
+            "left_out": [
+                {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
+                for path, aspects in sorted(result.left_out.items())
+            ],
+        }
+    )

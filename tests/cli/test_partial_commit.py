@@ -1,0 +1,202 @@
+"""``yolofs commit`` of a part: what it takes, what it leaves staged, and what programs at work in the view notice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Iterator[Program]:
+    """A mounted project with changes in it, beside it, in a scratch directory, and across."""
+    project = tmp_path / "project"
+    for directory in (project, tmp_path / "cache", tmp_path / "other"):
+        directory.mkdir()
+    (project / "a").write_text("a\n")
+    (tmp_path / "other/lib").write_text("lib\n")
+    (tmp_path / "other/data").write_text("data\n")
+    (project / ".yolofs.toml").write_text(f'scratch = ["{tmp_path}/cache"]\n')
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/") as mountpoint:
+        view = mountpoint / str(tmp_path)[1:]
+        (view / "project/a").write_text("A\n")
+        (view / "project/new/dir").mkdir(parents=True)
+        (view / "project/new/dir/file").write_text("f\n")
+        (view / "other/lib").write_text("LIB\n")
+        (view / "other/data").rename(view / "project/data")
+        (view / "cache/page").write_text("page\n")
+        yield program
+
+
+def view(yolofs: Program) -> Path:
+    return Path(yolofs.daemon["mountpoint"]) / str(yolofs.project.parent)[1:]
+
+
+def content(top: Path) -> dict[str, str]:
+    paths = (path for path in top.rglob("*") if ".yolofs" not in str(path))
+    return {str(path.relative_to(top)): path.read_text() for path in paths if path.is_file()}
+
+
+def test_it_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    both = f"{top}/other/data, {top}/project/data"
+    before = content(view(yolofs))
+    done = yolofs("commit", "--yes")
+    assert done.out == "M  a\nA  new/\nA  new/dir/\nA  new/dir/file\n\n4 changes: 3 added, 1 modified\n"
+    assert done.err.splitlines() == [
+        f"commit 1 done; what base had before: {yolofs.session}/commits/1",
+        "3 changes stay staged:",
+        "  1 outside the project: yolofs commit --outside",
+        "  1 in scratch directories: yolofs commit --scratch",
+        f"  {both}: it goes together with {top}/other/data; yolofs commit {both.replace(',', '')}",
+    ]
+    assert content(top) == {
+        "project/a": "A\n",
+        "project/new/dir/file": "f\n",
+        "other/lib": "lib\n",
+        "other/data": "data\n",
+    }
+    assert content(view(yolofs)) == before
+    status = yolofs("status", "--json").json
+    assert [(change["kind"], change["region"]) for change in status["changes"]] == [("M", "outside"), ("R", "outside")]
+    assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "left by commit 1"
+
+
+def test_what_it_names_can_be_committed_and_in_the_end_nothing_is_left(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    yolofs("commit", "--yes")
+    yolofs("commit", "--yes", top / "other/data", top / "project/data")
+    assert (top / "project/data").read_text() == "data\n"
+    assert not (top / "other/data").exists()
+    assert (top / "other/lib").read_text() == "lib\n"
+    done = yolofs("commit", "--yes", "--outside")
+    assert "outside the project" in done.out
+    assert done.err.splitlines()[1:] == [
+        "1 change stays staged:",
+        "  1 in scratch directories: yolofs commit --scratch",
+    ]
+    yolofs("commit", "--yes", "--scratch")
+    assert content(top) == content(view(yolofs))
+    assert yolofs("status", "--scratch").out.endswith("no changes\n")
+
+
+def test_paths_are_taken_exactly_with_the_new_directories_that_they_need(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    (view(yolofs) / "project/new/beside").write_text("b\n")
+    done = yolofs("commit", "--yes", "new/dir", top / "cache")
+    assert done.out == (
+        f"A  new/\nA  new/dir/\nA  new/dir/file\n\noutside the project:\nA  {top}/cache/page\n\n4 changes: 4 added\n"
+    )
+    assert "\n  2 in the project: yolofs commit\n" in done.err
+    assert sorted(content(top)) == ["cache/page", "other/data", "other/lib", "project/a", "project/new/dir/file"]
+
+
+def test_the_rest_survives_a_remount_and_travel(yolofs: Program) -> None:
+    before = content(view(yolofs))
+    yolofs("commit", "--yes")
+    yolofs("unmount")
+    yolofs("mount")
+    assert content(view(yolofs)) == before
+    yolofs("travel", "base")
+    assert content(view(yolofs)) == content(yolofs.project.parent)
+    yolofs("travel", "left by commit 1")
+    assert content(view(yolofs)) == before
+    (view(yolofs) / "other/lib").write_text("again\n")
+    yolofs("travel", "left by commit 1")
+    assert (view(yolofs) / "other/lib").read_text() == "LIB\n"
+    yolofs("abort", "--yes")
+    assert content(view(yolofs)) == content(yolofs.project.parent)
+
+
+def test_only_what_is_taken_has_to_be_as_it_was_in_base(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    (top / "other/lib").write_text("by the host, and longer\n")
+    yolofs("commit", "--yes")
+    assert "other/lib" in yolofs("commit", "--yes", "--outside", code=9).err
+    yolofs("commit", "--yes", "--outside", "--force")
+    assert (top / "other/lib").read_text() == "LIB\n"
+
+
+HOLDER = """
+import os, sys
+top = sys.argv[1]
+files = [open(f"{top}/{name}", "r+") for name in ("project/a", "other/lib", "project/data", "cache/page")]
+os.chdir(f"{top}/project/new")
+before = [(os.fstat(file.fileno()).st_ino, file.read()) for file in files]
+print("ready", flush=True)
+sys.stdin.readline()
+for file, (number, text) in zip(files, before):
+    assert os.fstat(file.fileno()).st_ino == number == os.stat(file.name).st_ino, file.name
+    file.seek(0)
+    assert file.read() == text, file.name
+    file.write("more\\n")
+    file.close()
+with open("here", "w") as file:
+    file.write(os.getcwd())
+"""
+
+
+def test_programs_at_work_go_on_with_their_files_and_directories(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(view(yolofs))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        yolofs("commit", "--yes")
+        holder.communicate("go\n")
+    assert holder.returncode == 0
+    shown = content(view(yolofs))
+    assert [shown[name] for name in ("project/a", "other/lib", "project/data", "cache/page")] == [
+        "A\nmore\n",
+        "LIB\nmore\n",
+        "data\nmore\n",
+        "page\nmore\n",
+    ]
+    assert shown["project/new/here"].endswith("/project/new")
+    assert (top / "project/a").read_text() == "A\n"
+    assert not (top / "project/new/here").exists()
+    assert (top / "other/lib").read_text() == "lib\n"
+
+
+def test_the_json_tells_what_stays_and_what_is_held_back(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    document = yolofs("commit", "--yes", "--json").json
+    assert list(document) == ["commit", "steps", "changes", "stays", "held", "left_out"]
+    assert [change["region"] for change in document["stays"]] == ["scratch", "outside", "outside"]
+    assert document["held"] == [
+        {
+            "paths": [{"path": f"{top}/other/data"}, {"path": f"{top}/project/data"}],
+            "reason": f"it goes together with {top}/other/data",
+        }
+    ]
+
+
+def test_paths_and_flags_contradict_each_other(yolofs: Program) -> None:
+    assert "paths say exactly" in yolofs.refused("commit", "--yes", "--outside", "a", code=2)
+
+
+def test_where_nothing_is_selected_nothing_is_done(yolofs: Program) -> None:
+    done = yolofs("commit", "--yes", "nowhere")
+    assert done.out == "no changes\n"
+    assert done.err.startswith("nothing to commit\n7 changes stay staged:\n")
+    assert not (yolofs.session / "commits/1/plan.json").exists()
+
+
+def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> None:
+    (yolofs.project / "old").mkdir()
+    (yolofs.project / "old/one").write_text("1")
+    (view(yolofs) / "project/old/one").unlink()
+    (view(yolofs) / "project/old").rmdir()
+    done = yolofs("commit", "--yes", "old/one")
+    assert f"  {yolofs.project}/old: it goes only as a whole; yolofs commit {yolofs.project}/old" in (done.err)
+    assert (yolofs.project / "old/one").exists()

@@ -1,0 +1,140 @@
+"""A commit of a selection, whatever was done to the view: base gets what was selected, and the view is the same."""
+
+from __future__ import annotations
+
+import stat
+from typing import Any
+
+from hypothesis import event, example, given, note
+from hypothesis import strategies as st
+
+from tests.commit_model import CommitScribe, Node, scan
+from tests.property.test_commit_property import (
+    DIRECTORIES,
+    FILES,
+    NAMES,
+    Operation,
+    after,
+    hard_links,
+    programs,
+)
+from yolofs.commit import execute, plan_commit
+from yolofs.commit_split import Authors, Split, split_state
+from yolofs.journal_codec import decode, encode
+from yolofs.paths import RelPath, is_below, join
+from yolofs.regions import Regions
+from yolofs.selection import Selection
+from yolofs.tree import Tree
+
+places = st.one_of(
+    st.sampled_from(DIRECTORIES + FILES),
+    st.sampled_from(NAMES),
+    st.tuples(st.sampled_from(DIRECTORIES), st.sampled_from(NAMES)).map(lambda pair: join(*pair)),
+)
+selections = st.lists(places, min_size=1, max_size=4).map(
+    lambda paths: Selection(Regions(RelPath(b"")), paths=tuple(map(RelPath, paths)))
+)
+by_regions = st.lists(st.sampled_from(DIRECTORIES), max_size=2).map(
+    lambda scratch: Selection(Regions(RelPath(b"d"), tuple(map(RelPath, scratch))))
+)
+
+
+def split(scribe: CommitScribe, selection: Selection) -> Split:
+    parts = split_state(scribe.tree, scribe.base, scribe.store, selection, Authors(scribe.records, 1))
+    for record in parts.rest:
+        assert decode(encode(record)) == record
+    return parts
+
+
+def commit(scribe: CommitScribe, tree: Tree, parking: bytes) -> None:
+    execute(plan_commit(tree, scribe.base, scribe.store), scribe.store, parking=parking, durable=False)
+
+
+def check(program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection) -> None:
+    with after(program, links) as (scribe, parking):
+        root = scribe.base.root
+        view, before = scribe.expected(), scan(root)
+        parts = split(scribe, selection)
+        note(f"stays: {parts.rest}")
+        note(f"held: {parts.held}")
+        commit(scribe, parts.taken, parking)
+        now = scan(root)
+        check_base(before, now, view, selection, parts)
+        if not parts.rest:
+            assert now == view
+            return
+        event("something stays")
+        event(f"something is taken: {now != before}")
+        event(f"something is held: {bool(parts.held)}")
+        scribe.tree = Tree(parts.rest)
+        assert scribe.expected() == view
+        commit(scribe, scribe.tree, parking + b"2")
+        assert scan(root) == view
+
+
+def check_base(
+    before: dict[bytes, Node], now: dict[bytes, Node], view: dict[bytes, Node], selection: Selection, parts: Split
+) -> None:
+    """What is selected is as in the view, but for what is held; nothing else is other than before."""
+    held = [path for one in parts.held for path in one.paths]
+    for path in before.keys() | now.keys() | view.keys():
+        if not selection.has(path):
+            if path in before or not is_new_parent(path, now, selection):
+                assert plain(now.get(path)) == plain(before.get(path)), path
+        elif not any(is_below(path, other) or is_below(other, path) for other in held):
+            assert plain(now.get(path)) == plain(view.get(path)), path
+
+
+def is_new_parent(path: bytes, now: dict[bytes, Node], selection: Selection) -> bool:
+    """Tell whether a path is a directory that holds something selected."""
+    holds = any(selection.has(other) and is_below(other, path) for other in now)
+    return path in now and stat.S_ISDIR(now[path].kind) and holds
+
+
+def plain(node: Node | None) -> Any:
+    """Return what is compared: links have other names before the rest is committed, directories other times."""
+    if node is None:
+        return None
+    return node._replace(links=frozenset(), mtime_ns=0 if stat.S_ISDIR(node.kind) else node.mtime_ns)
+
+
+def paths(*some: bytes) -> Selection:
+    return Selection(Regions(RelPath(b"")), paths=tuple(map(RelPath, some)))
+
+
+@given(programs, selections)
+@example([("rename", b"b", b"d/new")], paths(b"d"))  # moved in from outside
+@example([("rename", b"b", b"d/new")], paths(b"b", b"d"))
+@example([("exchange", b"d/b", b"b")], paths(b"d"))
+@example([("mkdir", b"x"), ("mkdir", b"x/y"), ("write", b"x/y/z", b"z"), ("write", b"x/w", b"w")], paths(b"x/y/z"))
+@example([("rename", b"a", b"x"), ("write", b"x/new", b"n")], paths(b"x"))
+@example([("rename", b"d/a", b"x"), ("remove", b"d")], paths(b"x", b"d/a"))
+@example([("remove", b"d")], paths(b"d/a"))
+@example([("remove", b"b"), ("mkdir", b"b"), ("write", b"b/c", b"c")], paths(b"b/c"))
+@example([("rename", b"d/d", b"y"), ("rename", b"d", b"y/x")], paths(b"d", b"y/x"))  # one in the other, turned over
+@example([("rename", b"d", b"x"), ("write", b"x/a/a", b"new")], paths(b"d/a/a", b"x/a/a"))
+@example([("chmod", b"d", 0o500), ("write", b"d/new", b"n")], paths(b"d/new"))
+@example([("write", b"d/new", b"n"), ("remove", b"d/new")], paths(b"a"))
+def test_of_paths(program: list[Operation], selection: Selection) -> None:
+    check(program, [], selection)
+
+
+@given(programs, hard_links, selections)
+@example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b", b"d"))
+@example([("remove", b"b")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("remove", b"d"), ("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"d"))
+@example([("remove", b"d"), ("chmod", b"c", 0o700)], [(b"b", b"d", b"link")], paths(b"c"))
+def test_where_base_has_hard_links(
+    program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
+) -> None:
+    check(program, links, selection)
+
+
+@given(programs, by_regions)
+@example([("remove", b"d")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),))))
+@example(
+    [("write", b"d/a/a", b"new"), ("write", b"d/b", b"new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),)))
+)
+def test_of_a_project_with_scratch_directories(program: list[Operation], selection: Selection) -> None:
+    check(program, [], selection)

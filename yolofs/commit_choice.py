@@ -1,0 +1,199 @@
+"""Which units of a state a commit of a selection takes, and why it leaves some that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from yolofs.base import Base
+from yolofs.commit_units import Directory, Unit, Units, directory_of, source_of
+from yolofs.link_names import find_names_at
+from yolofs.paths import RelPath, display, join, split
+from yolofs.selection import Selection
+from yolofs.tree import Entry, Staged
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Changes that were asked for and that stay all the same."""
+
+    paths: tuple[RelPath, ...]
+    """All that they would change, sorted."""
+    reason: str
+    needs: RelPath | None = None
+    """A path that has to be selected, too, for them to go."""
+
+
+class Layout:
+    """Where directories lie in base once some units are committed."""
+
+    def __init__(self, units: Units, taken: frozenset[Unit]) -> None:
+        """See where all would be, but look at nothing yet."""
+        self._units = units
+        self._taken = taken
+        self._known: dict[Directory, RelPath | None] = {}
+
+    def path(self, directory: Directory) -> RelPath | None:
+        """Return the path that a directory, or anything else of base, gets; None if it would be nowhere."""
+        if directory not in self._known:
+            self._known[directory] = self._find(directory)
+        return self._known[directory]
+
+    def of_slot(self, entry: Entry) -> RelPath | None:
+        """Return the path that a slot gets, None if it would be nowhere."""
+        assert entry.parent is not None
+        parent = self.path(directory_of(entry.parent))
+        return join(parent, entry.name) if parent is not None else None
+
+    def _find(self, directory: Directory) -> RelPath | None:
+        names: list[bytes] = []
+        passed: set[Entry] = set()
+        while True:
+            entry, rest = self._placed_by(directory)
+            if entry is None:
+                return RelPath(b"/".join((rest, *reversed(names)) if rest else reversed(names)))
+            if entry in passed or self._units.of[entry] not in self._taken:
+                return None  # below itself, or in a directory that is not made
+            passed.add(entry)
+            assert entry.parent is not None
+            names.append(entry.name + rest)
+            directory = directory_of(entry.parent)
+
+    def _placed_by(self, directory: Directory) -> tuple[Entry | None, bytes]:
+        """Return the slot that decides where a directory lies, and the path from there; no slot: it stays."""
+        if isinstance(directory, Entry):
+            return directory, b""
+        end = len(directory)
+        while end > 0:
+            entry = self._units.moved.get(RelPath(directory[:end]))
+            if entry is not None and self._units.of[entry] in self._taken:
+                return entry, directory[end:]
+            end = directory.rfind(b"/", 0, end)
+        return None, directory
+
+
+class Choice:
+    """The units that are taken, and what of the selection is not."""
+
+    def __init__(self, units: Units, selection: Selection, base: Base) -> None:
+        """Choose.
+
+        Raises:
+            OSError: base cannot be read.
+        """
+        self._units = units
+        self._selection = selection
+        self._base = base
+        self.taken = {unit for unit in units.all if selection.has_all(unit.paths)}
+        self._asked = set(self.taken)
+        self._why: dict[Unit, Held] = {}
+        for unit in units.all:
+            self._check_alone(unit)
+        self.layout = Layout(units, frozenset(self.taken))
+        while self._settle_directories() or self._settle_places():
+            pass
+
+    @property
+    def held(self) -> list[Held]:
+        """What stays though it was asked for, or a part of it."""
+        return sorted(self._why.values(), key=lambda held: held.paths)
+
+    def _hold(self, unit: Unit, reason: str, needs: RelPath | None = None) -> None:
+        self.taken.discard(unit)
+        self._why[unit] = Held(tuple(sorted(unit.paths)), reason, needs)
+
+    # ---- what can be told of each unit by itself
+
+    def _check_alone(self, unit: Unit) -> None:
+        if unit not in self.taken:
+            other = next(path for path in unit.paths if not self._selection.has(path))
+            if any(map(self._selection.has, unit.paths)):
+                self._hold(unit, f"it goes together with {self._show(other)}", other)
+            elif self._is_asked_within(unit):
+                self._hold(unit, "it goes only as a whole", other)
+            return
+        for directory in unit.removed:
+            inside = self._selection.left_out_below(directory)
+            if inside is not None:
+                self._hold(unit, f"{self._show(inside)} would go with it", inside)
+                return
+        for staged in (*unit.linked, *unit.nameless):
+            if not self._check_links(unit, staged):
+                return
+
+    def _is_asked_within(self, unit: Unit) -> bool:
+        """Tell whether something was asked for that a deleted or renamed directory takes with it."""
+        takes_all = unit.removed or any(source_of(entry) in self._units.moved for entry in unit.slots)
+        return bool(takes_all) and any(map(self._selection.has_some_in, unit.paths))
+
+    def _check_links(self, unit: Unit, staged: Staged) -> bool:
+        """Hold a unit back if a file of it has names in base that are not selected, or may have."""
+        assert staged.home is not None
+        names, are_all = find_names_at(self._base, staged.home)
+        other = next((name for name in names if not self._selection.has(name)), None)
+        if other is not None:
+            self._hold(unit, f"{self._show(other)} is the same file (hard link)", other)
+        elif not are_all:
+            self._hold(unit, "base has more names for the same file (hard links), which were not found")
+        return other is None and are_all
+
+    # ---- what they need of each other
+
+    def _settle_directories(self) -> bool:
+        """See that new directories are taken with what is in them; return whether that changed anything."""
+        before = set(self.taken)
+        for unit in sorted(before, key=_first_path):
+            for directory in self._needed_by(unit):
+                above = self._units.of[directory]
+                if above not in self.taken and not self._take_along(above):
+                    needs = self._units.slots[directory]
+                    self._hold(unit, f"its directory {self._show(needs)} stays", needs)
+                    break
+        needed = {self._units.of[above] for unit in self._asked & self.taken for above in self._needed_by(unit)}
+        self.taken &= self._asked | needed
+        return self.taken != before
+
+    def _settle_places(self) -> bool:
+        """Hold back what would come to lie elsewhere than in the selection; return whether there was any."""
+        self.layout = Layout(self._units, frozenset(self.taken))
+        before = len(self.taken)
+        for unit in sorted(self._asked & self.taken, key=_first_path):
+            for entry in unit.slots:
+                place = self.layout.of_slot(entry)
+                if place is None:
+                    self._hold(unit, "it would lie in itself, as another rename stays")
+                elif not entry.is_tombstone and not self._selection.has(place):
+                    self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", place)
+                else:
+                    continue
+                break
+        return len(self.taken) != before
+
+    def _born_above(self, entry: Entry) -> list[Entry]:
+        """Return the directories born in the view that a slot lies in, the nearest first."""
+        found = []
+        assert entry.parent is not None
+        directory = directory_of(entry.parent)
+        while isinstance(directory, Entry):
+            found.append(directory)
+            assert directory.parent is not None
+            directory = directory_of(directory.parent)
+        return found
+
+    def _take_along(self, unit: Unit) -> bool:
+        """Take a new directory that something in it needs; not if more than that came with it."""
+        if unit in self._why or len(unit.slots) != 1 or unit.replaces:
+            return False
+        self.taken.add(unit)
+        return True
+
+    def _needed_by(self, unit: Unit) -> Iterator[Entry]:
+        for entry in unit.slots:
+            yield from self._born_above(entry)
+
+    def _show(self, rel: bytes) -> str:
+        return display(self._base.path(RelPath(rel)))
+
+
+def _first_path(unit: Unit) -> bytes:
+    return next(iter(unit.paths), b"")

@@ -1,0 +1,249 @@
+"""Splitting a state in two: what a commit of a selection applies to base, and what then is left staged.
+
+The first is a tree over base as it is, the second one over base as it will be; the second shows the very same view.
+Both are written as :class:`~yolofs.records.Keep` records, parents before children.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from yolofs.base import Base
+from yolofs.commit_choice import Choice, Held
+from yolofs.commit_holdings import StorePaths
+from yolofs.commit_survey import look
+from yolofs.commit_units import Unit, Units, directory_of
+from yolofs.paths import ROOT, RelPath, join
+from yolofs.records import Change, Keep, Rename
+from yolofs.selection import Selection
+from yolofs.tree import Entry, Staged, Tree
+
+
+class Split(msgspec.Struct, frozen=True):
+    """A state in two parts."""
+
+    taken: Tree
+    """What is to be committed, over base as it is."""
+    rest: tuple[Keep, ...]
+    """What stays staged, over base as it will be; nothing if all of it is taken."""
+    held: tuple[Held, ...]
+    """What was asked for and stays all the same."""
+
+
+class Authors:
+    """When, and by which run, the entries of a state were made what they are, as far as their paths tell."""
+
+    def __init__(self, records: Iterable[Change], now_ns: int) -> None:
+        """``now_ns`` stands in for what is not known."""
+        self._by_file: dict[int, Change] = {}
+        self._by_path: dict[RelPath, Change] = {}
+        self._now_ns = now_ns
+        for record in records:
+            if isinstance(record, Rename):
+                self._by_path[record.src] = self._by_path[record.dst] = record
+                continue
+            self._by_path[record.path] = record
+            ino = getattr(record, "ino", None)
+            if ino is not None:
+                self._by_file[ino] = record
+
+    def sign(self, record: Keep, staged: Staged | None) -> Keep:
+        """Return a record with the time and the run of the change that it stands for."""
+        source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
+        if source is None:
+            return msgspec.structs.replace(record, time_ns=self._now_ns)
+        run = tuple(field for field in source.extra if field[0] == "run")
+        return msgspec.structs.replace(record, time_ns=source.time_ns, extra=run)
+
+
+def split_state(tree: Tree, base: Base, store: StorePaths, selection: Selection, authors: Authors) -> Split:
+    """Split the state ``tree``.  Looks at base and the store and changes neither.
+
+    Raises:
+        OSError: base or the store cannot be read.
+    """
+    units = Units(tree, base, store)
+    choice = Choice(units, selection, base)
+    splitter = _Splitter(units, choice, base, selection, authors)
+    rest = splitter.rest()
+    return Split(Tree(splitter.taken()) if rest else tree, tuple(rest), tuple(choice.held))
+
+
+class _Splitter:
+    def __init__(self, units: Units, choice: Choice, base: Base, selection: Selection, authors: Authors) -> None:
+        self._units = units
+        self._tree = units.tree
+        self._taken = choice.taken
+        self._layout = choice.layout
+        self._base = base
+        self._authors = authors
+        self._taken_in: set[Entry] = set()
+        """The directories of which the commit changes names."""
+        self._left_in: set[Entry] = set()
+        """Those in which names stay changed."""
+        for entry in units.slots:
+            assert entry.parent is not None
+            (self._taken_in if units.of[entry] in self._taken else self._left_in).add(entry.parent)
+        for entry, path in units.inner.items():  # where names came and went without a trace but the time
+            if entry.touched_ns and entry not in self._taken_in and entry not in self._left_in:
+                is_wanted = selection.has_all((path, self._source(entry)))
+                (self._taken_in if is_wanted else self._left_in).add(entry)
+
+    # ---- the two parts
+
+    def taken(self) -> list[Keep]:
+        """Return the entries over base as it is, with the paths that base will have."""
+        records = []
+        for entry in self._units.slots:
+            if self._units.of[entry] in self._taken:
+                path = _there(self._layout.of_slot(entry))
+                records.append(self._record(path, entry, entry.staged, entry.base, touched=entry in self._taken_in))
+        for entry in self._units.inner:
+            staged = entry.staged if self._is_itself_taken(entry) else None
+            if staged is not None or entry in self._taken_in:
+                path = _there(self._layout.path(directory_of(entry)))
+                source = self._source(entry) if staged is None else None
+                records.append(self._record(path, entry, staged, source, touched=entry in self._taken_in))
+        records += [self._nameless(staged, is_moved=False) for staged in self._files_without_names(is_taken=True)]
+        counts = [self._count(*item) for item in self._tree.unlinked.items() if self._is_linked(item[0], is_taken=True)]
+        return [*counts, *_parents_first(records)]
+
+    def rest(self) -> list[Keep]:
+        """Return the entries over base as it will be, with the paths of the view."""
+        records = []
+        for entry, path in self._units.slots.items():
+            if self._units.of[entry] not in self._taken:
+                base = _there(self._layout.path(entry.base)) if entry.base is not None else None
+                records.append(self._record(path, entry, entry.staged, base, is_moved=True))
+            elif entry in self._left_in and entry.touched_ns:
+                records.append(self._passing(path, entry))
+        for entry, path in self._units.inner.items():
+            if entry.staged is not None and not self._is_itself_taken(entry):
+                records.append(self._record(path, entry, entry.staged, None, is_moved=True))
+            elif entry in self._left_in and entry.touched_ns:
+                records.append(self._passing(path, entry))
+        records += [self._nameless(staged, is_moved=True) for staged in self._files_without_names(is_taken=False)]
+        return [*self._unlinked(), *_parents_first(records)] if records else []
+
+    def _is_itself_taken(self, entry: Entry) -> bool:
+        """Tell whether what a directory in its place is itself is to be committed."""
+        return entry.staged is not None and self._units.of[directory_of(entry)] in self._taken
+
+    @staticmethod
+    def _source(entry: Entry) -> RelPath:
+        """Return the base path of an entry that is in its place."""
+        source = entry.source
+        assert source is not None
+        return source
+
+    # ---- records
+
+    def _passing(self, path: RelPath, entry: Entry) -> Keep:
+        """Return the record of a directory that base will have, and whose time it will not."""
+        return self._record(path, entry, None, _there(self._layout.path(directory_of(entry))))
+
+    def _record(
+        self,
+        path: RelPath,
+        entry: Entry,
+        staged: Staged | None,
+        source: RelPath | None,
+        *,
+        touched: bool = True,
+        is_moved: bool = False,
+    ) -> Keep:
+        record = self._file(path, staged, is_moved=is_moved) if staged is not None else Keep(0, path, source=source)
+        touched_ns = entry.touched_ns if touched else 0
+        return self._authors.sign(msgspec.structs.replace(record, touched_ns=touched_ns), staged)
+
+    def _nameless(self, staged: Staged, *, is_moved: bool) -> Keep:
+        assert staged.home is not None
+        record = self._file(self._path(staged.home, is_moved=is_moved), staged, is_moved=is_moved)
+        return self._authors.sign(msgspec.structs.replace(record, is_nameless=True), staged)
+
+    def _file(self, path: RelPath, staged: Staged, *, is_moved: bool) -> Keep:
+        """Return the record of a path that shows a store inode; ``is_moved``: over base as it will be."""
+        origin, home = staged.origin, staged.home
+        key = staged.key if isinstance(staged.key, int) and staged.key != staged.ino else 0
+        is_linked = staged.base is not None and self._tree.linked.get(staged.base.ino) is staged
+        return Keep(
+            0,
+            path,
+            staged.ino,
+            origin=self._path(origin, is_moved=is_moved) if origin is not None else None,
+            home=self._path(home, is_moved=is_moved) if home is not None else None,
+            base=staged.base,
+            key=key,
+            links=staged.links if is_linked else 0,
+        )
+
+    def _path(self, rel: RelPath, *, is_moved: bool) -> RelPath:
+        return _there(self._layout.path(rel)) if is_moved else rel
+
+    # ---- files with several names in base
+
+    def _files_without_names(self, *, is_taken: bool) -> Iterator[Staged]:
+        for unit in self._units.all:
+            if (unit in self._taken) is is_taken:
+                yield from unit.nameless
+
+    def _is_linked(self, number: int, *, is_taken: bool) -> bool:
+        """Tell whether a base file is staged with all its names, and that is taken (or not)."""
+        staged = self._tree.linked.get(number)
+        return staged is not None and (self._unit_of(staged) in self._taken) is is_taken
+
+    def _unit_of(self, staged: Staged) -> Unit:
+        return self._units.of[staged.names[0] if staged.names else staged]
+
+    def _unlinked(self) -> list[Keep]:
+        """Return how many names of base files the view will still lack."""
+        hidden = self._count_hidden() if self._tree.unlinked else {}
+        counts = []
+        for number, before in self._tree.unlinked.items():
+            count = before if self._is_linked(number, is_taken=False) else hidden.get(number, 0)
+            if count:
+                counts.append(self._count(number, count))
+        return counts
+
+    def _count(self, number: int, count: int) -> Keep:
+        return self._authors.sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None)
+
+    def _count_hidden(self) -> dict[int, int]:
+        """Return how many names base will have, of files with several, that other things hide, by number."""
+        counts: dict[int, int] = {}
+        for entry, number in self._units.numbers.items():
+            if self._units.of[entry] not in self._taken:
+                counts[number] = counts.get(number, 0) + 1
+        todo = [source for source, entry in self._units.removed.items() if self._units.of[entry] not in self._taken]
+        while todo:
+            directory = todo.pop()
+            for name in _names(self._base, directory):
+                path = join(directory, name)
+                st = look(self._base, path)
+                if st is None or path in self._units.moved:
+                    continue
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append(path)
+                elif st.st_nlink > 1:
+                    number = self._base.number(st)
+                    counts[number] = counts.get(number, 0) + 1
+        return counts
+
+
+def _names(base: Base, directory: RelPath) -> list[bytes]:
+    try:
+        return base.names(directory)
+    except OSError:
+        return []
+
+
+def _there(path: RelPath | None) -> RelPath:
+    assert path is not None, "what is chosen has a place"
+    return path
+
+
+def _parents_first(records: list[Keep]) -> list[Keep]:
+    return sorted(records, key=lambda record: record.path.count(b"/") + 1 if record.path else 0)

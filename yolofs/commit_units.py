@@ -1,0 +1,233 @@
+"""What can be committed apart: the changes of a state as units, each of which is taken whole or stays.
+
+Seen as names in directories, an override tree is a list of *slots*: one name in one directory, which base fills with
+one thing and the view with another (or nothing).  A directory is known by its base path, wherever it lies in the view,
+or, if it was born there, by its entry.  Slots that only make sense together are one *unit*:
+
+* those that something moved from and to, so that all in an exchange or a circle of renames,
+* all names of a staged file, and all names of a base file with hard links that differ,
+* a deleted directory and what was moved out of it.
+
+What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has moved.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Hashable
+from typing import TypeAlias
+
+from yolofs.base import Base
+from yolofs.commit_holdings import StorePaths
+from yolofs.commit_survey import look
+from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.tree import Entry, Staged, Tree
+
+Directory: TypeAlias = RelPath | Entry
+"""Which directory: the base path of one that base has, the entry of one that was born in the view."""
+
+
+class Unit:
+    """Changes that are committed together."""
+
+    def __init__(self) -> None:
+        self.slots: list[Entry] = []
+        """Names that show something else than base has there."""
+        self.directories: list[Entry] = []
+        """Directories of base, in their places, that are something else themselves."""
+        self.nameless: list[Staged] = []
+        self.paths: dict[RelPath, None] = {}
+        """All paths that it changes, before and after."""
+        self.replaces = False
+        """Whether base has something in one of its slots."""
+        self.removed: list[RelPath] = []
+        """Directories of base that go, with all that base still has in them."""
+        self.linked: list[Staged] = []
+        """Files that base may have more names for."""
+
+
+class Units:
+    """The units of one state; base is looked at once, when this is made."""
+
+    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
+        """Find them.
+
+        Raises:
+            OSError: base or the store cannot be read.
+        """
+        self.tree = tree
+        self._base = base
+        self._store = store
+        self.slots: dict[Entry, RelPath] = {}
+        """All names that show something else than base has there, with their paths in the view, parents first."""
+        self.inner: dict[Entry, RelPath] = {tree.root: ROOT}
+        """The other entries: what is in its place, directories as a rule."""
+        self.numbers: dict[Entry, int] = {}
+        """Of slots in which base has a file with several names, its number."""
+        self._leaders: dict[Hashable, Hashable] = {}
+        self._in_slot: dict[RelPath, Entry] = {}
+        self._directories: list[Entry] = []
+        self.moved: dict[RelPath, Entry] = {}
+        """The names under which base paths show that show somewhere else now."""
+        for path, entry in tree.walk():
+            self._take(path, entry)
+        if tree.root.staged is not None:
+            self._directories.append(tree.root)
+        self.removed = {
+            source: entry
+            for source, entry in self._in_slot.items()
+            if source not in self.moved and self._kind(source) == stat.S_IFDIR
+        }
+        """The directories of base that are gone from the view, and whose slots they were in."""
+        self._tie()
+        self.of: dict[Hashable, Unit] = {}
+        """The unit of each slot, of each changed directory (``Directory`` of it), and of each nameless staged file."""
+        self.all = self._collect()
+
+    def _take(self, path: RelPath, entry: Entry) -> None:
+        natural = natural_path(entry)
+        staged = entry.staged
+        if entry.is_tombstone and natural is None:
+            return
+        if staged is None and entry.base == natural:
+            self.inner[entry] = path
+            return
+        if staged is not None and staged.origin == natural is not None and self._is_directory(staged):
+            self.inner[entry] = path
+            self._directories.append(entry)
+            return
+        self.slots[entry] = path
+        if natural is not None:
+            self._in_slot[natural] = entry
+        source = source_of(entry)
+        if source is not None and source != natural:
+            self.moved[source] = entry
+
+    def _is_directory(self, staged: Staged) -> bool:
+        return stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
+
+    def _kind(self, rel: RelPath) -> int:
+        st = look(self._base, rel)
+        return stat.S_IFMT(st.st_mode) if st is not None else 0
+
+    # ---- what belongs together
+
+    def _tie(self) -> None:
+        for entry in self.slots:
+            natural, source = natural_path(entry), source_of(entry)
+            for place in {natural, source} - {None}:
+                assert place is not None
+                self._join(entry, ("place", place))
+                number = self._number(place)
+                if number is not None:
+                    self._join(entry, ("links", number))
+                    if place == natural:
+                        self.numbers[entry] = number
+            if entry.staged is not None:
+                self._join(entry, entry.staged)
+        for staged in self.tree.staged.values():
+            if staged.home is not None and (number := self._number(staged.home)) is not None:
+                self._join(staged, ("links", number))
+            if not staged.names and staged.home is not None:
+                self._tie_to_removed(staged, staged.home)
+        for source, entry in self.moved.items():
+            self._tie_to_removed(entry, source)
+
+    def _number(self, rel: RelPath) -> int | None:
+        """Return the number of a base file with several names, None of anything else."""
+        st = look(self._base, rel)
+        if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink < 2:
+            return None
+        return self._base.number(st)
+
+    def _tie_to_removed(self, what: Entry | Staged, source: RelPath) -> None:
+        """Tie what was in a directory that is gone to that directory: it cannot go while there is something in it."""
+        while source:
+            source = split(source)[0]
+            if source in self.moved:
+                return
+            if source in self.removed:
+                self._join(what, self.removed[source])
+                return
+
+    def _join(self, one: Hashable, other: Hashable) -> None:
+        left, right = self._leader(one), self._leader(other)
+        if left != right:
+            self._leaders[left] = right
+
+    def _leader(self, item: Hashable) -> Hashable:
+        path = []
+        while (above := self._leaders.get(item, item)) != item:
+            path.append(item)
+            item = above
+        for passed in path:
+            self._leaders[passed] = item
+        return item
+
+    # ---- the units
+
+    def _collect(self) -> list[Unit]:
+        units: dict[Hashable, Unit] = {}
+        for entry, path in self.slots.items():
+            unit = self.of[entry] = units.setdefault(self._leader(entry), Unit())
+            unit.slots.append(entry)
+            self._note_paths(unit, entry, path)
+        for entry in self._directories:
+            unit = self.of[directory_of(entry)] = units[entry] = Unit()
+            unit.directories.append(entry)
+            unit.paths.update({self.inner[entry]: None, directory_of_base(entry): None})
+        for staged in self.tree.staged.values():
+            if not staged.names:
+                unit = self.of[staged] = units.setdefault(self._leader(staged), Unit())
+                unit.nameless.append(staged)
+                if staged.home is not None:
+                    unit.paths[staged.home] = None
+            elif staged.links and self.tree.unseen(staged):
+                unit = units[self._leader(staged.names[0])]
+            else:
+                continue
+            unit.linked.append(staged)
+        for source, entry in self.removed.items():
+            self.of[entry].removed.append(source)
+        return list(units.values())
+
+    def _note_paths(self, unit: Unit, entry: Entry, path: RelPath) -> None:
+        natural, source = natural_path(entry), source_of(entry)
+        replaces = natural is not None and self._kind(natural) != 0
+        if natural is not None and replaces:
+            unit.paths[natural] = None
+            unit.replaces = True
+        if not (entry.is_tombstone and replaces):
+            unit.paths[path] = None
+        if source is not None:
+            unit.paths[source] = None
+
+
+def natural_path(entry: Entry) -> RelPath | None:
+    """Return the base path that a name would show without its entry; None in a directory that was born in the view."""
+    if entry.parent is None:
+        return ROOT
+    source = entry.parent.source
+    return join(source, entry.name) if source is not None else None
+
+
+def source_of(entry: Entry) -> RelPath | None:
+    """Return the base path of what an entry shows, under whatever name; None for what was born in the view."""
+    staged = entry.staged
+    if staged is None:
+        return entry.base
+    return staged.origin if staged.origin is not None else staged.home
+
+
+def directory_of(entry: Entry) -> Directory:
+    """Return which directory an entry shows."""
+    source = entry.source
+    return source if source is not None else entry
+
+
+def directory_of_base(entry: Entry) -> RelPath:
+    """Return the base path of a directory that base has."""
+    source = entry.source
+    assert source is not None
+    return source
