@@ -9,7 +9,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -132,14 +132,7 @@ def confined(
         )
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = _popen(
-                sandbox.command(start),
-                stdin=stdin or None,
-                env=environment,
-                process_group=0,
-                preexec_fn=leave_mounts if native else None,
-                pass_fds=(sandbox.seccomp_fd, info_write, block_read, report_write),
-            )
+            process = _popen(sandbox, start, environment, stdin, report_write)
         for fd in (info_write, block_read, report_write):
             os.close(fd)
         try:
@@ -156,9 +149,18 @@ def confined(
             running.end()
 
 
-def _popen(command: Sequence[bytes], **options: Any) -> subprocess.Popen[bytes]:
+def _popen(
+    sandbox: Sandbox, start: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int, report_fd: int
+) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, **options)
+        return subprocess.Popen(
+            sandbox.command(start),
+            stdin=stdin or None,
+            env=environment,
+            process_group=0,
+            preexec_fn=leave_mounts if sandbox.native else None,
+            pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
+        )
     except FileNotFoundError:
         raise SandboxError(
             "bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap"

@@ -9,7 +9,7 @@ import click
 from yolofs.cli.running import Manner, passed_on, run_command
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--no-review", is_flag=True, help="Do not say what the command changed.")
 @click.option("--json", "as_json", is_flag=True, help="Say it as a JSON document on one line, the last one of stderr.")
 @click.option("--no-snapshot", is_flag=True, help="Make no generation before and after.")

@@ -48,6 +48,14 @@ def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolof
     assert "Permission denied" in yolofs.refused("run", "/etc/passwd", code=126)
 
 
+def test_an_option_that_there_is_not_is_no_command(yolofs: Program) -> None:
+    said = yolofs.refused("run", "--no-reveiw", "touch", "made", code=2)
+    assert "no such option" in said
+    assert "--no-review" in said
+    assert yolofs("diff", "--list").out == "no changes\n"
+    assert run(yolofs, "--", "--no-reveiw").returncode == 127
+
+
 def test_user_directory_umask_and_environment_are_the_same(yolofs: Program) -> None:
     (yolofs.project / "sub").mkdir()
     script = "import os; print(os.getcwd(), os.getuid(), os.getgid(), oct(os.umask(0)), os.environ['MINE'])"
