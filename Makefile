@@ -7,7 +7,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup demo test test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -20,6 +20,13 @@ demo: setup ## work through a view of the Python standard library, then commit
 
 test: setup ## run all tests; those that mount are skipped without /dev/fuse
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
+	build/compiled/bin/python -P -m pytest --numprocesses $(WORKERS) --dist worksteal $(TESTS)
+
+.PHONY: build/compiled
+build/compiled: setup
+	scripts/install-compiled.sh $@
 
 nightly: ## run the tests that take long or need the network, and the model test at length
 	@scripts/setup.sh --nightly
@@ -62,6 +69,9 @@ bench-core: setup ## our own code without a mount: tree, rules, journal, changes
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.rules
 	$(BIN)/python -m benchmarks.startup
+
+bench-compiled: setup build/compiled ## what the compiled core saves of each kind of request
+	$(BIN)/python -m benchmarks.compiled build/compiled/bin/python
 
 coverage: setup ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest

@@ -8,6 +8,7 @@ The rest of a request is pyfuse3's, the device loop's and the kernel's.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
@@ -112,6 +113,24 @@ class Requests:
             now(adapter.release(handle))
 
 
+@contextlib.contextmanager
+def requests(files: int) -> Iterator[Requests]:
+    """Give a view of ``files`` base files, in a session made for it."""
+    with tempfile.TemporaryDirectory() as directory:
+        project = os.fsencode(directory)
+        os.mkdir(os.path.join(project, b"work"))
+        for number in range(files):
+            with open(os.path.join(project, b"work/file%d" % number), "wb") as file:
+                file.write(PAGE)
+        Session.create(project)
+        with Session.open(project, Access.WRITE, root=project) as session:
+            asked = Requests(session, files)
+            try:
+                yield asked
+            finally:
+                asked.close()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -120,18 +139,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--files", type=int, default=1000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        project = os.fsencode(directory)
-        os.mkdir(os.path.join(project, b"work"))
-        for number in range(options.files):
-            with open(os.path.join(project, b"work/file%d" % number), "wb") as file:
-                file.write(PAGE)
-        Session.create(project)
-        with Session.open(project, Access.WRITE, root=project) as session:
-            requests = Requests(session, options.files)
-            for line in requests.lines():
-                print(measure(line, options.rounds), flush=True)
-            requests.close()
+    with requests(options.files) as asked:
+        for line in asked.lines():
+            print(measure(line, options.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolofs.config.load import load
+from yolofs.core import is_compiled
 from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import is_ours, mounts_at
@@ -55,6 +56,7 @@ class Finding(NamedTuple):
 def check_machine() -> Iterator[Finding]:
     """Check what every session needs."""
     yield _python()
+    yield _core()
     yield _kernel()
     yield _device()
     yield _fusermount()
@@ -81,6 +83,10 @@ def _python() -> Finding:
     if sys.version_info < _OLDEST_PYTHON:
         return Finding("python", Level.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
     return Finding("python", Level.OK, f"Python {version}")
+
+
+def _core() -> Finding:
+    return Finding("core", Level.OK, "compiled" if is_compiled() else "pure Python")
 
 
 def _kernel() -> Finding:

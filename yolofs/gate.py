@@ -1,8 +1,8 @@
 """Judges every access to the view by the rules, before the overlay carries it out (``docs/design/gate.md``).
 
-All of it runs on the thread that owns the view.  An access that a rule refuses raises :class:`RefusedError`, one that
-somebody has to answer :class:`UndecidedError`; after an answer the whole operation is tried again inside
-:meth:`Gate.granting`.
+All of it runs on the thread that owns the view.  An access that a rule refuses raises
+:class:`~yolofs.refusals.RefusedError`, one that somebody has to answer :class:`~yolofs.refusals.UndecidedError`; after
+an answer the whole operation is tried again inside :meth:`Gate.granting`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from yolofs.inodes import Inode
 from yolofs.link_names import find_names_at
 from yolofs.overlay import RENAME_EXCHANGE, Invalidation, Overlay, may_write
 from yolofs.questions import Operation, Question
+from yolofs.refusals import RefusedError, UndecidedError
 from yolofs.rules import Index, RuleBook, RuleState, Verdict
 
 Grant = tuple[bytes, bool]
@@ -28,26 +29,6 @@ _NAMES_LOOKED_AT = 5_000
 """Of how many names in base one may be another name of a file with hard links: some 5 ms."""
 FMODE_EXEC = 0x20
 """Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in linux/fs.h)."""
-
-
-class RefusedError(OSError):
-    """A rule refuses an access.
-
-    The errno is ENOENT for what is hidden, EXDEV for a directory whose files patterns would not guard at the new place,
-    else EACCES.
-    """
-
-    def __init__(self, number: int, question: Question) -> None:
-        super().__init__(number, os.strerror(number))
-        self.question = question
-
-
-class UndecidedError(Exception):
-    """Somebody has to answer first."""
-
-    def __init__(self, question: Question) -> None:
-        super().__init__()
-        self.question = question
 
 
 class _Touch(NamedTuple):

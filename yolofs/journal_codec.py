@@ -38,7 +38,7 @@ Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 
 _is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
 """Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
-_ESCAPED = re.compile("[\x00- #%\x7f\udc80-\udcff]")
+_ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no literal: mypyc cannot write surrogates
 """What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are not UTF-8."""
 _ESCAPE = re.compile(rb"%([0-9A-F]{2})")
 _is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch

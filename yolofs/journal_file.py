@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
 import os
 import zlib
 from collections.abc import Iterator
@@ -22,6 +21,8 @@ from yolofs.paths import display
 TORN_SUFFIX = b".torn"
 ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20
+_NO_END = 1 << 64
+"""Above every file offset."""
 
 
 class Damage(NamedTuple):
@@ -44,7 +45,7 @@ class Room:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._end: float = 0
+        self._end = 0
 
     def take(self, start: int, length: int, *, is_removal: bool) -> None:
         """See that ``length`` bytes can be written at ``start``, as far as that can be told beforehand.
@@ -60,7 +61,7 @@ class Room:
             self._end = end + ROOM_BYTES
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                self._end = math.inf  # this filesystem cannot
+                self._end = _NO_END  # this filesystem cannot
             elif not is_removal:
                 raise
 

@@ -106,7 +106,9 @@ class Session:
         with contextlib.suppress(FileExistsError), open(os.path.join(directory, b".gitignore"), "xb") as ignored:
             ignored.write(b"*\n")  # no git should ever take in what is staged
         journal = os.path.join(directory, b"journal")
-        if not os.path.lexists(journal):
+        if not os.path.lexists(journal) and not _commit_numbers(
+            directory
+        ):  # else the next open knows what it begins with
             Journal.create(journal).close()
         return is_new
 

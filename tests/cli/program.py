@@ -36,11 +36,12 @@ class Program:
     """``yolofs`` in a project; :meth:`__call__` runs a command there."""
 
     project: Path
+    command: tuple[str, ...] = COMMAND
 
     def __call__(self, *words: str | bytes | Path, code: int = 0, cwd: Path | None = None, **env: str) -> Done:
         """Run a command that has to end with ``code``, without a terminal."""
         done = subprocess.run(
-            [*COMMAND, *map(os.fsdecode, words)],
+            [*self.command, *map(os.fsdecode, words)],
             cwd=cwd or self.project,
             env=os.environ | env,
             stdin=subprocess.DEVNULL,

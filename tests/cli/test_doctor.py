@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.cli.terminal import Terminal
+from yolofs.core import is_compiled
 
 pytestmark = pytest.mark.mount
 
@@ -36,6 +37,7 @@ def damage(yolofs: Program) -> bytes:
 def test_all_is_well_in_a_new_session(yolofs: Program) -> None:
     found = findings(yolofs)
     assert {finding["level"] for finding in found.values()} == {"ok"}
+    assert found["core"]["message"] == ("compiled" if is_compiled() else "pure Python")
     assert {"python", "kernel", "/dev/fuse", "fusermount3", "pyfuse3", "bubblewrap"} <= set(found)
     assert {"permissions", "config", "journal", "lock", "mount", "commits", "space"} <= set(found)
     assert yolofs("doctor").out.count("\n") == len(found)

@@ -87,19 +87,29 @@ def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
 def described(tree: Tree) -> dict[str, Any]:
     """Return all that a tree holds, as plain values."""
     entries = {path: described_entry(entry) for path, entry in [(RelPath(b""), tree.root), *tree.walk()]}
-    rest = {name: described_value(value) for name, value in vars(tree).items() if name not in ("root", "_last_dir")}
+    names = attributes(tree) - {"root", "_last_dir"}
+    rest = {name: described_value(getattr(tree, name)) for name in names}
     return {"entries": entries, **rest}
 
 
+def attributes(value: object) -> set[str]:
+    """Return the names of an object's attributes, of a compiled class too."""
+    kind = type(value)
+    for listed in ("__mypyc_attrs__", "__slots__"):
+        if hasattr(kind, listed):
+            return set(getattr(kind, listed))
+    return set(vars(value))
+
+
 def described_entry(entry: Entry) -> dict[str, Any]:
-    slots = set(Entry.__slots__) - {"parent", "children"}
-    return {slot: described_value(getattr(entry, slot)) for slot in slots}
+    names = attributes(entry) - {"parent", "children"}
+    return {name: described_value(getattr(entry, name)) for name in names}
 
 
 def described_value(value: Any) -> Any:
     if isinstance(value, Staged):
-        slots = {slot: getattr(value, slot) for slot in Staged.__slots__ if slot != "names"}
-        return slots | {"names": sorted(entry.path() for entry in value.names)}
+        rest = {name: getattr(value, name) for name in attributes(value) - {"names"}}
+        return rest | {"names": sorted(entry.path() for entry in value.names)}
     if isinstance(value, dict):
         return {key: described_value(below) for key, below in value.items()}
     return value

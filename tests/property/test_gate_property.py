@@ -16,9 +16,10 @@ from tests.property.core_driver import OWNER
 from tests.property.gate_machine import GateMachine
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.gate import Gate, Grant, UndecidedError
+from yolofs.gate import Gate, Grant
 from yolofs.inodes import ROOT_NUMBER, Attr
 from yolofs.overlay import Overlay
+from yolofs.refusals import UndecidedError
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
 from yolofs.session import Access, Session
 

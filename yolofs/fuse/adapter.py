@@ -23,9 +23,10 @@ from yolofs.fuse.handlers import Answer, DirHandle, Handlers, PostponedError
 from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
 from yolofs.fuse.origin import Origin, RunOf
-from yolofs.gate import Grant, RefusedError, UndecidedError
+from yolofs.gate import Grant
 from yolofs.overlay import Owner
 from yolofs.questions import Asker, Decision, Question
+from yolofs.refusals import RefusedError, UndecidedError
 
 log = logging.getLogger("yolofs.fuse")
 

@@ -2,7 +2,7 @@
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be cached), but not
 pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it runs on the device loop and nothing
-here waits: what somebody has to answer first raises :class:`yolofs.gate.UndecidedError`, what needs a large copy
+here waits: what somebody has to answer first raises :class:`yolofs.refusals.UndecidedError`, what needs a large copy
 :class:`PostponedError`, before anything is done.
 """
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from yolofs import copying
+from yolofs.base import Base
+from yolofs.clock import coarse_clock_ns
 from yolofs.inodes import Inode
+from yolofs.journal import Journal
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.paths import RelPath, StoreIno
-from yolofs.tree import Staged
+from yolofs.store import Store
+from yolofs.tree import Staged, Tree
 
 BIG = 1 << 20
 """From so many bytes on copying is worth another thread."""
@@ -54,9 +58,20 @@ class CopyJob:
 class BigCopies(CopyUp):
     """Uses copies that were made beforehand."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        base: Base,
+        store: Store,
+        journal: Journal,
+        tree: Tree,
+        *,
+        fresh_from: StoreIno,
+        clock_ns: Callable[[], int] = coarse_clock_ns,
+        max_fds: int = 512,
+    ) -> None:
         self._copied: dict[Inode, CopyJob] = {}
-        super().__init__(*args, **options)
+        # Spelt out, as `*args` to super() is what mypyc compiles wrongly.
+        super().__init__(base, store, journal, tree, fresh_from=fresh_from, clock_ns=clock_ns, max_fds=max_fds)
 
     def will_copy(self, inode: Inode, *, size: int | None = None, metadata_only: bool = False) -> bool:
         """Tell whether changing a file would copy so much that it should wait for a :meth:`copy_job`.

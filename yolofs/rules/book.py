@@ -15,7 +15,7 @@ counts :attr:`RuleBook.version` up; verdicts of an older version are worth nothi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, subject
@@ -272,25 +272,34 @@ class Index:
     def wholly(self, state: RuleState) -> list[bytes]:
         found = self._found_wholly.get(state)
         if found is None:
-            found = self._found_wholly[state] = list(self._wholly(self._top, b"", state))
+            found = self._found_wholly[state] = self._find_wholly(state)
         return found
 
-    def _wholly(self, verdict: Verdict, path: bytes, state: RuleState) -> Iterator[bytes]:
-        if self._is_wholly(verdict, state):
-            yield path or b"/"
-        elif verdict.node is not None:
-            for name in verdict.node.children:
-                yield from self._wholly(self.below(verdict, name), path + b"/" + name, state)
+    def _find_wholly(self, state: RuleState) -> list[bytes]:
+        found = []
+        pending = [(self._top, b"")]
+        while pending:  # no recursion: a rule's path may be as deep as it likes
+            verdict, path = pending.pop()
+            if self._is_wholly(verdict, state):
+                found.append(path or b"/")
+            elif verdict.node is not None:
+                names = reversed(verdict.node.children)
+                pending.extend((self.below(verdict, name), path + b"/" + name) for name in names)
+        return found
 
     def _is_wholly(self, verdict: Verdict, state: RuleState) -> bool:
         """Tell whether each path in here has a state, whatever the names are that no rule for a path tells."""
-        patterns = list(verdict._patterns_in_force().values())
-        if patterns:  # below a name that one of them fits, those from outside may count again
-            patterns = [rule for some in verdict.patterns for _, rule in some]
-        if verdict.state is not state or any(rule.state is not state for rule in patterns):
-            return False
-        names: Iterable[bytes] = verdict.node.children if verdict.node is not None else ()
-        return all(self._is_wholly(self.below(verdict, name), state) for name in names)
+        pending = [verdict]
+        while pending:
+            verdict = pending.pop()
+            patterns = list(verdict._patterns_in_force().values())
+            if patterns:  # below a name that one of them fits, those from outside may count again
+                patterns = [rule for some in verdict.patterns for _, rule in some]
+            if verdict.state is not state or any(rule.state is not state for rule in patterns):
+                return False
+            if verdict.node is not None:
+                pending.extend(self.below(verdict, name) for name in verdict.node.children)
+        return True
 
     def undone_below(self, verdict: Verdict) -> Rule | None:
         if verdict.node is None:

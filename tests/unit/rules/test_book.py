@@ -268,3 +268,8 @@ def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_wholly_i
         "/a/node_modules"
     ]
     assert wholly({"/a/**": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == ["/a"]
+
+
+def test_what_is_wholly_in_a_state_may_lie_as_deep_as_a_path_can() -> None:
+    assert wholly({"/": "allow", "/a" * 2000: "read-only"}) == ["/a" * 2000]
+    assert wholly({"/": "read-only", "/a" * 2000: "read-only"}) == ["/"]

@@ -1,0 +1,10 @@
+"""Whether the core is the compiled one (``docs/design/compiled.md``)."""
+
+from __future__ import annotations
+
+from yolofs import tree
+
+
+def is_compiled() -> bool:
+    """Tell whether the modules that every request passes through are compiled to machine code."""
+    return not str(tree.__file__).endswith(".py")
