@@ -20,7 +20,7 @@ from functools import partial
 from itertools import count
 
 from benchmarks.report import duration
-from yolofs.commit_planner import plan_commit
+from yolofs.commit.planner import plan_commit
 from yolofs.journal import Journal
 from yolofs.overlay import Overlay, Owner
 from yolofs.paths import Generation, RelPath, StoreIno

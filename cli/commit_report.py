@@ -12,7 +12,7 @@ from yolofs.changes import Change, compare
 from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes
 from yolofs.cli.output import emit_json, progress, say
-from yolofs.commit_choice import Held
+from yolofs.commit.choice import Held
 from yolofs.paths import RelPath, display
 from yolofs.regions import Region
 from yolofs.selection import Selection

@@ -67,8 +67,13 @@ def check_each(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Cha
                 assert before is not None
                 assert after is not None
                 assert before.content == after.content
-                assert (before.mode, before.mtime_ns) != (after.mode, after.mtime_ns)
-                assert (Aspect.MODE in change.metadata) == (before.mode != after.mode)
+                aspects = {
+                    Aspect.MODE: before.mode != after.mode,
+                    Aspect.OWNER: before.owner != after.owner,
+                    Aspect.TIME: before.mtime_ns != after.mtime_ns,
+                    Aspect.XATTRS: before.xattrs != after.xattrs,
+                }
+                assert set(change.metadata) == {aspect for aspect, differs in aspects.items() if differs}
             case Kind.RENAMED:
                 assert change.old_path is not None
                 assert change.old_path != change.path

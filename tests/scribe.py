@@ -210,6 +210,9 @@ class Shot(NamedTuple):
     """A regular file's data, a symlink's target; nothing of a directory or another type."""
     mtime_ns: int
     """Of a regular file, else 0."""
+    owner: tuple[int, int]
+    """User and group."""
+    xattrs: tuple[tuple[str, bytes], ...]
 
 
 def develop(tree: Tree, base: Base, store: Store) -> dict[bytes, Shot]:
@@ -239,4 +242,6 @@ def _shoot(scribe: Scribe, path: bytes) -> Shot:
     elif stat.S_ISLNK(st.st_mode):
         content = os.readlink(data)
     mtime_ns = st.st_mtime_ns if stat.S_ISREG(st.st_mode) else 0
-    return Shot(stat.S_IFMT(st.st_mode), stat.S_IMODE(st.st_mode), content, mtime_ns)
+    names = sorted(os.listxattr(meta, follow_symlinks=False))
+    xattrs = tuple((name, os.getxattr(meta, name, follow_symlinks=False)) for name in names)
+    return Shot(stat.S_IFMT(st.st_mode), stat.S_IMODE(st.st_mode), content, mtime_ns, (st.st_uid, st.st_gid), xattrs)

@@ -8,8 +8,8 @@ import msgspec
 
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
-from yolofs.commit_choice import Held
-from yolofs.commit_split import Authors, Split, split_state
+from yolofs.commit.choice import Held
+from yolofs.commit.split import Authors, Split, split_state
 from yolofs.errors import ConflictError
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display

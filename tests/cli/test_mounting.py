@@ -300,8 +300,8 @@ def test_two_mounts_of_the_whole_root_at_once_do_not_wait_for_each_other(tmp_pat
         for view in (left, right):  # neither its own session nor the other can be reached
             for name in ("one", "two"):
                 assert not (view / str(tmp_path / name)[1:] / ".yolofs").exists()
-        assert f"M  {tmp_path}/two/file" in one("status").out
-        assert "no changes" in two("status").out
+        assert f"M  {tmp_path}/two/file" in one("status", "--scratch").out
+        assert "no changes" in two("status", "--scratch").out
 
 
 def test_mount_says_where_the_project_is_in_a_larger_view(yolofs: Program) -> None:

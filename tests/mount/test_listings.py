@@ -151,7 +151,7 @@ def test_travel_commit_and_abort_show_at_once(scene: SimpleNamespace) -> None:
         assert look(scene.top / "d") == look(scene.top / "d") == before
         scene.view.travel(present)
         assert look(scene.top / "d") == look(scene.top / "d") == after
-    scene.view.commit(drops_replaced=True)
+    scene.view.commit()
     assert look(scene.top / "d") == look(scene.top / "d") == after
     (scene.top / "d/b").unlink()
     look(scene.top / "d")

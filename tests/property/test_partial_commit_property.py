@@ -19,7 +19,7 @@ from tests.property.test_commit_property import (
     programs,
 )
 from yolofs.commit import execute, plan_commit
-from yolofs.commit_split import Authors, Split, split_state
+from yolofs.commit.split import Authors, Split, split_state
 from yolofs.journal_codec import decode, encode
 from yolofs.paths import RelPath, is_below, join
 from yolofs.regions import Regions

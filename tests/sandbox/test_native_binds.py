@@ -215,7 +215,9 @@ def test_the_project_and_what_holds_it_are_never_bound(tmp_path: Path) -> None:
 
 def make_socket(path: Path) -> Callable[[], None]:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.relpath(path))
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    listener.bind(f"/proc/self/fd/{directory}/{path.name}")  # an address has room for 107 bytes, however long the path
+    os.close(directory)
     listener.listen()
     return listener.close
 
@@ -303,12 +305,16 @@ def test_what_is_mounted_below_later_does_not_come_in_and_new_runs_use_the_view(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "share"),
-    [("gcc -c hello.c", 3), ("/usr/bin/python3 -c pass", 3)],
+    [("gcc -c hello.c", 2), ("/usr/bin/python3 -c pass", 3)],
 )
 def test_programs_and_headers_load_with_few_requests(tmp_path: Path, command: str, share: int) -> None:
     """``share``: with native binds there is at most one request where there are so many without."""
     project = tmp_path / "project"
     project.mkdir()
+    lasting = (
+        "[mount]\nbase_timeout = 3600\n"  # else names are looked up again after a second, and it counts how slow we are
+    )
+    (project / ".yolofs.toml").write_text(lasting)
     (project / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("x"); }\n')
     counts: dict[bool, int] = {}
     program = Program(project)
@@ -319,8 +325,7 @@ def test_programs_and_headers_load_with_few_requests(tmp_path: Path, command: st
     try:
         wait_until(lambda: "/usr" in native_binds(program), "/usr is bound")
         for is_native in (True, False):
-            (project / ".yolofs.toml").write_text(f"[run]\nnative_binds = {str(is_native).lower()}\n")
-            program("run", "sh", "-c", command)  # the kernel knows the names now
+            (project / ".yolofs.toml").write_text(f"{lasting}[run]\nnative_binds = {str(is_native).lower()}\n")
             counts[is_native] = _requests(trace, program, command) - _requests(trace, program, "true")
     finally:
         program("unmount", "--force")
@@ -328,6 +333,10 @@ def test_programs_and_headers_load_with_few_requests(tmp_path: Path, command: st
 
 
 def _requests(trace: Path, program: Program, command: str) -> int:
-    before = sum(Trace.open(bytes(trace)).counts().values())
-    program("run", "--no-snapshot", "--no-review", "sh", "-c", command)
-    return sum(Trace.open(bytes(trace)).counts().values()) - before
+    """Return how many requests a command costs when the kernel knows all the names."""
+    counts = []
+    for _ in range(4):
+        before = sum(Trace.open(bytes(trace)).counts().values())
+        program("run", "--no-snapshot", "--no-review", "sh", "-c", command)
+        counts.append(sum(Trace.open(bytes(trace)).counts().values()) - before)
+    return min(counts)

@@ -17,7 +17,7 @@ from tests.commit_model import CommitScribe, contents, scan
 from yolofs import syscalls
 from yolofs.base import Base
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit_trees import remove_tree
+from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, YolofsError
 from yolofs.paths import RelPath
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.commit_model import CommitScribe, scan
-from yolofs import commit, copying, syscalls
-from yolofs.commit import execute, resume
-from yolofs.commit_separate import Apart, put_in_place
+from yolofs import copying, syscalls
+from yolofs.commit import execute, execution, resume
+from yolofs.commit.separate import Apart, put_in_place
 
 OLD = 1_400_000_000_000_000_007
 
@@ -157,7 +157,7 @@ def test_what_a_crash_left_half_done_is_finished(
         if failing == "sync_filesystem":
             patch.setattr(syscalls, failing, crash)
         else:
-            patch.setattr(commit, "put_in_place", crashing)
+            patch.setattr(execution, "put_in_place", crashing)
         with pytest.raises(Crash):
             execute(plan, scribe.store, parking=os.fsencode(parking))
     assert not (parking / "done").exists()

@@ -19,8 +19,8 @@ from collections.abc import Hashable
 from typing import TypeAlias
 
 from yolofs.base import Base
-from yolofs.commit_holdings import StorePaths
-from yolofs.commit_survey import look
+from yolofs.commit.holdings import StorePaths
+from yolofs.commit.survey import look
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.tree import Entry, Staged, Tree
 

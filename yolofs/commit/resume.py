@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TypeAlias
 
-from yolofs.commit_plan import (
+from yolofs.commit.plan import (
     Create,
     Duplicate,
     FinishDirectory,
@@ -23,8 +23,8 @@ from yolofs.commit_plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit_steps import Folder, Spot, Steps
-from yolofs.commit_trees import remove_tree
+from yolofs.commit.steps import Folder, Spot, Steps
+from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

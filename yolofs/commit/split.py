@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from yolofs.base import Base
-from yolofs.commit_choice import Choice, Held
-from yolofs.commit_holdings import StorePaths
-from yolofs.commit_survey import look
-from yolofs.commit_units import Unit, Units, directory_of
+from yolofs.commit.choice import Choice, Held
+from yolofs.commit.holdings import StorePaths
+from yolofs.commit.survey import look
+from yolofs.commit.units import Unit, Units, directory_of
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.records import Change, Keep, Rename
 from yolofs.selection import Selection

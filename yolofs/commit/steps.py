@@ -14,9 +14,10 @@ import stat
 import zlib
 from typing import NamedTuple, Protocol, Self, TypeAlias, assert_never
 
-from yolofs import commit_separate, copying, syscalls
-from yolofs.commit_directories import Directories, rename_out, rename_with
-from yolofs.commit_plan import (
+from yolofs import copying, syscalls
+from yolofs.commit import separate
+from yolofs.commit.directories import Directories, rename_out, rename_with
+from yolofs.commit.plan import (
     Create,
     Duplicate,
     FinishDirectory,
@@ -30,7 +31,7 @@ from yolofs.commit_plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit_trees import copy_tree, remove_tree
+from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, join, split
 
@@ -139,21 +140,21 @@ class Steps:
         else:
             os.sync()
 
-    def copy_apart(self) -> list[commit_separate.Apart]:
+    def copy_apart(self) -> list[separate.Apart]:
         """Copy what is kept and has names in base, or beside it, that are still there.  Before :meth:`release`.
 
         Raises:
             OSError: the folders of the commit cannot be worked in.
         """
-        return commit_separate.copy_apart(self._replaced.path, self._new.path, self._originals)
+        return separate.copy_apart(self._replaced.path, self._new.path, self._originals)
 
-    def _originals(self) -> dict[commit_separate.File, commit_separate.Original]:
+    def _originals(self) -> dict[separate.File, separate.Original]:
         """Return what those files were that were changed in place."""
-        originals: dict[commit_separate.File, commit_separate.Original] = {}
+        originals: dict[separate.File, separate.Original] = {}
         for step in self._plan.steps:
             match step:
                 case Rewrite():
-                    original: commit_separate.Original = os.path.join(self._replaced.path, b"%d" % step.number)
+                    original: separate.Original = os.path.join(self._replaced.path, b"%d" % step.number)
                 case SetMetadata():
                     original = step.was
                 case _:
@@ -167,7 +168,7 @@ class Steps:
                 originals[file] = original
         return originals
 
-    def _file_at(self, path: RelPath) -> commit_separate.File | None:
+    def _file_at(self, path: RelPath) -> separate.File | None:
         try:
             _, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import stat
 
 from yolofs.base import Base
-from yolofs.commit_survey import Name, look, survey
+from yolofs.commit.survey import Name, look, survey
 from yolofs.paths import RelPath
 from yolofs.tree import Staged, Tree
 

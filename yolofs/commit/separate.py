@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from yolofs import copying
-from yolofs.commit_plan import Attributes
+from yolofs.commit.plan import Attributes
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""

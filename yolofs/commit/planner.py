@@ -10,8 +10,8 @@ import stat
 
 from yolofs import copying
 from yolofs.base import Base
-from yolofs.commit_holdings import Holdings, StorePaths
-from yolofs.commit_plan import (
+from yolofs.commit.holdings import Holdings, StorePaths
+from yolofs.commit.plan import (
     Attributes,
     Create,
     Duplicate,
@@ -26,7 +26,7 @@ from yolofs.commit_plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit_survey import Name
+from yolofs.commit.survey import Name
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.tree import Entry, Staged, Tree
@@ -35,7 +35,7 @@ from yolofs.tree import Entry, Staged, Tree
 def plan_commit(tree: Tree, base: Base, store: StorePaths) -> Plan:
     """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
 
-    What host processes did to base meanwhile is taken as it is: call :func:`yolofs.commit_conflicts.find_conflicts`
+    What host processes did to base meanwhile is taken as it is: call :func:`yolofs.commit.conflicts.find_conflicts`
     first.
 
     Raises:

@@ -11,7 +11,7 @@ import stat
 from typing import Protocol
 
 from yolofs.base import Base
-from yolofs.commit_survey import Name, look, survey
+from yolofs.commit.survey import Name, look, survey
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.tree import Entry, Staged, Tree

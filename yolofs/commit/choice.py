@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from yolofs.base import Base
-from yolofs.commit_units import Directory, Unit, Units, directory_of, source_of
+from yolofs.commit.units import Directory, Unit, Units, directory_of, source_of
 from yolofs.link_names import find_names_at
 from yolofs.paths import RelPath, display, join, split
 from yolofs.selection import Selection

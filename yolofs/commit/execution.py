@@ -1,4 +1,4 @@
-"""Committing: base becomes what the view shows.
+"""Carrying a plan out: base becomes what the view shows.
 
 ::
 
@@ -19,16 +19,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from yolofs.commit_conflicts import find_conflicts
-from yolofs.commit_plan import Plan, describe
-from yolofs.commit_planner import plan_commit
-from yolofs.commit_resume import ResumedSteps
-from yolofs.commit_separate import put_in_place
-from yolofs.commit_steps import Steps, StoreFiles
+from yolofs.commit.plan import Plan, describe
+from yolofs.commit.resume import ResumedSteps
+from yolofs.commit.separate import put_in_place
+from yolofs.commit.steps import Steps, StoreFiles
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath, display
-
-__all__ = ["Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
 
 _PLAN = b"plan.json"
 _PROGRESS = b"progress"

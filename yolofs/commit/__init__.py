@@ -1,0 +1,26 @@
+"""Committing: base becomes what the view shows, or of it what was selected (``docs/design/commit.md``).
+
+In the order in which a commit goes through them::
+
+    units        what belongs together and goes or stays as one
+    choice       which of these a selection takes, and what is held back
+    split        the state in two: what is applied, and what stays staged
+    survey       what base has now at every name of the tree
+    conflicts    what base has changed under the staged state
+    holdings     which name of the view goes on using which object that base has
+    planner      the plan: which object goes where
+    plan         the plan as it is written, before the first step
+    steps        the steps of it
+    directories  reaching directories of base so that nothing leads astray
+    trees        copying and removing whole directories, where another device keeps them from being renamed
+    separate     what is kept of a file that lost a name gets apart from the others
+    execution    carries the plan out
+    resume       finds out how far a commit came that was killed
+"""
+
+from yolofs.commit.conflicts import find_conflicts
+from yolofs.commit.execution import Outcome, execute, resume
+from yolofs.commit.plan import Plan, describe
+from yolofs.commit.planner import plan_commit
+
+__all__ = ["Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
