@@ -17,6 +17,7 @@ from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
 from yolofs.cli.native import bindable
 from yolofs.cli.options import start_directory
+from yolofs.cli.waiting import told_of_asks
 from yolofs.config.load import load
 from yolofs.config.settings import RunSettings
 from yolofs.daemon.client import Client
@@ -69,7 +70,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
         code: int | None = None
         try:
-            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory)
+            session = os.path.join(project, DIRECTORY_NAME) if manner.is_reviewed else None
+            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, session)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -154,7 +156,9 @@ def _confined(
     words: Sequence[bytes],
     settings: RunSettings,
     directory: bytes,
+    session: bytes | None,
 ) -> int:
+    """Run a command; with a ``session``'s directory, tell of its asks meanwhile."""
     mounts = read_mounts()
     if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
         raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
@@ -171,7 +175,8 @@ def _confined(
     try:
         with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
-            return running.go()
+            with told_of_asks(session, begun.run, running.info.pid_namespace):
+                return running.go()
     finally:
         stdin.close()
 

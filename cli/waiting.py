@@ -1,0 +1,131 @@
+"""Saying, while a command of ``yolofs run`` goes on, that it waits for somebody's answer, and how to give one.
+
+It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once or a full-screen
+program has the terminal: that would be spoilt by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import termios
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from yolofs.daemon.client import Client
+from yolofs.errors import YolofsError
+
+if TYPE_CHECKING:  # what a run needs to start does not need these
+    from yolofs.daemon.ask_messages import AskInfo
+
+_GRACE_S = 1.5
+"""So long somebody who watches has time to answer before the command's terminal is written to."""
+
+
+@contextlib.contextmanager
+def told_of_asks(directory: bytes | None, run: int, pid_namespace: int) -> Iterator[None]:
+    """Tell of the asks of a sandbox's processes while the block runs.
+
+    ``directory`` is the session's ``.yolofs``; without one nothing is told.
+    """
+    client = Client.connect(directory) if directory is not None else None
+    if client is None:
+        yield
+        return
+    with client:
+        thread = threading.Thread(target=_tell, args=(client, run, pid_namespace), name="asks", daemon=True)
+        # Signals are for the thread that waits for the command: it would not notice one that another thread takes.
+        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        try:
+            thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            yield
+        finally:
+            client.hang_up()
+            thread.join()
+
+
+def _tell(client: Client, run: int, pid_namespace: int) -> None:
+    waiting = _Waiting(run)
+    try:
+        client.watch()
+        while True:
+            event = client.next_event()
+            from yolofs.daemon.ask_messages import AskInfo, EndedInfo  # most runs ask nothing, and start faster so
+
+            match event:
+                case AskInfo() as ask if _is_in(ask.process.pid, pid_namespace):
+                    waiting.asked(ask)
+                case EndedInfo(id=number):
+                    waiting.ended(number)
+    except YolofsError:  # we have hung up, or the daemon has gone, which the run itself will say
+        waiting.close()
+
+
+class _Waiting:
+    """What waits for an answer now."""
+
+    def __init__(self, run: int) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._asks: dict[int, AskInfo] = {}
+        self._timer: threading.Timer | None = None
+
+    def asked(self, ask: AskInfo) -> None:
+        with self._lock:
+            self._asks[ask.id] = ask
+            if self._timer is None:
+                self._timer = threading.Timer(_GRACE_S, self._say)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def ended(self, number: int) -> None:
+        with self._lock:
+            self._asks.pop(number, None)
+            if not self._asks and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None  # the next one that waits is told of again
+
+    def close(self) -> None:
+        with self._lock:
+            self._asks.clear()
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _say(self) -> None:
+        from yolofs.cli.askform import path_text, verb
+
+        with self._lock:
+            first = next(iter(self._asks.values()), None)
+            count = len(self._asks)
+        if first is None or _is_full_screen():
+            return
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        left_s = max(0, round(first.left_ms / 1000 - _GRACE_S))
+        text = (
+            f"yolofs: run {self._run} waits for an answer: {verb(first)} {path_text(first)}?{more}\n"
+            f"yolofs: in another terminal: yolofs answer {first.id} allow|deny, or yolofs watch; "
+            f"without one it ends in {left_s} s\n"
+        )
+        with contextlib.suppress(OSError):
+            os.write(2, text.encode())
+
+
+def _is_in(pid: int, pid_namespace: int) -> bool:
+    """Tell whether a process belongs to a sandbox."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/pid").st_ino == pid_namespace
+    except OSError:
+        return False
+
+
+def _is_full_screen() -> bool:
+    """Tell whether stderr is a terminal that somebody has taken line editing from."""
+    try:
+        return not termios.tcgetattr(2)[3] & termios.ICANON
+    except termios.error:
+        return False

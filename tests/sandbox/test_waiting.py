@@ -1,0 +1,100 @@
+"""A command that waits for an answer is no riddle: stderr says what it waits for, and how to answer."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Program]:
+    """Return a session over the machine in which ``secret`` is asked for; for 30 seconds."""
+    project = tmp_path / "project"
+    (project / "secret").mkdir(parents=True)
+    (project / "secret/a").write_text("the secret\n")
+    (project / "secret/b").write_text("another\n")
+    (project / ".yolofs.toml").write_text('ask_timeout = 30.0\n[rules]\n"secret" = "ask"\n')
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/"):
+        yield program
+
+
+def start(asking: Program, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "run", *words],
+        cwd=asking.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking: Program) -> None:
+    with start(asking, "cat", "secret/a") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert re.fullmatch(rf"yolofs: run \d+ waits for an answer: read {asking.project}/secret/a\?\n", said)
+        how = process.stderr.readline()
+        found = re.search(r"yolofs answer (\d+) allow\|deny, or yolofs watch; without one it ends in (\d+) s\n", how)
+        assert found is not None, how
+        assert 20 <= int(found[2]) <= 30
+        asking("answer", found[1], "allow")
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, "the secret\n")
+    assert "waits for an answer" not in err
+
+
+def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
+    with start(asking, "sh", "-c", "cat secret/a & cat secret/b & wait; cat secret/a") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert re.search(r"secret/[ab]\?( \(and 1 more\))?\n$", said)
+        process.stderr.readline()
+        asks = asking("asks", "--json").json["asks"]
+        assert len(asks) == 2
+        for ask in asks:
+            asking("answer", str(ask["id"]), "allow", "--only")
+        again = process.stderr.readline()
+        assert re.search(r"waits for an answer: read .*/secret/a\?\n$", again), again
+        how = process.stderr.readline()
+        asking("answer", how.split("yolofs answer ")[1].split()[0], "deny")
+        process.communicate(timeout=30)
+    assert process.returncode == 1
+
+
+def test_an_answer_that_comes_at_once_leaves_no_trace(asking: Program) -> None:
+    with start(asking, "cat", "secret/a") as process:
+        end = time.monotonic() + 20
+        while not (asks := asking("asks", "--json").json["asks"]):
+            assert time.monotonic() < end
+        asking("answer", str(asks[0]["id"]), "allow", "--always")
+        out, err = process.communicate(timeout=30)
+    assert out == "the secret\n"
+    assert "waits for an answer" not in err
+
+
+def test_without_a_review_stderr_is_the_commands_alone(asking: Program) -> None:
+    with start(asking, "--no-review", "timeout", "4", "cat", "secret/a") as process:
+        _, err = process.communicate(timeout=30)
+    assert err == ""
+
+
+def test_a_full_screen_program_is_not_written_into(asking: Program) -> None:
+    command = [*COMMAND, "run", "--", "sh", "-c", "stty raw; timeout 4 cat secret/a; stty sane; echo over"]
+    with Terminal(asking.project, [], command=["sh", "-c", shlex.join(command)]) as terminal:
+        terminal.wait_for("over")
+        assert "waits for an answer" not in terminal.screen
+        terminal.wait()
