@@ -157,3 +157,32 @@ def test_fsync_makes_the_data_durable_before_the_journal(
     assert [call.startswith(".yolofs/files/") for call in calls] == [True, False] * 4 + [False]
     assert {call for call in calls if not call.startswith(".yolofs/files/")} == {".yolofs/journal"}
     assert calls[0] == calls[2] != calls[4] == calls[6]
+
+
+@pytest.mark.parametrize("others", [0, 8])
+def test_a_file_whose_last_name_a_commit_removed_is_all_there_for_who_has_it_open(
+    base: Path, mounted: Mounter, others: int
+) -> None:
+    """``others``: how many more files are open than the daemon keeps descriptors for."""
+    (base / "f").write_bytes(b"data")
+    os.setxattr(base / "f", "user.x", b"value")
+    for number in range(others):
+        (base / f"other{number}").write_bytes(b"other")
+    view = mounted(xattrs=True)
+    view.mount.call(lambda: setattr(view.overlay, "_max_fds", 4))
+    fd = os.open(at(view, "f"), os.O_RDWR)
+    at(view, "f").unlink()
+    view.commit()
+    assert not (base / "f").exists()
+    held = [os.open(at(view, f"other{number}"), os.O_RDONLY) for number in range(others)]
+    assert os.listxattr(fd) == ["user.x"]
+    assert os.getxattr(fd, "user.x") == b"value"
+    assert os.pread(fd, 10, 0) == b"data"
+    assert (os.fstat(fd).st_size, os.fstat(fd).st_nlink) == (4, 0)
+    os.pwrite(fd, b"D", 0)
+    os.fchmod(fd, 0o600)
+    os.setxattr(fd, "user.y", b"more")
+    assert os.pread(fd, 10, 0) == b"Data"
+    assert sorted(os.listxattr(fd)) == ["user.x", "user.y"]
+    for each in (fd, *held):
+        os.close(each)

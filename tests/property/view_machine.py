@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from yolofs.paths import is_below
+from yolofs.session import Session
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 AT_FDCWD = -100
@@ -51,6 +52,7 @@ class Driver(Protocol):
 
     root: bytes
     """The base directory."""
+    session: Session
 
     def create(self, path: bytes, data: bytes, mode: int) -> None: ...
     def overwrite(self, path: bytes, data: bytes) -> None: ...
@@ -515,7 +517,8 @@ class ViewMachine(RuleBasedStateMachine):
                 assert _without_links(after.get(path)) == _without_links(before.get(path)), path
         self.generations.clear()
         self._keep(0, self.base)
-        self._keep(1)
+        if self.view.session.timeline.present:  # something stays staged
+            self._keep(1)
 
     @rule()
     def abort(self) -> None:

@@ -35,11 +35,17 @@ class Attributes(Layers):
 
     def getxattr(self, inode: Inode, name: bytes) -> bytes:
         """Return an extended attribute."""
-        return os.getxattr(self._physical(inode), name, follow_symlinks=False)
+        target = self._with_xattrs(inode)
+        return os.getxattr(target, name, follow_symlinks=isinstance(target, int))
 
     def listxattr(self, inode: Inode) -> list[bytes]:
         """Return the names of all extended attributes."""
-        return [os.fsencode(name) for name in os.listxattr(self._physical(inode), follow_symlinks=False)]
+        target = self._with_xattrs(inode)
+        return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=isinstance(target, int))]
+
+    def _with_xattrs(self, inode: Inode) -> int | bytes:
+        """Return what has an inode's extended attributes: a path, or a descriptor, as no path may lead there any more."""
+        return inode.fd if inode.staged is None and inode.fd >= 0 else self._physical(inode)
 
     def _stat(self, inode: Inode) -> os.stat_result:
         staged = inode.staged

@@ -115,7 +115,7 @@ class Data(Finding):
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
         """Remove an extended attribute."""
-        os.getxattr(self._physical(inode), name, follow_symlinks=False)
+        self.getxattr(inode, name)
         os.removexattr(self._own_metadata(inode), name, follow_symlinks=False)
 
     # ---- inside
