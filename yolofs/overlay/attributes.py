@@ -44,7 +44,7 @@ class Attributes(Layers):
         return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=isinstance(target, int))]
 
     def _with_xattrs(self, inode: Inode) -> int | bytes:
-        """Return what has an inode's extended attributes: a path, or a descriptor, as no path may lead there any more."""
+        """Return what has an inode's extended attributes: a path, or a descriptor where no path may be left."""
         return inode.fd if inode.staged is None and inode.fd >= 0 else self._physical(inode)
 
     def _stat(self, inode: Inode) -> os.stat_result:
