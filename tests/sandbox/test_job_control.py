@@ -29,7 +29,7 @@ def shell(yolofs: Program) -> Iterator[Terminal]:
     with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="") as terminal:
         terminal.wait_for("outside> ")
         yield terminal
-        terminal.type("\nexit\n")
+        terminal.type("\nexit\nexit\n")  # twice, should a job be stopped
         terminal.wait()
 
 
@@ -69,8 +69,10 @@ def test_ctrl_z_stops_the_command_and_fg_lets_it_go_on(shell: Terminal) -> None:
     shell.wait_for("ready\n")
     shell.type("\x1a")
     shell.wait_for("Stopped")
+    shell.wait_for("outside> ", count=2)
     type_line(shell, "echo between=$((40 + 2))")
     shell.wait_for("between=42")
+    shell.wait_for("outside> ", count=3)
     type_line(shell, "fg")
     shell.wait_for("run -- sh -c", count=3)  # typed, stopped, fg
     type_line(shell, "typed")
@@ -79,12 +81,16 @@ def test_ctrl_z_stops_the_command_and_fg_lets_it_go_on(shell: Terminal) -> None:
 
 def test_a_command_in_the_background_stops_when_it_reads_and_goes_on_in_the_foreground(shell: Terminal) -> None:
     type_line(shell, f"{YOLOFS} run -- sh -c 'read line; echo got=$line' &")
+    shell.wait_for("outside> ", count=2)
     type_line(shell, "echo ne''xt")
     shell.wait_for("next")
+    shell.wait_for("outside> ", count=3)
     while "Stopped" not in shell.text:
         type_line(shell, "jobs")
         shell.wait_for("outside> ", count=shell.text.count("outside> ") + 1)
+    shown = shell.text.count("read line; echo got")
     type_line(shell, "fg")
+    shell.wait_for("read line; echo got", count=shown + 1)
     type_line(shell, "typed")
     shell.wait_for("got=typed")
 
@@ -121,9 +127,11 @@ def test_a_shell_inside_has_job_control_of_its_own(shell: Terminal) -> None:
     shell.wait_for("started\n")
     shell.type("\x1a")
     shell.wait_for("Stopped")
+    shell.wait_for("inside> ", count=2)
     type_line(shell, "jobs; kill -KILL %1; wait; echo in-the-she''ll > made; exit 8")
     shell.wait_for("yolofs: run ")
     shell.wait_for("A  made")
+    shell.wait_for("outside> ", count=2)
     type_line(shell, "echo code=$?")
     shell.wait_for("code=8")
 
@@ -144,7 +152,10 @@ def test_vim_edits_a_file_with_a_stop_in_between(yolofs: Program, shell: Termina
     shell.type("Oedited\x1b")
     shell.type("\x1a")
     shell.wait_for("Stopped")
+    shell.wait_for("outside> ", count=2)
+    shown = shell.text.count("edited")
     type_line(shell, "fg")
+    shell.wait_for("edited", count=shown + 1)
     shell.type(":wq\r")
     shell.wait_for("M  text")
     assert (yolofs.project / "text").read_text() == "base\n"
