@@ -51,6 +51,21 @@ def test_the_kernel_is_told_what_the_host_changed(yolofs: Program, view: Path) -
     assert (view / "top/file").read_text() == "replaced"
 
 
+def test_a_write_by_a_name_outside_of_what_is_watched_shows_within_a_second(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    (yolofs.project / "linked").write_text("one")
+    os.link(yolofs.project / "linked", tmp_path / "elsewhere")
+    wait_until(lambda: (view / "linked").exists() and (view / "linked").stat().st_nlink == 2, "both names")
+    time.sleep(1)  # what was told of the new file has arrived
+    assert (view / "linked").stat().st_size == 3
+    (tmp_path / "elsewhere").write_text("longer")
+    end = time.monotonic() + 10  # a second, and what a busy machine adds
+    while (view / "linked").stat().st_size != 6:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_directories_that_come_later_are_watched_too(yolofs: Program, view: Path) -> None:
     project = yolofs.project
     assert not (view / "fresh").exists()

@@ -40,7 +40,11 @@ class Lifetimes:
 
     def of_attr(self, inode: Inode, attr: Attr) -> float:
         """Return how long the attributes of an inode may be trusted."""
-        return self.staged_s if attr.is_stable else self._of_base(inode.source)
+        if attr.is_stable:
+            return self.staged_s
+        if attr.nlink > 1 and not inode.is_directory:  # a write by a name elsewhere no watch would see
+            return self._base_s
+        return self._of_base(inode.source)
 
     def _of_base(self, source: RelPath | None) -> float:
         if self._top is None or source is None:
