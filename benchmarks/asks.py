@@ -129,8 +129,15 @@ def crowd(view: Path, count: int) -> Iterator[None]:
 
 
 def wait_for(client: Client, count: int) -> list[AskInfo]:
-    """Wait until ``count`` asks wait, and return them."""
+    """Wait until ``count`` asks wait, and return them.
+
+    Raises:
+        TimeoutError: they have not come within a minute.
+    """
+    deadline = time.monotonic() + 60
     while len(asks := client.asks()) < count:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{len(asks)} of {count} asks have come within a minute")
         time.sleep(0.001)
     return asks
 
