@@ -37,6 +37,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
 _CROWD_SIZE = 250
+SETTINGS = 'ask_timeout = 600\n[rules]\n"." = "allow"\n"asked" = "ask"\n'
 
 
 def main() -> None:
@@ -52,7 +53,7 @@ def main() -> None:
         for number in range(max(options.waiting, options.rounds)):
             (project / f"asked/{number}").touch()
             (project / f"free/{number}").touch()
-        with mounted(project, Path(directory, "run")) as (view, client):
+        with mounted(project, Path(directory, "run"), SETTINGS) as (view, client):
             wake_ms = sorted(wake_times(view, client, options.rounds))
             report("an answer wakes the process after", wake_ms)
             alone = sorted(open_times(view, options.rounds * 20))
@@ -69,13 +70,13 @@ def main() -> None:
 
 
 @contextmanager
-def mounted(project: Path, runtime: Path) -> Iterator[tuple[Path, Client]]:
-    """Mount ``project`` and give the mountpoint and a client."""
+def mounted(project: Path, runtime: Path, settings: str) -> Iterator[tuple[Path, Client]]:
+    """Mount ``project`` by ``settings``, and give the mountpoint and a client."""
     runtime.mkdir(mode=0o700)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
     run = [*COMMAND, "-C", str(project)]
     subprocess.run([*run, "init"], check=True, stderr=subprocess.DEVNULL)
-    (project / ".yolofs.toml").write_text('ask_timeout = 600\n[rules]\n"." = "allow"\n"asked" = "ask"\n')
+    (project / ".yolofs.toml").write_text(settings)
     mount = subprocess.run([*run, "mount", "--root", str(project)], check=True, stdout=subprocess.PIPE, text=True)
     try:
         client = Client.connect(os.fsencode(project / ".yolofs"))

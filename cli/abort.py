@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from yolofs.cli.guard import hidden_by
 from yolofs.cli.listing import Place, emit_changes, summary, without_scratch
 from yolofs.cli.output import ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, find_project, reading
+from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.session_commit import abort
 from yolofs.timeline import BASE
@@ -38,7 +40,9 @@ def _show_and_ask(project: bytes) -> bool:
         with progress("comparing") as update:
             changes = session.compare(BASE, progress=update)
         shown = without_scratch(changes, session.regions)
-        emit_changes(shown, Place(session.base.root, session.base.relative(session.project)))
+        root = session.base.root
+        hidden = hidden_by(hiding(project), shown, root)
+        emit_changes(shown, Place(root, session.base.relative(session.project)), hidden)
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         generations = session.timeline.present

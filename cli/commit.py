@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays
+from yolofs.cli.guard import Guard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.paths import display
@@ -45,8 +47,9 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
         check_can_ask(instead="yolofs commit --yes")
     project = find_project()
     _finish_interrupted(project)
+    guard = hiding(project)
     while True:
-        before = None if yes else _show_and_ask(project, paths, outside=outside, scratch=scratch)
+        before = None if yes else _show_and_ask(project, guard, paths, outside=outside, scratch=scratch)
         if before is not None and not before.taken:
             return
         with changing(project, LoanKind.COMMIT) as (session, _):
@@ -56,7 +59,7 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
                 say("what is staged has changed meanwhile; look again")
                 continue
             if yes and not as_json:
-                emit_taken(session, shown)
+                emit_taken(session, shown, guard)
             with progress("committing") as update:
                 result = commit(session, selection=selection, force=force, progress=update)
         break
@@ -70,7 +73,9 @@ def _selection(session: Session, paths: tuple[bytes, ...], *, outside: bool, scr
     return Selection(session.regions, wanted, tuple(relative_paths(session, paths)))
 
 
-def _show_and_ask(project: bytes, paths: tuple[bytes, ...], *, outside: bool, scratch: bool) -> Shown:
+def _show_and_ask(
+    project: bytes, guard: Guard | None, paths: tuple[bytes, ...], *, outside: bool, scratch: bool
+) -> Shown:
     """Show what would be committed and what not, and ask; return what was shown.
 
     Raises:
@@ -78,7 +83,7 @@ def _show_and_ask(project: bytes, paths: tuple[bytes, ...], *, outside: bool, sc
     """
     with reading(project) as session:
         shown = look(session, _selection(session, paths, outside=outside, scratch=scratch))
-        emit_taken(session, shown)
+        emit_taken(session, shown, guard)
         if not shown.taken:
             say("nothing to commit")
         say_stays(session, shown)

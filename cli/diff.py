@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from yolofs.changes import Change, compare
-from yolofs.cli.guard import readable, seen
+from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes, say_left_out, without_scratch
+from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.cli.rules_in_force import hiding
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
 from yolofs.runs import find_run, generation_of, touched_paths
@@ -26,9 +27,10 @@ from yolofs.session import Session
 @click.argument("range_text", metavar="[RANGE]", default="all")
 @click.option("--run", "run", type=int, metavar="N", help="What run N changed, and nobody else.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
-def command(range_text: str, run: int | None, scratch: bool, as_list: bool, as_json: bool) -> None:
+def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool, as_list: bool, as_json: bool) -> None:
     """Print what changed as a patch that `git apply` takes.
 
     RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base) or all, which is what a commit
@@ -37,7 +39,7 @@ def command(range_text: str, run: int | None, scratch: bool, as_list: bool, as_j
 
     Paths are relative to the project; if something outside it changed, to the base directory, which is then said on
     stderr. So is what a patch cannot express, such as an empty directory or an owner. What changed in scratch
-    directories is left out unless PATH names it.
+    directories is left out unless PATH names it; what lies on paths that a rule hides is left out in any case.
     """
     with reading(find_project()) as session:
         paths = relative_paths(session, paths_given())
@@ -52,9 +54,13 @@ def command(range_text: str, run: int | None, scratch: bool, as_list: bool, as_j
         everything = seen(guard, changes, root)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
+        hider = hiding(session.project, shows_all=shows_hidden)
+        hidden = len(hidden_by(hider, changes, root))
+        changes = seen(hider, changes, root)
         place = Place(session.base.root, session.base.relative(session.project))
         if as_json:
-            emit_json(_document(session, old, new, changes) | {"scratch_left_out": left_out})
+            document = _document(session, old, new, changes)
+            emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
             return
         if as_list:
             emit_changes(changes, place)
@@ -64,6 +70,7 @@ def command(range_text: str, run: int | None, scratch: bool, as_list: bool, as_j
                 say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
             _emit_patch(session, shown, place)
         say_left_out(left_out)
+        say_hidden(hidden)
 
 
 def _of_run(

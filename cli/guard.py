@@ -55,6 +55,11 @@ def seen(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Ch
     return [change for change in changes if guard is None or all(map(guard.may_see, _paths(change, root)))]
 
 
+def hidden_by(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+    """Return the others: those that touch a path that nobody may know of."""
+    return [change for change in changes if guard is not None and not all(map(guard.may_see, _paths(change, root)))]
+
+
 def readable(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes whose content may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_read, _paths(change, root)))]

@@ -59,22 +59,34 @@ def without_scratch(changes: Sequence[Change], regions: Regions) -> list[Change]
 
 def say_left_out(count: int, what: str = "change") -> None:
     """Say that some changes in scratch directories are not shown, if there are any."""
+    _say_left_out(count, what, "in scratch directories", "--scratch")
+
+
+def say_hidden(count: int) -> None:
+    """Say that some changes on paths that a rule hides are not shown, if there are any."""
+    _say_left_out(count, "change", "on paths that the rules hide", "--hidden")
+
+
+def _say_left_out(count: int, what: str, where: str, option: str) -> None:
     if count:
-        say(f"note: {count} {what}{'s' if count > 1 else ''} in scratch directories not shown; --scratch shows them")
+        say(f"note: {count} {what}{'s' if count > 1 else ''} {where} not shown; {option} shows them")
 
 
-def emit_changes(changes: Sequence[Change], place: Place) -> None:
-    """Write the changes inside the project, those outside apart, and a line of counts."""
-    inside = [change for change in changes if place.holds(change)]
-    outside = [change for change in changes if not place.holds(change)]
-    for change in inside:
-        emit(change_line(change, place, inside=True))
-    if outside:
-        if inside:
-            emit()
-        emit("outside the project:")
-        for change in outside:
-            emit(change_line(change, place, inside=False))
+def emit_changes(changes: Sequence[Change], place: Place, hidden: Sequence[Change] = ()) -> None:
+    """Write the changes in the project, those outside, those on ``hidden`` paths, and a line of counts."""
+    apart = set(map(id, hidden))
+    shown = [change for change in changes if id(change) not in apart]
+    inside = [change for change in shown if place.holds(change)]
+    outside = [change for change in shown if not place.holds(change)]
+    is_first = True
+    for title, some in (("", inside), ("outside the project:", outside), ("on paths that the rules hide:", hidden)):
+        if some and title:
+            if not is_first:
+                emit()
+            emit(title)
+        for change in some:
+            emit(change_line(change, place, inside=place.holds(change)))
+            is_first = False
     if changes:
         emit()
     emit(summary(changes))

@@ -78,6 +78,8 @@ def looking(project: bytes) -> Iterator[Session]:
     with Session.open(project, Access.READ) as session:
         if session.interrupted_commit() is not None:
             warn("a commit was interrupted, so this is not what the view was; yolofs commit finishes it")
+        if session.settings_problem:
+            warn(f"{session.settings_problem}; no mount, commit or abort until that is mended")
         yield session
 
 

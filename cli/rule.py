@@ -9,9 +9,10 @@ import click
 
 from yolofs.audit import append_notes
 from yolofs.cli import output
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import connected, find_project
 from yolofs.cli.rule_keys import read_key
 from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, rules_document
+from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
 from yolofs.errors import UsageError
 from yolofs.questions import Operation
 from yolofs.rule_files import RuleFiles
@@ -46,7 +47,7 @@ def list_command(with_preset: bool, as_json: bool) -> None:
     that another source has a rule for is marked as overridden.
     """
     project = find_project()
-    sources = _sources(project)
+    sources = sources_in_force(project)
     if as_json:
         output.emit_json(rules_document(sources))
     else:
@@ -61,7 +62,7 @@ def _add_state_command(state: RuleState, summary: str) -> None:
     def state_command(path: bytes) -> None:
         project = find_project()
         rule = read_key(project, path, state)
-        before = _find(_sources(project), rule)
+        before = _find(sources_in_force(project), rule)
         with connected(project) as client:
             if client is not None:
                 client.set_rule(rule)
@@ -93,7 +94,7 @@ def unset_command(path: bytes) -> None:
             was_there = bool(client.unset_rule(rule))
         else:
             was_there = _change_learned(project, lambda files: files.forget(rule))
-    left = _find(_sources(project), rule)
+    left = _find(sources_in_force(project), rule)
     if not was_there:
         where = f"; the rule about it is written at {left.source}" if left is not None else ""
         raise UsageError(f"nothing was learned about {spell(rule, project)}{where}", hint="yolofs rule list")
@@ -122,7 +123,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     full = typed_path(project, path)
     if is_always_hidden(project, full):
         raise UsageError("that is the session's own: it is always hidden, and no rule can show it")
-    sources = _sources(project)
+    sources = sources_in_force(project)
     found = explain(RuleBook(*sources.sets()), full)
     only = Operation(operation) if operation is not None else None
     if as_json:
@@ -134,43 +135,32 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
 @command.command("test")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def test_command(as_json: bool) -> None:
-    """Try the rules on what was asked and refused so far.
+    """Try the rules on what was accessed so far.
 
     Tells how many of the accesses that this session recorded would be asked, refused or allowed by the rules as they
     are now, and suggests rules that would have spared most questions, with what speaks for each. Nothing is changed.
+
+    Recorded are asks and refusals, each time, and what rules allowed, once for a path and operation: changes since
+    the last commit, and what was read, executed and listed since the mount, the first 20,000 of these.
     """
     from yolofs.cli.rule_replay import emit_replay, read_accesses, replay_document
 
     project = find_project()
-    accesses = read_accesses(session_directory(project))
-    book = RuleBook(*_sources(project).sets())
+    recorded = read_accesses(project)
+    book = RuleBook(*sources_in_force(project).sets())
     if as_json:
-        output.emit_json(replay_document(book, accesses, project))
+        output.emit_json(replay_document(book, recorded, project))
     else:
-        emit_replay(book, accesses, project)
+        emit_replay(book, recorded, project)
 
 
 def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:
     """Change ``rules.toml`` without a daemon, which would note it in the audit."""
-    files = _files(project)
+    files = read_rule_files(project)
     before = files.sources().sets()
     result = change(files)
     append_notes(files.directory, rule_changes(before, files.sources().sets()))
     return result
-
-
-def _sources(project: bytes) -> Sources:
-    """Return the rules in force; without a mount what would be."""
-    with connected(project) as client:
-        if client is not None:
-            return client.rules()
-    return _files(project).sources()
-
-
-def _files(project: bytes) -> RuleFiles:
-    files = RuleFiles(project, session_directory(project))
-    files.load()
-    return files
 
 
 def _find(sources: Sources, rule: Rule) -> Rule | None:

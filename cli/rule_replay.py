@@ -5,30 +5,54 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple, assert_never
 from urllib.parse import unquote_to_bytes
 
 from yolofs.audit import AskNote, RefusalNote, read_audit
 from yolofs.cli.output import emit, say
+from yolofs.cli.project import connected, reading, session_directory
 from yolofs.explain import explain
 from yolofs.paths import display
 from yolofs.questions import Operation
+from yolofs.records import Delete, Rename, Snapshot, Stage, Travel
 from yolofs.replay import Access, Suggestion, asked, suggest, tally, with_rules
 from yolofs.rules import RuleBook, spell
+from yolofs.session import Session
 
 _SHOWN = 10
 _ANSWERS = {"allowed": True, "denied": False}
 
 
-def read_accesses(directory: bytes) -> list[Access]:
-    """Return what the session in ``directory`` (its ``.yolofs``) recorded as asked or refused, alike ones together."""
+class Recorded(NamedTuple):
+    """What a session recorded of accesses, alike ones together."""
+
+    accesses: tuple[Access, ...]
+    is_whole: bool
+    """Whether what rules let be read is all there: it is known while the view is mounted."""
+
+
+def read_accesses(project: bytes) -> Recorded:
+    """Return what was asked and refused since the last commit or abort, and what rules allowed.
+
+    Of that each path counts once for each operation: reads since the mount, and changes that the journal tells of.
+    """
     counts: Counter[tuple[bytes, Operation, bool | None]] = Counter()
-    for path, operation, answer, count in _recorded(directory):
+    for path, operation, answer, count in _asked_or_refused(session_directory(project)):
         counts[path, operation, answer] += count
-    return [Access(path, operation, count, answer) for (path, operation, answer), count in counts.items()]
+    asked_about = {(path, operation.is_change) for path, operation, _ in counts}
+    with connected(project) as client:
+        reads, is_full = client.accesses() if client is not None else ([], True)
+    with reading(project) as session:
+        changes = list(_changes(session))
+    free = dict.fromkeys(
+        (path, operation) for path, operation in (*reads, *changes) if (path, operation.is_change) not in asked_about
+    )
+    accesses = [Access(path, operation, count, answer) for (path, operation, answer), count in counts.items()]
+    accesses += [Access(path, operation, 1, None, was_free=True) for path, operation in free]
+    return Recorded(tuple(accesses), not is_full)
 
 
-def _recorded(directory: bytes) -> Iterator[tuple[bytes, Operation, bool | None, int]]:
+def _asked_or_refused(directory: bytes) -> Iterator[tuple[bytes, Operation, bool | None, int]]:
     for note in read_audit(directory):
         if isinstance(note, AskNote):
             answer = _ANSWERS.get(note.outcome)
@@ -37,19 +61,43 @@ def _recorded(directory: bytes) -> Iterator[tuple[bytes, Operation, bool | None,
             yield unquote_to_bytes(note.path), Operation(note.operation), None, note.count
 
 
+def _changes(session: Session) -> Iterator[tuple[bytes, Operation]]:
+    """Yield what the journal tells was changed."""
+    for segment in range(1, session.timeline.present + 2):
+        for record in session.journal.read_segment(segment):
+            match record:
+                case Stage(is_nameless=True):
+                    continue
+                case Stage(path=path):
+                    yield session.base.path(path), Operation.CREATE if record.base is None else Operation.WRITE
+                case Delete(path=path):
+                    yield session.base.path(path), Operation.DELETE
+                case Rename(src=src, dst=dst):
+                    yield session.base.path(src), Operation.RENAME
+                    yield session.base.path(dst), Operation.RENAME
+                case Snapshot() | Travel():
+                    continue
+                case _:
+                    assert_never(record)
+
+
 def suggestions(book: RuleBook, accesses: Sequence[Access], project: bytes) -> list[Suggestion]:
     """Return rules that would have spared questions; none about home, the project or what is above them."""
     return suggest(book, accesses, [project, os.path.expanduser(b"~")])
 
 
-def emit_replay(book: RuleBook, accesses: Sequence[Access], project: bytes) -> None:
+def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     """Write what the rules make of some accesses, and which rules would have spared questions."""
+    accesses = recorded.accesses
     total = sum(access.count for access in accesses)
+    if not recorded.is_whole:
+        say("note: not all that rules let be read is known: it is kept while the view is mounted, and up to a number")
     if not total:
-        say("nothing was asked or refused in this session")
+        say("nothing was recorded in this session")
         return
     now = tally(book, accesses)
-    emit(f"{total} accesses were asked or refused; by the rules as they are now")
+    free = sum(access.count for access in accesses if access.was_free)
+    emit(f"{total} accesses were recorded, {free} of which rules allowed; by the rules as they are now")
     emit(f"{now.allowed:>6} are allowed")
     emit(f"{now.asks:>6} are asked")
     emit(f"{now.refused:>6} are refused")
@@ -76,13 +124,16 @@ def emit_replay(book: RuleBook, accesses: Sequence[Access], project: bytes) -> N
     emit(f"with them {left.asks} of {now.asks} would be asked")
 
 
-def replay_document(book: RuleBook, accesses: Sequence[Access], project: bytes) -> dict[str, Any]:
+def replay_document(book: RuleBook, recorded: Recorded, project: bytes) -> dict[str, Any]:
     """Return the same for ``--json``."""
+    accesses = recorded.accesses
     now = tally(book, accesses)
     found = suggestions(book, accesses, project)
     left = tally(with_rules(book, [one.rule for one in found]), accesses)
     return {
         "accesses": sum(access.count for access in accesses),
+        "free": sum(access.count for access in accesses if access.was_free),
+        "complete": recorded.is_whole,
         "allowed": now.allowed,
         "asked": now.asks,
         "refused": now.refused,

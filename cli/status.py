@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from yolofs.changes import Change
-from yolofs.cli.guard import seen
+from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes, say_left_out, without_scratch
+from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, looking
+from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.paths import display
@@ -22,13 +23,15 @@ from yolofs.timeline import BASE
 
 @click.command()
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(scratch: bool, as_json: bool) -> None:
+def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
     One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
     renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
-    scratch directories (/tmp and others, see the setting `scratch`) is left out.
+    scratch directories (/tmp and others, see the setting `scratch`) is left out, and so is what lies on paths that a
+    rule hides; a commit applies both like everything else.
     """
     project = find_project()
     info = None
@@ -43,11 +46,16 @@ def command(scratch: bool, as_json: bool) -> None:
             everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
+        guard = hiding(project, shows_all=shows_hidden)
+        hidden = len(hidden_by(guard, changes, session.base.root))
+        changes = seen(guard, changes, session.base.root)
         if as_json:
-            emit_json(_document(session, info, changes) | {"scratch_left_out": left_out})
+            document = _document(session, info, changes)
+            emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
         else:
             _emit(session, info, changes)
             say_left_out(left_out)
+            say_hidden(hidden)
 
 
 def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:
@@ -80,9 +88,15 @@ def _document(session: Session, info: Info | None, changes: list[Change]) -> dic
         "mounted": info is not None,
         **(text_fields("mountpoint", unquote(info.mountpoint)) if info is not None else {"mountpoint": None}),
         "pid": info.pid if info is not None else None,
-        "warnings": list(info.warnings) if info is not None else [],
+        "warnings": _warnings(session, info),
         "generation": session.timeline.present,
         "records_since": session.journal.segment_counts()[-1],
         "counts": counts(changes),
         "changes": [change_fields(change, root, regions) for change in changes],
     }
+
+
+def _warnings(session: Session, info: Info | None) -> list[str]:
+    if info is not None:
+        return list(info.warnings)
+    return [session.settings_problem] if session.settings_problem else []

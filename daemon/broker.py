@@ -111,6 +111,10 @@ class Broker:
             with self._lock:
                 self._wake(self._auditor.write)
 
+    def settings_changed(self, timeout_s: float, default: Decision) -> None:
+        """Have asks that come from now on wait so long; ``default`` is for those that wait, too.  From any thread."""
+        self.timeout_s, self.default = timeout_s, default
+
     def rules_changed(self) -> None:
         """Judge all that waits anew: the rule book has changed.  May be called from any thread."""
         with self._lock:

@@ -51,6 +51,7 @@ from yolofs.paths import Generation
 if TYPE_CHECKING:
     from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
     from yolofs.daemon.rule_messages import SourcedRule
+    from yolofs.questions import Operation
     from yolofs.rules import Origin, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -199,6 +200,18 @@ class Client:
             page = self._call("rules", RulesParams(len(rules)), RulesResult)
             rules += page.rules
         return sources_of(rules, page.warnings)
+
+    def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
+        """Return what rules let be read, executed and listed, each once, and whether that may not be all."""
+        from yolofs.daemon.protocol import unquote
+        from yolofs.daemon.rule_messages import AccessesParams, AccessesResult
+
+        found: list[tuple[bytes, Operation]] = []
+        while True:
+            page = self._call("accesses", AccessesParams(len(found)), AccessesResult)
+            found += [(unquote(noted.path), noted.operation) for noted in page.accesses]
+            if not (page.more and page.accesses):
+                return found, page.is_full
 
     def set_rule(self, rule: Rule, *, lasting: bool = True) -> None:
         """Put a rule in force, for good or for this session.

@@ -40,10 +40,12 @@ from yolofs.daemon.protocol import (
     unquote,
 )
 from yolofs.daemon.rule_messages import (
+    AccessesParams,
     RulesParams,
     SetRuleParams,
     UnsetRuleParams,
     UnsetRuleResult,
+    accesses_page,
     decode_rule,
     page_of,
 )
@@ -51,6 +53,7 @@ from yolofs.daemon.rulekeeper import SESSION_SOURCE
 from yolofs.daemon.run_control import RunMethods
 from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
+from yolofs.gate import NOTED
 from yolofs.rules import RuleState
 
 log = logging.getLogger("yolofs.daemon")
@@ -162,6 +165,7 @@ class _Conversation:
             "answer": Method(AnswerParams, self._answer),
             "watch": Method(NoParams, self._watch),
             "rules": Method(RulesParams, self._rules),
+            "accesses": Method(AccessesParams, self._accesses),
             "set_rule": Method(SetRuleParams, self._set_rule),
             "unset_rule": Method(UnsetRuleParams, self._unset_rule),
             **self._runs.methods,
@@ -266,6 +270,10 @@ class _Conversation:
     async def _rules(self, params: RulesParams) -> Result:
         keeper = self._control._host.rules
         return Result(page_of(keeper.sources, keeper.warnings, params.after))
+
+    async def _accesses(self, params: AccessesParams) -> Result:
+        noted = self._control._host.noted_accesses()
+        return Result(accesses_page(noted, params.after, is_full=len(noted) >= NOTED))
 
     async def _set_rule(self, params: SetRuleParams) -> Result:
         keeper = self._control._host.rules

@@ -33,8 +33,8 @@ from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
 from yolofs.overlay import HostChange, Invalidation, Overlay, stale_after
 from yolofs.paths import Generation, display
-from yolofs.questions import Decision
-from yolofs.rule_files import RuleFiles
+from yolofs.questions import Decision, Operation
+from yolofs.rule_files import AskSettings, RuleFiles
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
@@ -72,7 +72,7 @@ class Host:
             fresh_from=state.fresh_from,
             max_fds=min(settings.max_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
         )
-        self.rules = RuleKeeper(rule_files, self._put_in_force)
+        self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
         self._book = RuleBook(*self.rules.sources.sets())
         self._auditor = Auditor(AuditLog(session.directory))
         self.runs = Runs(session.directory, self._auditor)
@@ -80,8 +80,8 @@ class Host:
             self._book,
             self.rules.install,
             self._auditor,
-            timeout_s=session.settings.ask_timeout,
-            default=Decision(session.settings.ask_default),
+            timeout_s=rule_files.asks.timeout_s,
+            default=Decision(rule_files.asks.default),
         )
         self._mount = Mount(
             self._overlay,
@@ -194,6 +194,13 @@ class Host:
         find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
         self._mount.invalidate(find_stale())
         self.broker.rules_changed()
+
+    def noted_accesses(self) -> list[tuple[bytes, Operation]]:
+        """Return what rules let be read, executed and listed; never waits."""
+        return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
+
+    def _take_up(self, asks: AskSettings) -> None:
+        self.broker.settings_changed(asks.timeout_s, Decision(asks.default))
 
     # ---- what sandboxes get straight from base
 

@@ -12,10 +12,13 @@ import msgspec
 
 from yolofs.daemon.protocol import quote, unquote
 from yolofs.errors import UsageError
+from yolofs.questions import Operation
 from yolofs.rules import Origin, Rule, RuleSet, RuleState, Sources, parse_rule, spell
 
 PAGE = 1000
-"""How many rules one message holds."""
+"""How many rules, or accesses, one message holds."""
+_PAGE_BYTES = 500_000
+"""How long all paths in a message may be together: half of what one may hold."""
 
 
 class SourcedRule(msgspec.Struct, frozen=True):
@@ -59,6 +62,41 @@ class UnsetRuleResult(msgspec.Struct, frozen=True):
     """The result of ``unset_rule``: the sources that had such a rule."""
 
     removed: tuple[Origin, ...]
+
+
+class AccessesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``accesses``: how many to leave out at the start."""
+
+    after: int = 0
+
+
+class NotedAccess(msgspec.Struct, frozen=True):
+    """What a rule allowed."""
+
+    path: str
+    operation: Operation
+
+
+class AccessesResult(msgspec.Struct, frozen=True):
+    """The result of ``accesses``, in the order of the first time; ``more`` if not all fit into a message."""
+
+    accesses: tuple[NotedAccess, ...]
+    more: bool
+    is_full: bool
+    """Whether there may have been others, which are not noted."""
+
+
+def accesses_page(noted: Sequence[tuple[bytes, Operation]], after: int, *, is_full: bool) -> AccessesResult:
+    """Return some of what the gate noted, from number ``after`` on, as far as that fits into a message."""
+    page: list[NotedAccess] = []
+    size = 0
+    for path, operation in noted[after:][:PAGE]:
+        access = NotedAccess(quote(path), operation)
+        size += len(access.path)
+        if page and size > _PAGE_BYTES:
+            break
+        page.append(access)
+    return AccessesResult(tuple(page), after + len(page) < len(noted), is_full)
 
 
 def page_of(sources: Sources, warnings: tuple[str, ...], after: int) -> RulesResult:

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 
-from yolofs.rule_files import RuleFiles
+from yolofs.rule_files import AskSettings, RuleFiles
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
 
 log = logging.getLogger("yolofs.daemon")
@@ -21,9 +21,16 @@ SESSION_SOURCE = "an answer in this session"
 class RuleKeeper:
     """Keeps the rules of one mount, for any thread; ``put_in_force`` is called with them when they have changed."""
 
-    def __init__(self, files: RuleFiles, put_in_force: Callable[[Sources], None]) -> None:
-        """``files`` have been read, and the rules that they make are in force."""
+    def __init__(
+        self,
+        files: RuleFiles,
+        put_in_force: Callable[[Sources], None],
+        take_up: Callable[[AskSettings], None],
+    ) -> None:
+        """``files`` have been read, and what they say is in force; ``take_up`` is called with what they say of asks."""
         self.files = files
+        self._take_up = take_up
+        self._asks = files.asks
         self._put_in_force = put_in_force
         self._answers: dict[Subject, Rule] = {}
         self._lock = threading.Lock()
@@ -41,6 +48,9 @@ class RuleKeeper:
             for origin, problem in self.files.problems.items():
                 if before.get(origin) != problem:
                     log.warning("%s; the rules that it had before stay in force", problem)
+            if self.files.asks != self._asks:
+                self._asks = self.files.asks
+                self._take_up(self._asks)
             self._renew()
 
     def install(self, rules: Iterable[Rule], *, lasting: bool) -> None:

@@ -11,13 +11,15 @@ import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.hiding import hidden_since
 from yolofs.inodes import Inode
 from yolofs.link_names import find_names_at
-from yolofs.overlay import RENAME_EXCHANGE, Invalidation, Overlay, may_write
+from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, may_write
+from yolofs.paths import RelPath
 from yolofs.questions import Operation, Question
 from yolofs.refusals import RefusedError, UndecidedError
 from yolofs.rules import Index, RuleBook, RuleState, Verdict
@@ -27,6 +29,13 @@ Grant = tuple[bytes, bool]
 
 _NAMES_LOOKED_AT = 5_000
 """Of how many names in base one may be another name of a file with hard links: some 5 ms."""
+_FOUND = 1_000
+"""Of how many such files it is remembered which names were found."""
+_FOUND_S = 1.0
+"""For how long, in seconds: base may change as long unnoticed anyway."""
+NOTED = 20_000
+"""How many different accesses that rules allowed are kept in memory."""
+_NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
 FMODE_EXEC = 0x20
 """Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in linux/fs.h)."""
 
@@ -44,10 +53,16 @@ class _Touch(NamedTuple):
 class Gate:
     """The rules of ``book``, applied to the inodes and names of ``overlay``."""
 
-    def __init__(self, overlay: Overlay, book: RuleBook) -> None:
+    def __init__(self, overlay: Overlay, book: RuleBook, clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` tells seconds."""
         self._overlay = overlay
         self.book = book
         self._granted: frozenset[Grant] = frozenset()
+        self.noted: dict[tuple[bytes, Operation], None] = {}
+        """What rules let be read, executed and listed, each once, the first :data:`NOTED` of it."""
+        self._clock = clock
+        self._found: dict[RelPath, tuple[float, list[RelPath], bool]] = {}
+        """What base was found to have of files with hard links, until when that is good."""
         overlay.inodes.on_directory_moved = self._directory_moved
 
     @contextlib.contextmanager
@@ -102,6 +117,13 @@ class Gate:
             name for name in names if book.surely_shows(verdict, name) or not book.below(verdict, name).seems_absent
         ]
 
+    def counts_links(self, inode: Inode) -> bool:
+        """Tell whether the link count of a file may be told: a directory's tells how many are in it."""
+        if not inode.is_directory:
+            return True
+        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        return verdict.node is None or not verdict.hides_inside
+
     def check_stat(self, inode: Inode) -> None:
         """Raise unless attributes may be read: under one of its names, or because it is open already."""
         verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
@@ -117,6 +139,8 @@ class Gate:
             path = self._path(inode)
             number = _refusal([(path, verdict)])
             raise RefusedError(number, Question(path, Operation.LIST, verdict.state, verdict.rule))
+        if not inode.noted & 4:
+            self._note(inode, Operation.LIST)
 
     def check_read(self, inode: Inode, operation: Operation = Operation.READ) -> None:
         """Raise unless the content may be read."""
@@ -137,7 +161,10 @@ class Gate:
             self.check_change(inode, Operation.WRITE)
             if flags & os.O_ACCMODE == os.O_WRONLY:
                 return
-        self.check_read(inode, Operation.EXECUTE if flags & FMODE_EXEC else Operation.READ)
+        operation = Operation.EXECUTE if flags & FMODE_EXEC else Operation.READ
+        self.check_read(inode, operation)
+        if not inode.noted & (2 if flags & FMODE_EXEC else 1) and not self._granted:
+            self._note(inode, operation)
 
     # ---- what is changed
 
@@ -214,6 +241,12 @@ class Gate:
 
     # ---- inside
 
+    def _note(self, inode: Inode, operation: Operation) -> None:
+        """Note that rules allow an access, for whoever wants to try other rules on it."""
+        inode.noted |= _NOTED_BITS[operation]
+        if len(self.noted) < NOTED:
+            self.noted[self._path(inode), operation] = None
+
     def _names(self, inode: Inode, verdict: Verdict) -> Iterator[tuple[bytes, Verdict]]:
         """Yield every path by which an inode can be reached, with the verdict over it.
 
@@ -239,14 +272,27 @@ class Gate:
         home = inode.home
         if home is None or not inode.has_links_in_base or not self.book.guards_writing:
             return
-        found, is_complete = find_names_at(self._overlay.base, home, limit=_NAMES_LOOKED_AT)
-        paths = [self._overlay.base.path(rel) for rel in found]
+        found, is_complete = self._names_in_base(home)
+        places = BasePlaces(self._overlay.tree)
+        shown = {place for rel in found if (place := places.path_of(rel)) is not None}  # what was renamed is elsewhere
+        paths = [self._overlay.base.path(rel) for rel in sorted(shown.union(found))]
         changes = [_Touch(path, self.book.at(path), operation, lambda: self._size(inode)) for path in paths]
         self._require(changes)
         path = self._overlay.base.path(home)
         if not is_complete and (path, True) not in self._granted:
             verdict = self.book.at(path)
             raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
+
+    def _names_in_base(self, home: RelPath) -> tuple[list[RelPath], bool]:
+        """Return the names that base has for a file, and whether these are all; what was found is good for a second."""
+        now = self._clock()
+        known = self._found.get(home)
+        if known is None or known[0] <= now:
+            if len(self._found) >= _FOUND:
+                self._found.clear()
+            known = (now + _FOUND_S, *find_names_at(self._overlay.base, home, limit=_NAMES_LOOKED_AT))
+            self._found[home] = known
+        return known[1], known[2]
 
     def _changes(self, inode: Inode, verdict: Verdict, operation: Operation) -> list[_Touch]:
         """Return what a change of a file touches: all of its names."""

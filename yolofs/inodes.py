@@ -59,6 +59,7 @@ class Inode:
         "link_key",
         "lookups",
         "name",
+        "noted",
         "number",
         "opens",
         "parent",
@@ -104,6 +105,8 @@ class Inode:
         self.fd_writes = False
         self.seen: tuple[int, int] = (0, 0)
         """``mtime_ns`` and size of the base file when the kernel was last told."""
+        self.noted = 0
+        """Which accesses by rule the gate has noted, as bits."""
         self.verdict = _UNJUDGED
         self.verdict_version = 0
         """The version of the rules under which ``verdict`` was found; 0 if it is worth nothing."""

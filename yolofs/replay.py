@@ -24,6 +24,8 @@ class Access:
     count: int
     was_allowed: bool | None
     """What somebody answered; None where nobody did."""
+    was_free: bool = False
+    """Whether a rule allowed it, so that nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,9 @@ def _state(accesses: Sequence[Access], *, is_allowed: bool) -> RuleState:
 
 
 def _agrees(found: Outcome, access: Access) -> bool:
-    """Tell whether an outcome does not contradict what somebody answered."""
+    """Tell whether an outcome does not contradict what somebody answered, or what a rule allowed."""
+    if access.was_free:
+        return found in (Outcome.ALLOWED, Outcome.ASKS)
     return found is Outcome.ASKS or access.was_allowed in (None, found is Outcome.ALLOWED)
 
 

@@ -25,11 +25,21 @@ _MEND = "mend that line, or remove the file and start afresh"
 
 
 @dataclass(frozen=True, slots=True)
+class AskSettings:
+    """What becomes of an ask that nobody answers."""
+
+    timeout_s: float
+    default: str
+    """ "deny" or "allow"."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Content:
     """What a file said when it was last in order."""
 
     rules: RuleSet
     preset: str = "auto"
+    asks: AskSettings | None = None
 
 
 class RuleFiles:
@@ -72,6 +82,11 @@ class RuleFiles:
             except ConfigError as error:
                 self.problems[origin] = error.message
         return before != (self._contents, self.problems)
+
+    @property
+    def asks(self) -> AskSettings:
+        """What ``.yolofs.toml`` says of asks."""
+        return self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
         """Return the rules of all sources, those that links add among them; ``answers`` are for this session only."""
@@ -160,7 +175,11 @@ class RuleFiles:
             user = load_file(path, display(path), UserSettings)
             return _Content(parse_rules(user.rules, None, self.home, file_name=display(path)), user.preset)
         settings = load_file(path, FILE_NAME, Settings)
-        return _Content(self._parse(settings.rules, FILE_NAME), settings.preset)
+        return _Content(self._parse(settings.rules, FILE_NAME), settings.preset, _asks_of(settings))
 
     def _parse(self, lines: tuple[RuleLine, ...], name: str) -> RuleSet:
         return parse_rules(lines, self.project, self.home, file_name=name)
+
+
+def _asks_of(settings: Settings) -> AskSettings:
+    return AskSettings(settings.ask_timeout, settings.ask_default)

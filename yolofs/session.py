@@ -26,7 +26,7 @@ from yolofs.checkpoint import Checkpoint
 from yolofs.clock import coarse_clock_ns
 from yolofs.config.load import load
 from yolofs.config.settings import Settings
-from yolofs.errors import NoSessionError, SessionBusyError, UsageError, YolofsError
+from yolofs.errors import ConfigError, NoSessionError, SessionBusyError, UsageError, YolofsError
 from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
 from yolofs.paths import Generation, RelPath, StoreIno, display
@@ -34,7 +34,7 @@ from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
 from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
-from yolofs.session_root import DIRECTORY_NAME, find_project, settle_root
+from yolofs.session_root import DIRECTORY_NAME, find_project, has_root, settle_root
 from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
@@ -74,6 +74,8 @@ class Session:
         self.directory = os.path.join(project, DIRECTORY_NAME)
         self.access = access
         self.settings = settings
+        self.settings_problem = ""
+        """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to change anything."""
         self.base = Base(root, hidden=[self.directory], runtime=[runtime_root()])
         self.store = Store(os.path.join(self.directory, b"files"))
         self.journal = journal
@@ -126,7 +128,8 @@ class Session:
         """Open the session of ``project``.
 
         ``root`` overrides the base directory that the session was last used with; while anything is staged it
-        cannot change.
+        cannot change.  To look at a session that has a base directory its ``.yolofs.toml`` need not be in order
+        (:attr:`settings_problem`).
 
         Raises:
             NoSessionError: there is no ``.yolofs/``.
@@ -137,7 +140,7 @@ class Session:
         directory = os.path.join(project, DIRECTORY_NAME)
         if not os.path.isdir(directory):
             raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
-        settings = load(os.fsdecode(project))
+        settings, problem = _load_settings(project, access)
         lock_fd = _lock(directory) if access is Access.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
@@ -155,6 +158,7 @@ class Session:
                 may_write=access is Access.WRITE,
             )
             session = cls(project, access, settings, base_root, journal, lock_fd)
+            session.settings_problem = problem
             if journal.known_bytes:
                 session._checkpoint = known
             if access is Access.WRITE:
@@ -484,6 +488,16 @@ def locked(directory: bytes) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _load_settings(project: bytes, access: Access) -> tuple[Settings, str]:
+    """Return the settings, and what is wrong with them if the defaults are good enough to look at the session."""
+    try:
+        return load(os.fsdecode(project)), ""
+    except ConfigError as error:
+        if access is not Access.READ or not has_root(project):
+            raise
+        return Settings.defaults(), error.message
 
 
 def _lock(directory: bytes) -> int:

@@ -48,7 +48,7 @@ def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_
         UsageError: the root cannot change now, or is no directory.
         YolofsError: ``session.json`` cannot be read.
     """
-    path = os.path.join(project, DIRECTORY_NAME, b"session.json")
+    path = _identity_path(project)
     stored = _read_identity(path)
     configured = _absolute(project, configured_root)
     old = unquote_to_bytes(stored.root) if stored is not None else None
@@ -69,6 +69,15 @@ def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_
     if may_write:
         _write_identity(path, Identity(quote_from_bytes(wanted), quote_from_bytes(configured)))
     return wanted
+
+
+def has_root(project: bytes) -> bool:
+    """Tell whether the base directory of a session has been settled."""
+    return os.path.exists(_identity_path(project))
+
+
+def _identity_path(project: bytes) -> bytes:
+    return os.path.join(project, DIRECTORY_NAME, b"session.json")
 
 
 def _absolute(project: bytes, root: str) -> bytes:

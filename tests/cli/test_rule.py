@@ -205,7 +205,10 @@ def test_broken_rules_are_told_and_old_ones_listed(yolofs: Program) -> None:
 
 @pytest.mark.mount
 def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, tmp_path: Path) -> None:
-    assert yolofs("rule", "test").err == "nothing was asked or refused in this session\n"
+    assert yolofs("rule", "test").err == (
+        "note: not all that rules let be read is known: it is kept while the view is mounted, and up to a number\n"
+        "nothing was recorded in this session\n"
+    )
     (yolofs.project / ".yolofs.toml").write_text('ask_timeout = 0.1\n[rules]\ndocs = "ask"\nsecret = "deny"\n')
     for name in ("docs/1", "docs/2", "docs/3", "secret"):
         (yolofs.project / name).parent.mkdir(exist_ok=True)
@@ -232,10 +235,33 @@ def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, t
             3,
         )
         assert (document["allowed"], document["refused"], document["asked_then"]) == (0, 1, 0)
+        assert (document["free"], document["complete"]) == (0, True)
         assert document["asked"] == suggestion["asks"] >= 3
         yolofs("rule", "write-ask", "docs")
     after = yolofs("rule", "test", "--json").json
     assert (after["allowed"], after["asked"], after["refused"], after["suggestions"]) == (document["asked"], 0, 1, [])
+
+
+@pytest.mark.mount
+def test_what_rules_allowed_is_tried_on_the_rules_as_they_are_now(yolofs: Program) -> None:
+    def replayed() -> tuple[int, ...]:
+        document = yolofs("rule", "test", "--json").json
+        return tuple(document[key] for key in ("accesses", "free", "allowed", "asked", "refused"))
+
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
+    with yolofs.mounted() as view:
+        for _ in range(3):
+            (view / "a.txt").read_text()
+            os.listdir(view / "dir")
+        (view / "dir/b.txt").rename(view / "dir/c.txt")
+        (view / "new").write_text("new")
+        assert replayed() == (5, 5, 5, 0, 0)
+        yolofs("rule", "deny", "a.txt")
+        yolofs("rule", "write-ask", "dir")
+        assert replayed() == (5, 5, 2, 2, 1)
+        assert "5 accesses were recorded, 5 of which rules allowed" in yolofs("rule", "test").out
+    document = yolofs("rule", "test", "--json").json
+    assert (document["accesses"], document["complete"]) == (3, False)
 
 
 def can_read(path: Path) -> bool:

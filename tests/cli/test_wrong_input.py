@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_until
 from yolofs.cli.group import COMMANDS
 
 
@@ -100,6 +100,40 @@ def test_a_broken_configuration_is_one_line_with_its_place(yolofs: Program, comm
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nspin_su = 3\n")
     message = yolofs.refused(command, code=3)
     assert message.startswith('yolofs: .yolofs.toml:2: mount.spin_su: unknown key; did you mean "spin_us"?')
+
+
+BROKEN = "[mount]\nspin_su = 3\n"
+
+
+def check_that_it_can_be_looked_at(yolofs: Program) -> str:
+    """Return what status warns of."""
+    for command in ("diff", "log", "timeline", "status"):
+        done = yolofs(command)
+        assert 'warning: .yolofs.toml:2: mount.spin_su: unknown key; did you mean "spin_us"?' in done.err
+        assert done.out
+    assert "M  a.txt" in done.out
+    assert any("spin_su" in warning for warning in yolofs("status", "--json").json["warnings"])
+    return done.err
+
+
+@pytest.mark.mount
+def test_a_mount_whose_configuration_broke_is_shown_and_goes_on(yolofs: Program) -> None:
+    with yolofs.mounted(expected_in_log=("spin_su",)) as view:
+        (view / "a.txt").write_text("changed\n")
+        (yolofs.project / ".yolofs.toml").write_text(BROKEN)
+        wait_until(lambda: "spin_su" in yolofs.log, "the daemon has seen it")
+        assert "the rules that it had before stay in force" in check_that_it_can_be_looked_at(yolofs)
+        yolofs("snapshot", "kept")
+
+
+@pytest.mark.mount
+def test_what_is_staged_can_be_looked_at_and_not_committed_while_the_configuration_is_broken(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+    (yolofs.project / ".yolofs.toml").write_text(BROKEN)
+    check_that_it_can_be_looked_at(yolofs)
+    for words in (["mount"], ["commit", "--yes"], ["abort", "--yes"], ["rule", "list"]):
+        assert "yolofs: .yolofs.toml:2: mount.spin_su" in yolofs(*words, code=3).err
 
 
 @pytest.mark.parametrize("command", ["mount", "status", "diff", "log", "snapshot", "timeline"])

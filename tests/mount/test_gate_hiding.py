@@ -215,3 +215,21 @@ def test_no_file_handle_leads_to_what_is_hidden(base: Path, mounted: Mounter) ->
         with refused(errno.ENOENT):
             os.stat(file)
     assert {question.operation for question in answers.refusals} == {Operation.READ}
+
+
+def test_a_directorys_link_count_does_not_tell_of_hidden_ones_in_it(base: Path, mounted: Mounter) -> None:
+    for name in ("with/shown", "with/hidden", "without/shown", "way/hidden/open", "plain/shown"):
+        (base / name).mkdir(parents=True)
+    view = mounted(
+        book=book(
+            base,
+            *(path_rule(base, f"{name}/hidden", RuleState.HIDDEN) for name in ("with", "without")),
+            path_rule(base, "way", RuleState.HIDDEN),
+            path_rule(base, "way/hidden/open", RuleState.ALLOW),
+        )
+    )
+    for name in ("with", "without", "way"):
+        for _ in range(2):
+            assert os.stat(at(view, name)).st_nlink == 1, name
+            assert os.listdir(at(view, name))
+    assert os.stat(at(view, "plain")).st_nlink == 3

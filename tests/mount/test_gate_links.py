@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import Answers, at, book, path_rule
+from tests.mount.gate_tools import Answers, at, book, path_rule, replace_rules
 from tests.mount.in_process import MountedView
 from yolofs.questions import Decision
 from yolofs.rules import RuleState
@@ -122,3 +122,16 @@ def test_removing_and_replacing_an_open_name_leaves_the_guarded_one(linked: Path
     os.unlink(at(view, "open/f"))
     view.commit()
     assert (linked / "guarded/f").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_name_that_was_renamed_to_a_guarded_place_is_guarded_there(
+    linked: Path, mounted: Mounter, change: str
+) -> None:
+    (linked / "open/g").hardlink_to(linked / "open/f")
+    view = mounted(book=book(linked), asker=Answers(Decision.ALLOW))
+    os.rename(at(view, "open/g"), at(view, "guarded/g"))
+    view.remount()
+    replace_rules(view, path_rule(linked, "guarded/g", RuleState.READ_ONLY))
+    with pytest.raises(PermissionError):
+        CHANGES[change](at(view, "open/f"))

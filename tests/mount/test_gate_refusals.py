@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,3 +82,24 @@ def test_what_is_asked_and_denied_is_no_refusal_by_a_rule(base: Path, mounted: M
         opened(at(view, "f"), os.O_WRONLY)
     assert answers.asked == [Question(rule.path, Operation.WRITE, RuleState.ASK, rule, 7)]
     assert answers.refusals == []
+
+
+def test_what_the_kernel_opens_by_itself_reaches_nothing_outside(base: Path, mounted: Mounter) -> None:
+    """Fifos, sockets and devices are opened without asking us: they are others than base has, or cannot be opened."""
+    for name in ("fifo", "gone"):
+        os.mkfifo(base / name)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.fsencode(base / "socket"))
+    listener.listen()
+    outside = os.open(base / "fifo", os.O_RDWR)
+    os.write(outside, b"secret")
+    rules = [path_rule(base, name, RuleState.DENY) for name in ("fifo", "socket")]
+    view = mounted(book=book(base, *rules, path_rule(base, "gone", RuleState.HIDDEN)), asker=Answers())
+    inside = os.open(at(view, "fifo"), os.O_RDONLY | os.O_NONBLOCK)
+    assert os.read(inside, 100) == b""
+    with pytest.raises(ConnectionRefusedError), socket.socket(socket.AF_UNIX) as client:
+        client.connect(at(view, "socket"))
+    with pytest.raises(FileNotFoundError):
+        os.open(at(view, "gone"), os.O_RDONLY | os.O_NONBLOCK)
+    for fd in (inside, outside, listener.detach()):
+        os.close(fd)

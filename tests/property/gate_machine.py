@@ -12,6 +12,7 @@ import errno
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -34,7 +35,7 @@ states = st.sampled_from(list(RuleState))
 flags = st.sampled_from((0, 0, 2))
 
 Shown = dict[bytes, tuple[Any, ...]]
-"""What a view shows: a description of each path."""
+"""What a view shows at each path: "dir" and mode; "file", mode, time, size and content; "link", time and target."""
 
 
 class Drawn(NamedTuple):
@@ -113,6 +114,8 @@ def populate(base: bytes) -> None:
     for path in (b"a/c.x", b"a/b/b", b"a/b/c.x", b"a/b/a/b", b"b/b", b"b/c.x", b"d/a", b"c.x"):
         with open(os.path.join(base, path), "wb") as file:
             file.write(b"base " + path)
+    for path, other in ((b"a/b/b", b"d/b"), (b"b/c.x", b"b/a/b"), (b"d/a", b"a/d")):
+        os.link(os.path.join(base, path), os.path.join(base, other))
     os.symlink(b"a", os.path.join(base, b"b/d"))
 
 
@@ -134,6 +137,8 @@ class GateMachine(RuleBasedStateMachine):
         self.generations = [0]
         self.is_granting = False
         self.kept: Shown = {}
+        self.first_names: dict[bytes, bytes] = {}
+        """The first name of the file at each path that is no directory: names of one file have the same."""
 
     @initialize(drawn=rule_sets)
     def first_rules(self, drawn: list[Drawn]) -> None:
@@ -155,9 +160,12 @@ class GateMachine(RuleBasedStateMachine):
             session.base, session.store, session.journal, session.state(), fresh_from=session.store.next_ino
         )
         try:
-            return {path: what[:2] if what[0] == "dir" else what for path, what in shadow.tree().items()}
+            tree = shadow.tree()
         finally:
             shadow.overlay.close()
+        self.first_names = {path: what[-1] for path, what in tree.items() if what[0] != "dir"}
+        # without link counts, which other names of a file may change
+        return {path: what[:2] if what[0] == "dir" else what[:-2] for path, what in tree.items()}
 
     def decides(self, path: bytes) -> Rule | None:
         """Return the rule that decides over a path."""
@@ -209,8 +217,11 @@ class GateMachine(RuleBasedStateMachine):
 
     def _change(self, operation: str, *args: Any) -> None:
         """Try a change and compare what it did with what is protected."""
+        before = self.first_names
         done = self._attempt(operation, *args)
         now = self.shown()
+        if operation == "link" and done:
+            self._check_linked(self.real(args[0]), before)
         if operation == "rename" and done:
             old, new, how = args
             self._renamed(self.real(old), self.real(new), how, now)
@@ -219,6 +230,11 @@ class GateMachine(RuleBasedStateMachine):
                 assert now.get(path) == self.kept.get(path), f"{operation}{args} changed {path!r}"
         self._check_ways(now, f"{operation}{args}")
         self.kept = now
+
+    def _check_linked(self, path: bytes, before: dict[bytes, bytes]) -> None:
+        """Check that a file that got one more name may be changed by each that it had."""
+        for other, first in before.items():
+            assert first != before[path] or not self.is_fixed(other), f"{path!r} was linked, which is {other!r} too"
 
     def _renamed(self, old: bytes, new: bytes, how: int, now: Shown) -> None:
         """Carry along what a directory that was renamed holds: only what patterns protect, and still do."""
@@ -289,6 +305,11 @@ class GateMachine(RuleBasedStateMachine):
         shown = sorted(self.kept)
         return shown[pick[0] % len(shown)] if shown else pick[1]
 
+    def _old_file(self, pick: tuple[int, bytes]) -> bytes:
+        """Return a path that shows something that is no directory."""
+        files = sorted(path for path, what in self.kept.items() if what[0] != "dir")
+        return files[pick[0] % len(files)] if files else pick[1]
+
     def _new(self, pick: tuple[int, bytes]) -> bytes:
         """Return a path in a directory that shows, which may show something itself."""
         directories = [b"", *sorted(path for path, what in self.kept.items() if what[0] == "dir")]
@@ -351,7 +372,34 @@ class GateMachine(RuleBasedStateMachine):
     @rule(old=picks, new=picks, yes=st.booleans())
     def link(self, old: tuple[int, bytes], new: tuple[int, bytes], yes: bool) -> None:
         with self._answering(yes):
-            self._change("link", self._old(old), self._new(new))
+            self._change("link", self._old_file(old), self._new(new))
+
+    @rule(old=picks, new=picks, data=st.booleans())
+    def link_and_overwrite(self, old: tuple[int, bytes], new: tuple[int, bytes], data: bool) -> None:
+        """Make a name for a file, and change the file through that or through its old name."""
+        old_path, new_path = self._old_file(old), self._new(new)
+        self._change("link", old_path, new_path)
+        self._change("overwrite", new_path if data else old_path, self._data())
+
+    @rule(
+        pick=picks,
+        state=st.sampled_from((RuleState.READ_ONLY, RuleState.DENY, RuleState.HIDDEN, RuleState.ASK)),
+        operation=st.sampled_from(("overwrite", "truncate", "chmod", "link")),
+    )
+    def change_a_file_one_name_of_which_is_guarded(
+        self, pick: tuple[int, bytes], state: RuleState, operation: str
+    ) -> None:
+        """Guard one name of a file that has several, and try to change the file by each of the others."""
+        count = Counter(self.first_names.values())
+        linked = sorted(path for path, first in self.first_names.items() if count[first] > 1)
+        if not linked:
+            return
+        guarded = linked[pick[0] % len(linked)]
+        self._put_in_force([*self.drawn, Drawn(0, "path", guarded, b"", state, False)])
+        for other in linked:
+            if other != guarded and self.first_names.get(other) == self.first_names.get(guarded):
+                argument = {"overwrite": self._data(), "truncate": 3, "chmod": 0o640, "link": self._new(pick)}
+                self._change(operation, other, argument[operation])
 
     # ---- steps: looking
 
@@ -364,7 +412,8 @@ class GateMachine(RuleBasedStateMachine):
         path = self.real(path, follows=True)
         assert self.state(path).may_read, f"{path!r} could be read"
         for other, what in self.kept.items():
-            if data and what[0] == "file" and what[-1] == data:
+            is_same = self.first_names.get(other) == self.first_names.get(path)
+            if data and what[0] == "file" and what[-1] == data and not is_same:
                 assert self.state(other).may_read, f"reading {path!r} told what {other!r} holds"
 
     @rule(pick=picks)
@@ -415,8 +464,8 @@ class GateMachine(RuleBasedStateMachine):
         if path is None:
             return
         if self.view.is_shown(held):
-            what = self.kept[path]
-            places = [other for other, as_what in self.kept.items() if as_what == what] if what[0] != "dir" else [path]
+            first = self.first_names.get(path)
+            places = [other for other, of_other in self.first_names.items() if of_other == first] or [path]
             assert not all(map(self.is_absent, places)), f"{path!r} is hidden, and its attributes were told"
         below = os.path.join(path, name)
         if self.view.shows_below(held, name):

@@ -66,7 +66,7 @@ def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> Non
 
 
 def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(yolofs: Program) -> None:
-    for name in ("hidden", "denied", "open"):
+    for name in ("concealed", "denied", "open"):
         (yolofs.project / name).write_text("old\n")
     yolofs(
         "run",
@@ -75,17 +75,21 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         "made",
         "sh",
         "-c",
-        "for f in hidden denied open; do echo secret-$f > $f; done; mv hidden hid2",
+        "for f in concealed denied open; do echo secret-$f > $f; done; mv concealed hid2",
     )
-    for name, state in (("hidden", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
+    for name, state in (("concealed", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
         yolofs("rule", state, name)
     try:
-        done = inside(yolofs, "y status; y diff; y log; y diff --json; y status --json")
+        done = inside(
+            yolofs, "y status; y diff; y log; y diff --json; y status --json; y status --hidden; y diff --hidden"
+        )
     finally:
-        for name in ("hidden", "hid2", "denied"):
+        for name in ("concealed", "hid2", "denied"):
             yolofs("rule", "unset", name)
     assert "hid2" not in done.out + done.err
-    assert "hidden" not in done.out + done.err
+    assert "concealed" not in done.out + done.err
+    assert "paths that the rules hide" not in done.out + done.err
+    assert done.out.count('"hidden_left_out": 0') == 2
     assert "secret-denied" not in done.out
     assert "secret-open" in done.out
     assert "M  denied" in done.out

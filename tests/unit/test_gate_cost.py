@@ -12,6 +12,7 @@ from tests.property.core_driver import CoreDriver
 from yolofs.core import is_compiled
 from yolofs.gate import Gate
 from yolofs.inodes import Inode
+from yolofs.questions import Operation
 from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 FILES = 200
@@ -110,3 +111,30 @@ def test_a_directory_that_moves_keeps_the_verdicts_in_it_unless_other_rules_hold
     for file in judged.files:
         judged.gate.check_open(file, os.O_RDONLY)
     assert judged.book.steps == 0
+
+
+def test_the_names_of_a_file_with_hard_links_are_looked_for_once_a_second(tmp_path: Path) -> None:
+    for name in ("a/one", "guarded/two"):
+        (tmp_path / name).parent.mkdir()
+    (tmp_path / "a/one").touch()
+    (tmp_path / "guarded/two").hardlink_to(tmp_path / "a/one")
+    here, guarded = os.fsencode(tmp_path), os.fsencode(tmp_path / "guarded")
+    rules = RuleSet((PathRule(here, RuleState.ALLOW, "t:1"), PathRule(guarded, RuleState.DENY, "t:2")))
+    driver, now_s = CoreDriver(here), [100.0]
+    try:
+        gate = Gate(driver.overlay, RuleBook(rules), clock=lambda: now_s[0])
+        inode = driver.overlay.root
+        for step in (b"a", b"one"):
+            found = driver.overlay.lookup(inode, step)
+            assert found is not None
+            inode = found[0]
+        with pytest.raises(RefusedError):
+            gate.check_change(inode, Operation.WRITE)
+        (tmp_path / "guarded/two").unlink()
+        now_s[0] += 0.9
+        with pytest.raises(RefusedError):
+            gate.check_change(inode, Operation.WRITE)
+        now_s[0] += 0.2
+        gate.check_change(inode, Operation.WRITE)
+    finally:
+        driver.close()

@@ -87,3 +87,10 @@ def test_with_the_suggested_rules_nothing_of_it_is_asked() -> None:
     rules = [one.rule for one in suggest(RULES, accesses, [b"/h"])]
     assert len(rules) == 3
     assert tally(with_rules(RULES, rules), accesses) == Tally(allowed=15, asks=0, refused=0)
+
+
+def test_no_rule_is_suggested_that_would_refuse_what_rules_allowed() -> None:
+    denied = [access(f"/h/doc/{n}", answer=False) for n in range(3)]
+    free = Access(b"/h/doc/open", READ, 1, None, was_free=True)
+    assert suggested(RULES, denied) == [("/h/doc", "deny", 3, 3, 3)]
+    assert {path for path, *_ in suggested(RULES, [*denied, free])} == {"/h/doc/0", "/h/doc/1", "/h/doc/2"}

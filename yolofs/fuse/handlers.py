@@ -166,7 +166,7 @@ class Handlers:
         inode = self._inode(number)
         self.gate.check_stat(inode)
         attr = self.overlay.getattr(inode)
-        return Answer(attr, 0.0, self._lifetimes.of_attr(inode, attr))
+        return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def setattr(
         self,
@@ -190,7 +190,7 @@ class Handlers:
         if size is None or size:
             self._postpone(inode, size=size, metadata_only=size is None)
         attr = self.overlay.setattr(inode, mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns)
-        return Answer(attr, 0.0, self._lifetimes.of_attr(inode, attr))
+        return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def readlink(self, number: int) -> bytes:
         """Return a symbolic link's target."""
@@ -352,7 +352,7 @@ class Handlers:
         inode = directory.inode
         if name == b"..":
             inode = inode.parent or inode
-        return Answer(self.overlay.getattr(inode), 0.0, 0.0)
+        return Answer(self._told(inode, self.overlay.getattr(inode)), 0.0, 0.0)
 
     def listed(self, directory: DirHandle, name: bytes) -> Answer:
         """Look up a name of an open directory; one that cannot be looked at is named all the same, without a type.
@@ -416,11 +416,17 @@ class Handlers:
 
     def _answer(self, directory: Inode, name: bytes, attr: Attr | None) -> Answer:
         lifetimes = self._lifetimes
-        return Answer(
-            attr,
-            lifetimes.of_name(directory, is_stable=self.overlay.is_stable_name(directory, name)),
-            lifetimes.of_attr(self._inodes[attr.number], attr) if attr is not None else 0.0,
-        )
+        name_timeout_s = lifetimes.of_name(directory, is_stable=self.overlay.is_stable_name(directory, name))
+        if attr is None:
+            return Answer(None, name_timeout_s, 0.0)
+        inode = self._inodes[attr.number]
+        return Answer(self._told(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
+
+    def _told(self, inode: Inode, attr: Attr) -> Attr:
+        """Return attributes as they may be told; a link count of 1 means for a directory that it is not known."""
+        if not self.gate.counts_links(inode):
+            attr.nlink = min(attr.nlink, 1)
+        return attr
 
 
 def _read(fd: int, offset: int, size: int) -> bytes:

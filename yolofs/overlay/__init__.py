@@ -23,10 +23,12 @@ from yolofs.overlay.data import may_write
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
 from yolofs.overlay.view import Invalidation, Overlay
+from yolofs.overlay.whereabouts import BasePlaces
 
 __all__ = [
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
+    "BasePlaces",
     "CopyJob",
     "HostChange",
     "Invalidation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yolofs.paths import RelPath, join
-from yolofs.tree import Entry, Tree
+from yolofs.tree import Entry, Shown, Tree
 
 
 class Whereabouts:
@@ -39,3 +39,24 @@ class Whereabouts:
         path = join(entry.path(), rest)
         shown = self._tree.resolve(path)
         return path if shown is not None and shown.entry is None and shown.base == base else None
+
+
+class BasePlaces:
+    """Finds the paths at which a tree shows base paths; walks over its entries once something is not at its own."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._whereabouts: Whereabouts | None = None
+
+    def path_of(self, base: RelPath) -> RelPath | None:
+        """Return where a base path is shown (or would be, if it is gone), None if nowhere."""
+        if self._shows(self._tree.resolve(base), base):
+            return base
+        if self._whereabouts is None:
+            self._whereabouts = Whereabouts(self._tree)
+        path = self._whereabouts.path_of(base)
+        return path if path is not None and self._shows(self._tree.resolve(path), base) else None
+
+    @staticmethod
+    def _shows(shown: Shown | None, base: RelPath) -> bool:
+        return shown is not None and shown.base == base

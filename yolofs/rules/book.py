@@ -83,6 +83,11 @@ class Node:
         self.leads_to_open = False
         """Whether a rule for a path strictly below is not hidden: then the way to it has to be passable."""
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a rule for just this path hides it, and no rule below leads through it."""
+        return self.rule is not None and self.rule.state is RuleState.HIDDEN and not self.leads_to_open
+
 
 class Verdict:
     """What is in force at one path.  Compare by identity; holds for one version of the rules."""
@@ -151,6 +156,12 @@ class Verdict:
     def seems_absent(self) -> bool:
         """Whether nothing may be known of the path, not even that it is a way."""
         return not (self.may_stat or self.is_way)
+
+    @property
+    def hides_inside(self) -> bool:
+        """Whether a rule for a path hides a name in here, be there anything of that name or not."""
+        node = self.node
+        return self.is_way or (node is not None and any(child.is_hidden for child in node.children.values()))
 
     def pattern_lost(self, new: Verdict) -> Rule | None:
         """Return a pattern that guards names in here and would not if this directory became the one of ``new``.

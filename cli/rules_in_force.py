@@ -1,0 +1,52 @@
+"""The rules as they are now, as commands need them: those of the mount, without one those that a mount would have."""
+
+from __future__ import annotations
+
+from yolofs.cli.guard import RuleGuard
+from yolofs.cli.options import options
+from yolofs.cli.output import warn
+from yolofs.cli.project import connected, session_directory
+from yolofs.rule_files import RuleFiles
+from yolofs.rules import RuleBook, Sources
+
+
+def sources_in_force(project: bytes) -> Sources:
+    """Return the rules in force.
+
+    Raises:
+        ConfigError: there is no mount, and one of the files that rules come from is not in order.
+    """
+    return _mounted(project) or read_rule_files(project).sources()
+
+
+def read_rule_files(project: bytes) -> RuleFiles:
+    """Return the files that rules come from, as they are now.
+
+    Raises:
+        ConfigError: one of them is not in order.
+    """
+    files = RuleFiles(project, session_directory(project))
+    files.load()
+    return files
+
+
+def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
+    """Return what tells which paths the user has had hidden; None if ``shows_all``, or if somebody's guard tells.
+
+    Without a mount a file that is not in order is warned of, and has no rules.
+    """
+    if shows_all or options().guard is not None:
+        return None
+    sources = _mounted(project)
+    if sources is None:
+        files = RuleFiles(project, session_directory(project))
+        files.reload()
+        for problem in files.problems.values():
+            warn(f"{problem}; what its rules would hide is shown")
+        sources = files.sources()
+    return RuleGuard(RuleBook(*sources.sets()))
+
+
+def _mounted(project: bytes) -> Sources | None:
+    with connected(project) as client:
+        return client.rules() if client is not None else None
