@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays
-from yolofs.cli.guard import Guard
+from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
@@ -74,7 +74,7 @@ def _selection(session: Session, paths: tuple[bytes, ...], *, outside: bool, scr
 
 
 def _show_and_ask(
-    project: bytes, guard: Guard | None, paths: tuple[bytes, ...], *, outside: bool, scratch: bool
+    project: bytes, guard: PathGuard | None, paths: tuple[bytes, ...], *, outside: bool, scratch: bool
 ) -> Shown:
     """Show what would be committed and what not, and ask; return what was shown.
 

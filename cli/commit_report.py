@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from yolofs.changes import Change, compare
-from yolofs.cli.guard import Guard, hidden_by
+from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes
 from yolofs.cli.output import emit_json, progress, say
@@ -53,7 +53,7 @@ def look(session: Session, selection: Selection) -> Shown:
     return Shown(taken, stays, parts.held)
 
 
-def emit_taken(session: Session, shown: Shown, guard: Guard | None) -> None:
+def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before."""
     root = session.base.root
     emit_changes(shown.taken, Place(root, session.base.relative(session.project)), hidden_by(guard, shown.taken, root))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # takes long, and only what is asked from inside a sandbox ne
     from yolofs.rules import RuleBook
 
 
-class Guard(Protocol):
+class PathGuard(Protocol):
     """Judges absolute paths."""
 
     def may_see(self, path: bytes) -> bool:
@@ -24,21 +24,20 @@ class Guard(Protocol):
         """Tell whether programs in the view may read it, without asking anybody."""
         ...
 
+
+class Guard(PathGuard, Protocol):
+    """Judges on behalf of a process in a sandbox."""
+
     def may_see_process(self, pid: int) -> bool:
         """Tell whether it may be known what a process does, by its number outside."""
         ...
 
 
 class RuleGuard:
-    """Judges by rules, and by the sandbox of the process on whose behalf that is."""
+    """Judges paths by rules."""
 
-    def __init__(self, book: RuleBook, pid: int) -> None:
+    def __init__(self, book: RuleBook) -> None:
         self._book = book
-        self._sandbox = _pid_namespace(pid)
-
-    def may_see_process(self, pid: int) -> bool:
-        """Tell whether a process is in the same sandbox."""
-        return self._sandbox is not None and _pid_namespace(pid) == self._sandbox
 
     def may_see(self, path: bytes) -> bool:
         """Tell whether programs in the view may know of a path."""
@@ -50,17 +49,29 @@ class RuleGuard:
         return verdict.may_read and not verdict.seems_absent
 
 
-def seen(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+class SandboxGuard(RuleGuard):
+    """Judges paths by rules, and processes by the sandbox of the one on whose behalf that is."""
+
+    def __init__(self, book: RuleBook, pid: int) -> None:
+        super().__init__(book)
+        self._sandbox = _pid_namespace(pid)
+
+    def may_see_process(self, pid: int) -> bool:
+        """Tell whether a process is in the same sandbox."""
+        return self._sandbox is not None and _pid_namespace(pid) == self._sandbox
+
+
+def seen(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes that may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_see, _paths(change, root)))]
 
 
-def hidden_by(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+def hidden_by(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the others: those that touch a path that nobody may know of."""
     return [change for change in changes if guard is not None and not all(map(guard.may_see, _paths(change, root)))]
 
 
-def readable(guard: Guard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+def readable(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes whose content may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_read, _paths(change, root)))]
 

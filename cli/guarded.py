@@ -9,7 +9,7 @@ import os
 import sys
 
 from yolofs.cli import main
-from yolofs.cli.guard import RuleGuard
+from yolofs.cli.guard import SandboxGuard
 from yolofs.cli.options import Options
 from yolofs.daemon.client import Client
 from yolofs.rules import RuleBook
@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
         sys.stderr.write("yolofs: the daemon has ended\n")
         return 1
     with client:
-        guard = RuleGuard(RuleBook(*client.rules().sets()), int(pid))
+        guard = SandboxGuard(RuleBook(*client.rules().sets()), int(pid))
     return main.main(words, Options(os.fsencode(directory), os.fsencode(project), guard))
 
 

@@ -93,7 +93,10 @@ class _LeftOut:
 
 
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
-    """Yield records in their order, and each note before the first record that is later."""
+    """Yield records in their order, and each note before the first record that is later.
+
+    Records have the kernel's coarse time, which moves by ticks of some milliseconds: within one, a note may come late.
+    """
     waiting = deque(notes)
     for entry in entries:
         while waiting and waiting[0].time_ns < entry.record.time_ns:

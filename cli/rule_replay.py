@@ -14,7 +14,7 @@ from yolofs.cli.project import connected, reading, session_directory
 from yolofs.explain import explain
 from yolofs.paths import display
 from yolofs.questions import Operation
-from yolofs.records import Delete, Rename, Snapshot, Stage, Travel
+from yolofs.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.replay import Access, Suggestion, asked, suggest, tally, with_rules
 from yolofs.rules import RuleBook, spell
 from yolofs.session import Session
@@ -75,10 +75,20 @@ def _changes(session: Session) -> Iterator[tuple[bytes, Operation]]:
                 case Rename(src=src, dst=dst):
                     yield session.base.path(src), Operation.RENAME
                     yield session.base.path(dst), Operation.RENAME
+                case Keep(path=path):
+                    if not record.is_nameless:
+                        yield session.base.path(path), _kept(record)
                 case Snapshot() | Travel():
                     continue
                 case _:
                     assert_never(record)
+
+
+def _kept(record: Keep) -> Operation:
+    """Return what led to what a commit left staged."""
+    if record.ino is not None:
+        return Operation.CREATE if record.base is None else Operation.WRITE
+    return Operation.DELETE if record.source is None else Operation.RENAME
 
 
 def suggestions(book: RuleBook, accesses: Sequence[Access], project: bytes) -> list[Suggestion]:

@@ -15,6 +15,9 @@ from pathlib import Path
 GRACE_S = 10.0
 """How long something may take to go away after a test, in seconds."""
 
+_LOOKS = 50
+"""How often a process with an empty environment is looked at, a millisecond apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
@@ -27,7 +30,9 @@ class Leftovers:
         return bool(self.mounts or self.processes)
 
     def __sub__(self, other: Leftovers) -> Leftovers:
-        return Leftovers(self.mounts - other.mounts, self.processes - other.processes)
+        """Return what is not in ``other``; a process that runs another program by now is still the same one."""
+        known = {pid for pid, _ in other.processes}
+        return Leftovers(self.mounts - other.mounts, frozenset(one for one in self.processes if one[0] not in known))
 
     def __str__(self) -> str:
         mounts = [f"the mount {path}" for path in sorted(self.mounts)]
@@ -80,6 +85,16 @@ class Traces:
                 continue
             with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
                 process = Path("/proc", name)
-                if wanted in process.joinpath("environ").read_bytes().split(b"\0"):
+                if wanted in _environment(process).split(b"\0"):
                     command = process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").strip()
                     yield int(name), command.decode(errors="replace")
+
+
+def _environment(process: Path) -> bytes:
+    """Return the environment of a process; one that has just been started shows none until the kernel has set it up."""
+    for _ in range(_LOOKS):
+        found = process.joinpath("environ").read_bytes()
+        if found or not process.joinpath("maps").read_bytes():  # without memory: a zombie, or of the kernel
+            return found
+        time.sleep(0.001)  # between two looks at a condition, of which there are so many at most
+    return b""

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.mount.test_asks import Reader, reader, settings
+from yolofs.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount
 
@@ -119,6 +120,7 @@ def test_the_log_shows_all_of_it_in_its_place(yolofs: Program, view: Path) -> No
     yolofs("snapshot", "first")
     Reader(view / "closed").end()
     wait_until(lambda: len(notes(yolofs)) == 2, "noted")
+    wait_until(lambda: coarse_clock_ns() > notes(yolofs)[1]["time_ns"], "tick of the clock of records")
     (view / "newer").touch()
     shown = yolofs("log", "--json").json["records"]
     assert [item["kind"] for item in shown] == ["stage", "ask", "snapshot", "refusal", "stage"]

@@ -264,6 +264,23 @@ def test_what_rules_allowed_is_tried_on_the_rules_as_they_are_now(yolofs: Progra
     assert (document["accesses"], document["complete"]) == (3, False)
 
 
+@pytest.mark.mount
+def test_what_a_commit_left_staged_is_tried_on_the_rules_as_they_are_now(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
+    with yolofs.mounted() as view:
+        (view / "made").mkdir()
+        (view / "made/new").write_text("new")
+        (view / "a.txt").write_text("written")
+        (view / "dir/b.txt").unlink()
+        (view / "go").write_text("gone")
+    yolofs("commit", "--yes", "go")
+    document = yolofs("rule", "test", "--json").json
+    assert [document[key] for key in ("accesses", "allowed", "refused")] == [4, 4, 0], document
+    yolofs("rule", "deny", "made")
+    document = yolofs("rule", "test", "--json").json
+    assert [document[key] for key in ("allowed", "refused")] == [2, 2], document
+
+
 def can_read(path: Path) -> bool:
     try:
         path.read_text()

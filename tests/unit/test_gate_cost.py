@@ -13,6 +13,7 @@ from yolofs.core import is_compiled
 from yolofs.gate import Gate
 from yolofs.inodes import Inode
 from yolofs.questions import Operation
+from yolofs.refusals import RefusedError
 from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 FILES = 200

@@ -53,6 +53,26 @@ def test_what_was_there_before_is_not_left_behind(own: Traces) -> None:
         process.kill()
 
 
+def test_a_process_that_runs_another_program_since_is_the_same_one(
+    own: Traces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tests.leftovers, "GRACE_S", 0.0)
+    environment = {**os.environ, own.variable: own.mark}
+    script = "echo; read line; exec sh -c 'echo; read line' another"
+    with subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        before = own.find()
+        process.stdin.write(b"\n")
+        process.stdout.readline()
+        assert own.find() != before
+        assert not own.find_after_grace(before)
+        process.kill()
+
+
 def test_only_fuse_mounts_below_the_own_directories_count(
     own: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
