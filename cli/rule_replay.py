@@ -75,10 +75,11 @@ def _changes(session: Session) -> Iterator[tuple[bytes, Operation]]:
                 case Rename(src=src, dst=dst):
                     yield session.base.path(src), Operation.RENAME
                     yield session.base.path(dst), Operation.RENAME
-                case Keep(path=path):
-                    if not record.is_nameless:
-                        yield session.base.path(path), _kept(record)
-                case Snapshot() | Travel():
+                case Keep(is_nameless=True):
+                    continue
+                case Keep(path=path, source=source) if source != path:  # else only a name below it came or went
+                    yield session.base.path(path), _kept(record)
+                case Keep() | Snapshot() | Travel():
                     continue
                 case _:
                     assert_never(record)
