@@ -42,7 +42,7 @@ def _show_and_ask(project: bytes) -> bool:
         shown = without_scratch(changes, session.regions)
         root = session.base.root
         hidden = hidden_by(hiding(project), shown, root)
-        emit_changes(shown, Place(root, session.base.relative(session.project)), hidden)
+        emit_changes(shown, Place(root, session.base.relative(session.project)), session.regions, hidden)
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         generations = session.timeline.present

@@ -55,7 +55,7 @@ def command(path: bytes, as_json: bool) -> None:
 def find_origin(session: Session, path: RelPath) -> Origin:
     """Return where what the view shows at ``path`` came from."""
     shown = session.state().resolve(path)
-    if shown is not None and shown.staged is None and (shown.base is None or not _is_in_base(session, shown.base)):
+    if shown is not None and shown.staged is None and (shown.base is None or not session.base.has(shown.base)):
         shown = None
     last: Origin | None = None
     for segment in session.timeline.live_segments:
@@ -66,14 +66,6 @@ def find_origin(session: Session, path: RelPath) -> Origin:
     if last is not None:
         return last
     return Origin("as in base" if shown is not None else "not there", None, None)
-
-
-def _is_in_base(session: Session, path: RelPath) -> bool:
-    try:
-        session.base.lstat(path)
-    except OSError:
-        return False
-    return True
 
 
 def _what(record: Record, path: RelPath, shown: Shown | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays
+from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays, say_unchanged
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
@@ -31,9 +31,10 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
     """Apply what is staged to the real files, after asking.
 
     It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
-    these paths, wherever they lie. The rest stays staged, and the view is the same before and after. What can only be
-    applied together, such as both ends of a rename, stays where only a part of it is selected; new directories come
-    along with what is in them.
+    these paths, wherever they lie; one that is nowhere, neither staged nor in base, is an error. The rest stays staged,
+    and the view is the same before and after. What can only be applied together, such as both ends of a rename, stays
+    where only a part of it is selected; new directories come along with what is in them. Where nothing is staged
+    nothing is asked, and the exit code is 0.
 
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
@@ -43,8 +44,6 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
-    if not yes:
-        check_can_ask(instead="yolofs commit --yes")
     project = find_project()
     _finish_interrupted(project)
     guard = hiding(project)
@@ -80,10 +79,14 @@ def _show_and_ask(
 
     Raises:
         Exit: the answer is no.
+        UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
         shown = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        if shown.taken:
+            check_can_ask(instead="yolofs commit --yes")
         emit_taken(session, shown, guard)
+        say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")
         say_stays(session, shown)
@@ -108,6 +111,7 @@ def _report(session: Session, result: CommitResult, shown: Shown, *, as_json: bo
     if as_json:
         emit_document(session, result, shown)
         return
+    say_unchanged(session, shown)
     for path, aspects in sorted(result.left_out.items()):
         warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
     if result.number is None:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from yolofs.changes import Change, compare
+from yolofs.cli.commit_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes
 from yolofs.cli.output import emit_json, progress, say
 from yolofs.commit.choice import Held
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, is_below
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
@@ -35,28 +36,47 @@ class Shown(msgspec.Struct, frozen=True):
     """What a commit of a selection comes to."""
 
     taken: list[Change]
+    """What the commit takes."""
     stays: list[Change]
     held: tuple[Held, ...]
     """What stays though it was selected, or a part of it."""
+    unchanged: tuple[RelPath, ...] = ()
+    """The paths that were asked for and at which nothing is staged."""
 
 
 def look(session: Session, selection: Selection) -> Shown:
-    """Return what a commit of a selection would take, and what not."""
+    """Return what a commit of a selection would take, and what not.
+
+    Raises:
+        UsageError: a path that was asked for is nowhere.
+    """
     with progress("comparing") as update:
         everything = session.compare(BASE, progress=update)
+        unchanged = tuple(check_paths(session, selection.paths, everything))
         parts = split(session, selection)
         if not parts.rest:
-            return Shown(everything, [], ())
+            return Shown(everything, [], (), unchanged)
         taken = compare(session.state(BASE), parts.taken, session.base, session.store, progress=update)
     known = {(change.kind, change.path, change.old_path) for change in taken}
     stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    return Shown(taken, stays, parts.held)
+    return Shown(taken, stays, parts.held, unchanged)
 
 
 def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before."""
     root = session.base.root
-    emit_changes(shown.taken, Place(root, session.base.relative(session.project)), hidden_by(guard, shown.taken, root))
+    place = Place(root, session.base.relative(session.project))
+    emit_changes(shown.taken, place, session.regions, hidden_by(guard, shown.taken, root))
+
+
+def say_unchanged(session: Session, shown: Shown) -> None:
+    """Say at which of the paths that were asked for nothing is staged; why something stays is said elsewhere."""
+    held = [path for one in shown.held for path in one.paths]
+    unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held)]
+    for path in unchanged[:_LISTED]:
+        say(f"{display(absolute(session.base.root, path))}: nothing is staged there")
+    if len(unchanged) > _LISTED:
+        say(f"… and at {len(unchanged) - _LISTED} more of the paths")
 
 
 def say_stays(session: Session, shown: Shown) -> None:

@@ -63,7 +63,7 @@ def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool,
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
             return
         if as_list:
-            emit_changes(changes, place)
+            emit_changes(changes, place, session.regions)
         else:
             shown = readable(guard, changes, root)
             if len(shown) < len(changes):

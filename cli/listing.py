@@ -72,14 +72,19 @@ def _say_left_out(count: int, what: str, where: str, option: str) -> None:
         say(f"note: {count} {what}{'s' if count > 1 else ''} {where} not shown; {option} shows them")
 
 
-def emit_changes(changes: Sequence[Change], place: Place, hidden: Sequence[Change] = ()) -> None:
-    """Write the changes in the project, those outside, those on ``hidden`` paths, and a line of counts."""
+def emit_changes(changes: Sequence[Change], place: Place, regions: Regions, hidden: Sequence[Change] = ()) -> None:
+    """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts."""
     apart = set(map(id, hidden))
     shown = [change for change in changes if id(change) not in apart]
-    inside = [change for change in shown if place.holds(change)]
-    outside = [change for change in shown if not place.holds(change)]
+    unscratched = without_scratch(shown, regions)
+    known = set(map(id, unscratched))
     is_first = True
-    for title, some in (("", inside), ("outside the project:", outside), ("on paths that the rules hide:", hidden)):
+    for title, some in (
+        ("", [change for change in unscratched if place.holds(change)]),
+        ("outside the project:", [change for change in unscratched if not place.holds(change)]),
+        ("in scratch directories:", [change for change in shown if id(change) not in known]),
+        ("on paths that the rules hide:", hidden),
+    ):
         if some and title:
             if not is_first:
                 emit()

@@ -124,7 +124,7 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
     A path in the mount stands for the same one in base.  A last component that is a symlink is not followed.
 
     Raises:
-        UsageError: one lies outside base.
+        UsageError: one lies outside base, or is empty.
     """
     from yolofs.daemon.files import mountpoint_path, read_daemon_file
 
@@ -134,6 +134,8 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
 
 
 def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> RelPath:
+    if not path:
+        raise UsageError("an empty path means nothing", hint="for the current directory: .")
     full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:

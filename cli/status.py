@@ -31,7 +31,7 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
     renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
     scratch directories (/tmp and others, see the setting `scratch`) is left out, and so is what lies on paths that a
-    rule hides; a commit applies both like everything else.
+    rule hides (a commit lists it and takes it all the same).
     """
     project = find_project()
     info = None
@@ -67,7 +67,7 @@ def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
     emit()
-    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)))
+    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)), session.regions)
 
 
 def _generation(session: Session) -> str:

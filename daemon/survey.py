@@ -53,7 +53,10 @@ def main(directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
     os.nice(_NICE)
     for directory in map(os.fsencode, directories):
-        os.write(1, b"%b\0%b\0" % (directory, find(directory)))
+        try:
+            os.write(1, b"%b\0%b\0" % (directory, find(directory)))
+        except BrokenPipeError:  # the daemon has been killed: nobody wants to know any more
+            return
 
 
 if __name__ == "__main__":

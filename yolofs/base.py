@@ -139,6 +139,14 @@ class Base:
             raise FileNotFoundError(2, "hidden", rel)
         return st
 
+    def has(self, rel: bytes) -> bool:
+        """Tell whether there is something at a base path, as far as this user can see."""
+        try:
+            self.lstat(rel)
+        except OSError:
+            return False
+        return True
+
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names in a base directory that may be shown, in the order of the disk.
 

@@ -94,7 +94,7 @@ def test_paths_are_taken_exactly_with_the_new_directories_that_they_need(yolofs:
     (view(yolofs) / "project/new/beside").write_text("b\n")
     done = yolofs("commit", "--yes", "new/dir", top / "cache")
     assert done.out == (
-        f"A  new/\nA  new/dir/\nA  new/dir/file\n\noutside the project:\nA  {top}/cache/page\n\n4 changes: 4 added\n"
+        f"A  new/\nA  new/dir/\nA  new/dir/file\n\nin scratch directories:\nA  {top}/cache/page\n\n4 changes: 4 added\n"
     )
     assert "\n  2 in the project: yolofs commit\n" in done.err
     assert sorted(content(top)) == ["cache/page", "other/data", "other/lib", "project/a", "project/new/dir/file"]
@@ -185,11 +185,54 @@ def test_paths_and_flags_contradict_each_other(yolofs: Program) -> None:
     assert "paths say exactly" in yolofs.refused("commit", "--yes", "--outside", "a", code=2)
 
 
-def test_where_nothing_is_selected_nothing_is_done(yolofs: Program) -> None:
-    done = yolofs("commit", "--yes", "nowhere")
-    assert done.out == "no changes\n"
-    assert done.err.startswith("nothing to commit\n7 changes stay staged:\n")
+def test_where_nothing_is_staged_that_is_said_and_nothing_is_asked(yolofs: Program) -> None:
+    (yolofs.project / "same").write_text("same\n")
+    for words in (["commit", "--yes", "same"], ["commit", "same"]):
+        done = yolofs(*words)
+        assert done.out == "no changes\n"
+        lines = done.err.splitlines()
+        assert lines[:3] == [f"{yolofs.project}/same: nothing is staged there", "nothing to commit", lines[2]]
+        assert lines[2] == "7 changes stay staged:"
     assert not (yolofs.session / "commits/1/plan.json").exists()
+
+
+def test_a_path_that_is_nowhere_is_an_error_and_then_the_others_stay_too(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    for words in (["commit", "a", "nowhere/x"], ["commit", "--yes", "a", "nowhere/x"]):
+        said = yolofs.refused(*words, code=2)
+        assert f"there is nothing at {top}/project/nowhere/x, neither staged nor in base" in said
+    assert (top / "project/a").read_text() == "a\n"
+    assert "an empty path means nothing" in yolofs.refused("commit", "--yes", "", code=2)
+
+
+def test_of_several_paths_those_without_changes_are_named_and_the_others_taken(yolofs: Program) -> None:
+    top = yolofs.project.parent
+    (top / "other/same").write_text("same\n")
+    (top / "other/dir").mkdir()
+    done = yolofs("commit", "--yes", "a", top / "other/same", top / "other/dir")
+    assert done.err.splitlines()[:3] == [
+        f"{top}/other/same: nothing is staged there",
+        f"{top}/other/dir: nothing is staged there",
+        f"commit 1 done; what base had before: {yolofs.session}/commits/1",
+    ]
+    assert (top / "project/a").read_text() == "A\n"
+
+
+def test_what_lies_in_a_renamed_directory_is_held_with_it(yolofs: Program) -> None:
+    (yolofs.project / "before").mkdir()
+    (yolofs.project / "before/file").write_text("1")
+    (view(yolofs) / "project/before").rename(view(yolofs) / "project/after")
+    done = yolofs("commit", "after/file")
+    both = f"{yolofs.project}/after, {yolofs.project}/before"
+    assert f"  {both}: it goes only as a whole; yolofs commit" in done.err
+    assert "nothing is staged there" not in done.err
+
+
+def test_without_a_terminal_it_asks_for_yes_only_if_there_is_something_to_commit(yolofs: Program) -> None:
+    assert "yolofs commit --yes" in yolofs.refused("commit", "a", code=2)
+    yolofs("abort", "--yes")
+    done = yolofs("commit")
+    assert (done.out, done.err) == ("no changes\n", "nothing to commit\n")
 
 
 def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> None:

@@ -1,0 +1,53 @@
+"""The paths that a commit is asked for: each has to be somewhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from yolofs.changes import Change
+from yolofs.cli.jsonform import absolute
+from yolofs.errors import UsageError
+from yolofs.paths import RelPath, display, is_below
+from yolofs.session import Session
+
+_NAMED = 3
+"""How many paths an error names; how many more there are is said."""
+
+
+def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence[Change]) -> list[RelPath]:
+    """Return those of some paths at and below which nothing of ``everything`` lies.
+
+    Raises:
+        UsageError: some of these are neither in the view nor in base, so they are misspelt.
+    """
+    changed = sorted({path for change in everything for path in change.paths})
+    unchanged = [path for path in paths if not _has_below(changed, path)]
+    nowhere = [path for path in unchanged if not _is_anywhere(session, path)]
+    if nowhere:
+        names = ", ".join(display(absolute(session.base.root, path)) for path in nowhere[:_NAMED])
+        more = f" and {len(nowhere) - _NAMED} more" if len(nowhere) > _NAMED else ""
+        raise UsageError(
+            f"there is nothing at {names}{more}, neither staged nor in base, so nothing is committed",
+            hint="yolofs status --scratch",
+        )
+    return unchanged
+
+
+def _has_below(sorted_paths: Sequence[bytes], top: RelPath) -> bool:
+    """Tell whether one of some paths is ``top`` or lies below it."""
+    if not top:
+        return bool(sorted_paths)
+    for first in (top, top + b"/"):
+        at = bisect_left(sorted_paths, first)
+        if at < len(sorted_paths) and is_below(sorted_paths[at], top):
+            return True
+    return False
+
+
+def _is_anywhere(session: Session, path: RelPath) -> bool:
+    shown = session.state().resolve(path)
+    if shown is not None and shown.staged is not None:
+        return True
+    places = {path} if shown is None or shown.base is None else {path, shown.base}
+    return any(map(session.base.has, places))
