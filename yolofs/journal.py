@@ -198,20 +198,14 @@ class Journal:
         Raises:
             JournalError: a line cannot be decoded, or an offset is not the start of a line.
         """
-        for _, record in self.read_with_offsets(start, end):
-            yield record
-
-    def read_with_offsets(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Record]]:
-        """Yield each record as :meth:`read` does, with the byte offset of its line."""
         offset = max(start, len(HEADER))
         stop = self.size if end is None else min(end, self.size)
         for lines in journal_file.read_lines(self._fd, offset, stop):
             for line in lines:
                 try:
-                    record = decode(line)
+                    yield decode(line)
                 except JournalError as error:
                     self._fail(offset, error)
-                yield offset, record
                 offset += len(line) + 1
         if offset < stop:
             self._fail(offset, JournalError("the line is cut"))

@@ -43,8 +43,16 @@ _ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no litera
 _ESCAPE = re.compile(rb"%([0-9A-F]{2})")
 _is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
 """30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
-_is_plain_stage = re.compile(rb"S ([1-9][0-9]{0,29}) ([!-\"$&-~]+) ([1-9][0-9]{0,29}) #[0-9a-f]{8}").fullmatch
-"""Matches nearly every line of nearly every journal; reading these at once halves the time of a replay."""
+_NUMBER = rb"(?:0|[1-9][0-9]{0,29})"
+_PLAIN_BASE = rb"base=(%b|-[1-9][0-9]{0,29}):(%b):(%b)" % (_NUMBER, _NUMBER, _NUMBER)
+_PLAIN_END = rb"(?: run=(%b))? #[0-9a-f]{8}" % _NUMBER
+_is_plain_stage = re.compile(
+    rb"S ([1-9][0-9]{0,29}) ([!-\"$&-~]+) ([1-9][0-9]{0,29})(?: %b)?%b" % (_PLAIN_BASE, _PLAIN_END)
+).fullmatch
+_is_plain_delete = re.compile(
+    rb"D ([1-9][0-9]{0,29}) ([!-\"$&-~]+)(?: (?:(base=none)|%b))?%b" % (_PLAIN_BASE, _PLAIN_END)
+).fullmatch
+"""These match nearly every line of nearly every journal; reading them at once takes a third of the time."""
 _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _AT = b"at"
@@ -253,12 +261,31 @@ def decode(line: bytes) -> Record:
         line = line[:-1]
     if not is_sealed(line):
         raise JournalError("the checksum does not match")
+    plain = _read_plain(line)
+    if plain is not None:
+        return plain
+    return _read_fields(line.split(b" ")[:-1])
+
+
+def _read_plain(line: bytes) -> Record | None:
+    """Return the record in a line of the usual kind, as :func:`_read_fields` would; None if it is another kind."""
     plain = _is_plain_stage(line)
     if plain is not None:
-        time, path, ino = plain.groups()
-        if _has_simple_names(path):
-            return Stage(int(time), RelPath(path), StoreIno(int(ino)))
-    return _read_fields(line.split(b" ")[:-1])
+        time, path, ino, mtime, size, base_ino, run = plain.groups()
+        if not _has_simple_names(path):
+            return None
+        base = None if mtime is None else Fingerprint(int(mtime), int(size), int(base_ino))
+        extra = () if run is None else (("run", run),)
+        return Stage(int(time), RelPath(path), StoreIno(int(ino)), base, extra=extra)
+    plain = _is_plain_delete(line)
+    if plain is not None:
+        time, path, none, mtime, size, base_ino, run = plain.groups()
+        if not _has_simple_names(path):
+            return None
+        base = None if mtime is None else Fingerprint(int(mtime), int(size), int(base_ino))
+        extra = () if run is None else (("run", run),)
+        return Delete(int(time), RelPath(path), none is not None, base, extra=extra)
+    return None
 
 
 def _read_fields(fields: list[bytes]) -> Record:

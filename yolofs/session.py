@@ -15,7 +15,7 @@ import gc
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
+from typing import Self, cast
 
 import msgspec
 
@@ -222,12 +222,13 @@ class Session:
             fresh_from = self.store.next_ino
             if known is not None and known.live == segments:  # no marker since: what was fresh then still is
                 fresh_from = min(fresh_from, known.fresh_from)
-            for start, end in parts:
-                is_last = (start, end) == parts[-1]
+            for start, end in parts[:-1]:
                 for record in self._changes(start, end):
-                    if is_last and isinstance(record, Stage) and record.ino not in tree.staged:
-                        fresh_from = min(fresh_from, record.ino)
                     tree.apply(record)
+            for record in self._changes(*parts[-1]):
+                if isinstance(record, Stage) and record.ino not in tree.staged:
+                    fresh_from = min(fresh_from, record.ino)
+                tree.apply(record)
         return State(tree, StoreIno(fresh_from))
 
     def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
@@ -297,11 +298,8 @@ class Session:
             yield from self._changes(*self.journal.segment_range(segment))
 
     def _changes(self, start: int, end: int) -> Iterator[ChangeRecord]:
-        """Yield the records between two byte offsets of the journal, without markers."""
-        if start < end:
-            for record in self.journal.read(start, end):
-                if not isinstance(record, Snapshot | Travel):
-                    yield record
+        """Return the records between two byte offsets of one segment, which holds no markers."""
+        return cast("Iterator[ChangeRecord]", self.journal.read(start, end)) if start < end else iter(())
 
     # ---- markers
 

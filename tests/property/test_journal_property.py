@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from yolofs.errors import JournalError
 from yolofs.journal import Journal
-from yolofs.journal_codec import HEADER, decode, encode, quote, seal, unquote
+from yolofs.journal_codec import HEADER, _read_fields, decode, encode, quote, seal, unquote
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 
@@ -178,3 +178,25 @@ def test_repair_keeps_all_before_the_first_bad_line_and_moves_the_rest(
             assert file.read() == before
         with open(path + b".torn", "rb") as file:
             assert file.read() == b"# %d bytes cut from offset %d\n%b\n" % (len(cut), len(before), bytes(cut))
+
+
+plain_fields = st.from_regex(
+    rb"[SDR] -?[0-9]{1,3} (a|a/b|/a|a//b|a/|\.\.|a/\.b|%20|a%|a=b)( -?[0-9]{1,2})?"
+    rb"( base=(none|-?[0-9]{1,2}:-?[0-9]{1,2}:-?[0-9]{1,2}))?( run=[0-9a%]{0,2})?( x=1)?",
+    fullmatch=True,
+)
+
+
+@given(plain_fields)
+@example(b"S 1 a 1 base=-0:1:1")
+@example(b"S 1 a 1 run=01")
+@example(b"D 1 a base=none run=0")
+@example(b"S 1 %b 1" % (b"a" * 256))
+def test_lines_of_the_usual_kind_are_read_as_all_others(body: bytes) -> None:
+    def told(read: Callable[[], Record]) -> Record | str:
+        try:
+            return read()
+        except JournalError as error:
+            return error.message
+
+    assert told(lambda: decode(seal(body))) == told(lambda: _read_fields(body.split(b" ")))
