@@ -180,14 +180,15 @@ def test_repair_keeps_all_before_the_first_bad_line_and_moves_the_rest(
             assert file.read() == b"# %d bytes cut from offset %d\n%b\n" % (len(cut), len(before), bytes(cut))
 
 
-plain_fields = st.from_regex(
-    rb"[SDR] -?[0-9]{1,3} (a|a/b|/a|a//b|a/|\.\.|a/\.b|%20|a%|a=b)( -?[0-9]{1,2})?"
-    rb"( base=(none|-?[0-9]{1,2}:-?[0-9]{1,2}:-?[0-9]{1,2}))?( run=[0-9a%]{0,2})?( x=1)?",
+usual_fields = st.from_regex(
+    rb"[SDR] -?[0-9]{1,3} (a|a/b|/a|a//b|a/|\.\.|a/\.b|a/\.\./b|%20|a%|a=b|\xc3\xa4|\xff|a\x01)( -?[0-9]{1,2}| b/c)?"
+    rb"( exchange)?( base=(none|-?[0-9]{1,2}:-?[0-9]{1,2}:-?[0-9]{1,2}))?( from=(a|\.\.|%2F))?"
+    rb"( links=2)?( run=[0-9a%]{0,2})?( x=1)?",
     fullmatch=True,
 )
 
 
-@given(plain_fields)
+@given(usual_fields)
 @example(b"S 1 a 1 base=-0:1:1")
 @example(b"S 1 a 1 run=01")
 @example(b"D 1 a base=none run=0")
