@@ -54,3 +54,11 @@ def _remove(room: bytes) -> None:
             if not os.path.islink(path):
                 os.chmod(path, 0o700)
     shutil.rmtree(room)
+
+
+def make(path: bytes, data: bytes = b"", mode: int = 0o644) -> bytes:
+    """Make a file and return its path."""
+    with open(path, "wb") as file:
+        file.write(data)
+    os.chmod(path, mode)
+    return path

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from yolofs.daemon.client import Client
+
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
 DEADLINE_S = 20.0
 
@@ -97,6 +99,24 @@ class Program:
             assert any(text in line for line in worries), f"not logged: {text}\n{self.log}"
         worries = [line for line in worries if not any(text in line for text in expected)]
         assert not worries, "\n".join(worries)
+
+
+@contextmanager
+def connected(yolofs: Program) -> Iterator[Client]:
+    """Connect to the daemon of a program's project."""
+    client = Client.connect(os.fsencode(yolofs.session))
+    assert client is not None
+    with client:
+        yield client
+
+
+def can_read(path: Path) -> bool:
+    """Tell whether a file can be opened and read."""
+    try:
+        path.read_text()
+    except OSError:
+        return False
+    return True
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

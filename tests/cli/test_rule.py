@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import COMMAND, Program, can_read, wait_until
 from yolofs.daemon.client import Client
 from yolofs.rules import PathRule, RuleState
 
@@ -279,11 +279,3 @@ def test_what_a_commit_left_staged_is_tried_on_the_rules_as_they_are_now(yolofs:
     yolofs("rule", "deny", "made")
     document = yolofs("rule", "test", "--json").json
     assert [document[key] for key in ("allowed", "refused")] == [2, 2], document
-
-
-def can_read(path: Path) -> bool:
-    try:
-        path.read_text()
-    except OSError:
-        return False
-    return True

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, connected, wait_until
 from yolofs.daemon.answers import Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
 from yolofs.daemon.client import Client
@@ -61,14 +61,6 @@ def settings(program: Program, **values: object) -> None:
 def view(yolofs: Program) -> Iterator[Path]:
     with yolofs.mounted() as mountpoint:
         yield mountpoint
-
-
-@contextlib.contextmanager
-def connected(yolofs: Program) -> Iterator[Client]:
-    client = Client.connect(os.fsencode(yolofs.session))
-    assert client is not None
-    with client:
-        yield client
 
 
 class Reader:

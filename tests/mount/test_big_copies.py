@@ -35,8 +35,14 @@ def chmod(handlers: Handlers, mode: int) -> None:
     handlers.setattr(number_of(handlers), mode, None, None, None, None, None)
 
 
+def copied_first(handlers: Handlers, request: Callable[[], object]) -> None:
+    """See that a request waits for a copy, and make that, as the adapter does but in this thread."""
+    with pytest.raises(PostponedError) as caught:
+        request()
+    copy(handlers, caught.value)
+
+
 def copy(handlers: Handlers, error: PostponedError) -> None:
-    """Do what the adapter does, in this thread."""
     job = handlers.overlay.copy_job(error.inode, size=error.size)
     job.run()
     handlers.overlay.take_copy(job)
@@ -80,9 +86,7 @@ def test_a_truncation_copies_no_more_than_stays(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         number = number_of(handlers)
-        with pytest.raises(PostponedError) as caught:
-            handlers.setattr(number, None, None, None, 2 * MIB, None, None)
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.setattr(number, None, None, None, 2 * MIB, None, None))
         handlers.setattr(number, None, None, None, 2 * MIB, None, None)
         assert content(handlers) == BIG[: 2 * MIB]
 
@@ -97,9 +101,7 @@ def test_metadata_that_changes_meanwhile_stays(base: Path) -> None:
         chmod(handlers, 0o600)  # stages the metadata alone
         job.run()
         handlers.overlay.take_copy(job)
-        with pytest.raises(PostponedError) as caught:  # the copy was of another state, to be sure
-            handlers.write(handle, 0, b"x")
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.write(handle, 0, b"x"))  # the copy was of another state, to be sure
         handlers.write(handle, 0, b"x")
         attr = handlers.getattr(number_of(handlers)).attr
         assert attr is not None
@@ -112,9 +114,7 @@ def test_a_copy_that_base_has_overtaken_is_not_used(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)
-        with pytest.raises(PostponedError) as caught:
-            handlers.write(handle, 0, b"x")
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.write(handle, 0, b"x"))
         changed = BIG[::-1]
         with (base / "f").open("r+b") as file:
             file.write(changed)
@@ -128,9 +128,7 @@ def test_a_snapshot_meanwhile_is_not_reached_into(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)
-        with pytest.raises(PostponedError) as caught:
-            handlers.write(handle, 0, b"1")
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.write(handle, 0, b"1"))
         marker = handlers.overlay.store.next_ino
         handlers.overlay.mark(marker)
         handlers.write(handle, 0, b"1")
@@ -149,9 +147,7 @@ def test_a_change_of_metadata_after_a_snapshot_waits_for_the_copy_too(base: Path
         old = handlers.overlay.inodes.by_number[opened.number].staged
         assert old is not None
         handlers.overlay.mark(handlers.overlay.store.next_ino)
-        with pytest.raises(PostponedError) as caught:
-            chmod(handlers, 0o600)
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: chmod(handlers, 0o600))
         chmod(handlers, 0o600)
         new = handlers.overlay.inodes.by_number[opened.number].staged
         assert new is not None
@@ -164,9 +160,7 @@ def test_a_copy_that_nobody_uses_goes_with_the_file(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)
-        with pytest.raises(PostponedError) as caught:
-            handlers.write(handle, 0, b"x")
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.write(handle, 0, b"x"))
         assert store_files(base) == 1
         handlers.release(handle)
         handlers.forget([(number_of(handlers), 3)])
@@ -177,9 +171,7 @@ def test_a_copy_that_an_abort_has_collected_is_not_missed(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)
-        with pytest.raises(PostponedError) as caught:
-            handlers.write(handle, 0, b"x")
-        copy(handlers, caught.value)
+        copied_first(handlers, lambda: handlers.write(handle, 0, b"x"))
         for ino in list(handlers.overlay.store):
             handlers.overlay.store.remove(ino)
         with handlers.copying_at_once():

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, connected, wait_until
 from yolofs.daemon import endpoint
-from yolofs.daemon.client import Client
 from yolofs.daemon.files import read_daemon_file, socket_path
 from yolofs.daemon.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
@@ -52,14 +51,6 @@ def view(yolofs: Program) -> Iterator[Path]:
     """Mount the project and return the mountpoint."""
     with yolofs.mounted() as mountpoint:
         yield mountpoint
-
-
-@contextlib.contextmanager
-def connected(yolofs: Program) -> Iterator[Client]:
-    client = Client.connect(os.fsencode(yolofs.session))
-    assert client is not None
-    with client:
-        yield client
 
 
 def raw_connection(yolofs: Program) -> socket.socket:

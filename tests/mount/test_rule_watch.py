@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, can_read, wait_until
 from yolofs.daemon.client import Client
 
 pytestmark = pytest.mark.mount
@@ -38,14 +38,6 @@ def yolofs(tmp_path: Path, config: Path) -> Program:
 def view(yolofs: Program) -> Iterator[Path]:
     with yolofs.mounted(expected_in_log=()) as mountpoint:
         yield mountpoint
-
-
-def can_read(path: Path) -> bool:
-    try:
-        path.read_text()
-    except OSError:
-        return False
-    return True
 
 
 def warnings(yolofs: Program) -> tuple[str, ...]:

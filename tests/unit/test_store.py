@@ -7,47 +7,22 @@ import os
 import resource
 import stat
 import struct
-from collections.abc import Iterator
 
 import pytest
 
-from tests.identity import NOBODY, ORDINARY, ROOT, acting_as, room_of
+from tests.identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
+from tests.unit.files import mode_of
 from yolofs.store import Store
+
+pytestmark = pytest.mark.usefixtures("plain_umask")
 
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may")
 
 
-@pytest.fixture(params=[ROOT, ORDINARY])
-def room(request: pytest.FixtureRequest) -> Iterator[bytes]:
-    """A directory of the user that the test then runs as."""
-    if request.param == ROOT and not IS_ROOT:
-        pytest.skip("not root")
-    with room_of(request.param) as path:
-        yield path
-
-
 @pytest.fixture
 def store(room: bytes) -> Store:
     return Store(room + b"/files")
-
-
-@pytest.fixture(autouse=True)
-def plain_umask() -> Iterator[None]:
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
-
-
-def make(path: bytes, data: bytes = b"", mode: int = 0o644) -> bytes:
-    with open(path, "wb") as file:
-        file.write(data)
-    os.chmod(path, mode)
-    return path
-
-
-def mode_of(path: bytes) -> int:
-    return stat.S_IMODE(os.lstat(path).st_mode)
 
 
 def read_fd(fd: int) -> bytes:
