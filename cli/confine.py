@@ -15,6 +15,7 @@ import msgspec
 
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
 from yolofs.cli.namespaces import find_possible, leave_mounts
+from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display
 from yolofs.sandbox import launcher
@@ -59,7 +60,7 @@ class Confined:
             SandboxError: the sandbox could not be finished.
         """
         terminal = Terminal()
-        with _pidfd(self.info.child_pid) as pidfd:
+        with pidfd_of(self.info.child_pid) as pidfd:
             try:
                 job = Job(self._process, self.info.child_pid, terminal)
                 os.write(self._block_fd, b"\n")
@@ -210,19 +211,6 @@ def _read_info(fd: int, process: subprocess.Popen[bytes]) -> Info:
             return msgspec.json.decode(text, type=Info)
         if not data:
             raise _failure(process.wait(), why_not())
-
-
-@contextlib.contextmanager
-def _pidfd(pid: int) -> Iterator[int | None]:
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:  # it has ended already
-        yield None
-        return
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -> YolofsError:

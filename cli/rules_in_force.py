@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from yolofs.cli.guard import RuleGuard
 from yolofs.cli.options import options
 from yolofs.cli.output import warn
 from yolofs.cli.project import connected, session_directory
-from yolofs.rule_files import RuleFiles
 from yolofs.rules import RuleBook, Sources
+
+if TYPE_CHECKING:  # takes long, and with a mount nobody reads the files
+    from yolofs.rule_files import RuleFiles
 
 
 def sources_in_force(project: bytes) -> Sources:
@@ -25,7 +29,7 @@ def read_rule_files(project: bytes) -> RuleFiles:
     Raises:
         ConfigError: one of them is not in order.
     """
-    files = RuleFiles(project, session_directory(project))
+    files = _files(project)
     files.load()
     return files
 
@@ -39,12 +43,18 @@ def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
         return None
     sources = _mounted(project)
     if sources is None:
-        files = RuleFiles(project, session_directory(project))
+        files = _files(project)
         files.reload()
         for problem in files.problems.values():
             warn(f"{problem}; what its rules would hide is shown")
         sources = files.sources()
     return RuleGuard(RuleBook(*sources.sets()))
+
+
+def _files(project: bytes) -> RuleFiles:
+    from yolofs.rule_files import RuleFiles
+
+    return RuleFiles(project, session_directory(project))
 
 
 def _mounted(project: bytes) -> Sources | None:

@@ -7,13 +7,12 @@ from typing import Any
 import click
 
 from yolofs.changes import Change
-from yolofs.cli.guard import hidden_by, seen
+from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, looking
-from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.paths import display
@@ -46,7 +45,7 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
-        guard = hiding(project, shows_all=shows_hidden)
+        guard = _hiding(project) if changes and not shows_hidden else None
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = seen(guard, changes, session.base.root)
         if as_json:
@@ -56,6 +55,12 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             _emit(session, info, changes)
             say_left_out(left_out)
             say_hidden(hidden)
+
+
+def _hiding(project: bytes) -> PathGuard | None:
+    from yolofs.cli.rules_in_force import hiding  # rules take long to import, and are for changes alone
+
+    return hiding(project)
 
 
 def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:

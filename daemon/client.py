@@ -19,6 +19,7 @@ import msgspec
 
 from yolofs.daemon import endpoint
 from yolofs.daemon.files import read_daemon_file, socket_path
+from yolofs.daemon.processes import pidfd_of
 from yolofs.daemon.protocol import (
     MAX_LINE_BYTES,
     Answer,
@@ -268,13 +269,13 @@ class Client:
         Raises:
             BusyFilesError: processes are inside the mount, and ``force`` is not given.
         """
-        with _pidfd(self.pid) as pidfd:
+        with pidfd_of(self.pid) as pidfd:
             self._call("stop", StopParams(force), Done, timeout_s=_FORCE_TIMEOUT_S if force else _TIMEOUT_S)
             self._wait_for_exit(pidfd)
 
     def kill(self) -> None:
         """Kill a daemon that hangs.  Nothing is lost by it, but the dead mount has to be taken away."""
-        with _pidfd(self.pid) as pidfd:
+        with pidfd_of(self.pid) as pidfd:
             if pidfd is not None:
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -331,17 +332,3 @@ class Client:
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]
         return line
-
-
-@contextlib.contextmanager
-def _pidfd(pid: int) -> Iterator[int | None]:
-    """Give a descriptor that stands for exactly this process, None if it is gone or not in sight."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        yield None
-        return
-    try:
-        yield fd
-    finally:
-        os.close(fd)
