@@ -158,7 +158,7 @@ def compare(overlay: Overlay, inodes: list[Inode], own: RuleSet, preset: RuleSet
         for turn in range(101):
             for side in (0, 1) if turn % 2 else (1, 0):
                 requests(sides[side])  # judges anew
-                figures[side].append(timed(lambda: requests(sides[side]), times=1) / len(inodes))  # noqa: B023
+                figures[side].append(timed(lambda: requests(sides[side]), times=1) / len(inodes))  # noqa: B023 - called at once
         preset_s, allowed_s = map(min, figures)
         label = requests.__name__.replace("_", " ")
         print(f"{label}: {preset_s * 1e6:.2f} µs under the preset, {allowed_s * 1e6:.2f} µs where all is allowed")

@@ -119,18 +119,20 @@ class _Answerer:
                 start_new_session=True,
             )
             self._running[ask.id] = process
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             with contextlib.suppress(BrokenPipeError):  # it need not read
-                process.stdin.write(msgspec.json.encode(ask_fields(ask)) + b"\n")  # type: ignore[union-attr]
+                process.stdin.write(msgspec.json.encode(ask_fields(ask)) + b"\n")
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()  # type: ignore[union-attr]
-            said = process.stdout.read(_MAX_OUTPUT)  # type: ignore[union-attr]
+                process.stdin.close()
+            said = process.stdout.read(_MAX_OUTPUT)
             _kill_unless_done(process, said)
             status = process.wait()
         finally:
             with self._lock:
                 del self._running[ask.id]
-            process.stdout.close()  # type: ignore[union-attr]
+            process.stdout.close()
         if status:
             raise ValueError(f"it ended with exit status {status}")
         return _parse(said)

@@ -37,7 +37,7 @@ class Place:
     def write(self, origin: Origin, text: str) -> None:
         Path(os.fsdecode(self.files.paths[origin])).write_text(text)
 
-    def decide(self, path: Path | str, answers: RuleSet = RuleSet()) -> tuple[str, str]:  # noqa: B008
+    def decide(self, path: Path | str, answers: RuleSet = RuleSet()) -> tuple[str, str]:  # noqa: B008 - it is frozen
         """Return the state over a path, and where the deciding rule is written."""
         rule = RuleBook(*self.files.sources(answers).sets()).at(os.fsencode(path)).rule
         assert rule is not None
