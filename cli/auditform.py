@@ -115,6 +115,7 @@ def _access_fields(note: AskNote | RefusalNote) -> dict[str, Any]:
             "pid": process.pid,
             **text_fields("name", unquote_to_bytes(process.name)),
             "command": [_decoded(word) for word in process.command],
+            "run": process.run or None,
         },
         "parent": {"pid": process.parent, "command": [_decoded(word) for word in process.parent_command]},
     }

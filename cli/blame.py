@@ -31,7 +31,7 @@ class Origin(NamedTuple):
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
-    In one generation several may have written into a file; the first of them is told.
+    Where several have written into a file, the last of them is told; `yolofs log PATH` has them all.
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])

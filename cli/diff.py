@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from yolofs.attribution import attribute
 from yolofs.changes import Change, compare
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
@@ -19,7 +20,7 @@ from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules_in_force import hiding
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
-from yolofs.runs import find_run, generation_of, touched_paths
+from yolofs.runs import find_run, generation_of
 from yolofs.session import Session
 
 
@@ -45,11 +46,13 @@ def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool,
         paths = relative_paths(session, paths_given())
         scratch = scratch or bool(paths)
         if run is not None:
-            old, new, paths = _of_run(session, run, range_text, paths)
+            old, new = _of_run(session, run, range_text, paths)
         else:
             old, new = parse_range(session.timeline, range_text)
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
         changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
+        if run is not None:
+            changes = _made_by(session, run, old, new, changes)
         guard, root = options().guard, session.base.root
         everything = seen(guard, changes, root)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -75,8 +78,8 @@ def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool,
 
 def _of_run(
     session: Session, number: int, range_text: str, paths: Sequence[RelPath]
-) -> tuple[Generation, Generation | None, list[RelPath]]:
-    """Return the two states between which a run lies, and the paths that it touched.
+) -> tuple[Generation, Generation | None]:
+    """Return the two states between which a run lies.
 
     Raises:
         UsageError: there is a range, too, or its generations have been committed or dropped.
@@ -87,10 +90,17 @@ def _of_run(
     before = generation_of(run.start.before, session.journal)
     if before is None:
         raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
-    after = generation_of(run.end.after, session.journal) if run.end is not None else None
-    touched = touched_paths(session.journal, before + 1, number)
-    # A run that changed nothing touches no path, and no paths would mean all of them.
-    return before, after if touched else before, touched
+    return before, generation_of(run.end.after, session.journal) if run.end is not None else None
+
+
+def _made_by(
+    session: Session, run: int, old: Generation, new: Generation | None, changes: list[Change]
+) -> list[Change]:
+    attribution = attribute(session.timeline, session.journal, old, new)
+    if attribution is None:
+        say("note: somebody traveled meanwhile, so this is all that differs, whoever did it")
+        return changes
+    return [change for change in changes if run in attribution.runs_of(change)]
 
 
 def _compare(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from yolofs.attribution import attribute
 from yolofs.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.changes import Change, Kind, compare
 from yolofs.cli.auditform import note_fields, note_text, note_word
 from yolofs.cli.jsonform import change_fields
 from yolofs.cli.listing import Place, change_line, counts, summary, without_scratch
 from yolofs.cli.output import progress, say
+from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.regions import Region, Regions
 from yolofs.runs import generation_of
 from yolofs.session import Access, Session
+from yolofs.timeline import BASE
 
 _SHOWN = 40
 """How many lines each part has; how many more there are is always said."""
@@ -31,11 +35,29 @@ class Ended:
     code: int
     before: Point
     after: Generation | None
-    """The snapshot that holds what it changed; None if nothing had changed, or none was wanted."""
+    """The generation that holds what it changed; None if nothing had changed, or none was wanted."""
     has_changes: bool
     """Whether anything may have changed."""
     started_ns: int
     """In nanoseconds since 1970."""
+    going_on: tuple[int, ...] = ()
+    """The runs that still go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The generations between which a run lies."""
+
+    before: Generation
+    after: Generation | None
+    """None: up to now."""
+
+    @property
+    def text(self) -> str:
+        """The range as `yolofs diff` takes it."""
+        if self.after is None:
+            return f"{self.before}.."
+        return str(self.after) if self.after == self.before + 1 else f"{self.before}..{self.after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +72,21 @@ class Parts:
 
 
 def summarise(project: bytes, ended: Ended, *, as_json: bool) -> None:
-    """Say what a run changed."""
+    """Say what a run changed, and apart from that what others did meanwhile."""
     with Session.open(project, Access.READ) as session:
-        if generation_of(ended.before, session.journal) is None:
-            say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-            return
-        changes = _changes(session, ended) if ended.has_changes else []
+        known = generation_of(ended.before, session.journal)
+        span = Span(known if known is not None else BASE, ended.after)
+        changes = _changes(session, span) if ended.has_changes else []
+        work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
         place = Place(session.base.root, session.base.relative(session.project))
         regions = session.regions
     if as_json:
-        say(msgspec.json.encode(_document(ended, changes, notes, place, regions)).decode())
+        say(msgspec.json.encode(_document(ended, span, work, notes, place, regions)).decode())
         return
-    shown = without_scratch(changes, regions)
-    changes, left_out = shown, len(changes) - len(shown)
-    if changes:
-        for line in _lines(ended, changes, place, left_out):
-            say(line)
-    for line in _note_lines(ended, notes):
+    if known is None:
+        say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
+    for line in (*_lines(ended, span, work, place, regions), *_note_lines(ended, notes)):
         say(line)
 
 
@@ -102,20 +121,18 @@ def fold(changes: Sequence[Change]) -> list[tuple[Change, int]]:
     return folded
 
 
-def _changes(session: Session, ended: Ended) -> list[Change]:
+def _changes(session: Session, span: Span) -> list[Change]:
     with progress("comparing") as update:
         return compare(
-            session.state(Generation(ended.before.generation)),
-            session.state(ended.after),
-            session.base,
-            session.store,
-            progress=update,
+            session.state(span.before), session.state(span.after), session.base, session.store, progress=update
         )
 
 
 def _is_of(note: Note, ended: Ended) -> bool:
-    """Tell whether a note is about an access that was asked for or refused while a run went on."""
-    return isinstance(note, AskNote | RefusalNote) and note.time_ns >= ended.started_ns
+    """Tell whether a note is about an access of a run; a process that could not be seen may be one of it."""
+    if not isinstance(note, AskNote | RefusalNote) or note.time_ns < ended.started_ns:
+        return False
+    return note.process.run == ended.number or not (note.process.run or note.process.pid)
 
 
 def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
@@ -128,13 +145,16 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     return lines
 
 
-def _lines(ended: Ended, changes: Sequence[Change], place: Place, left_out: int) -> list[str]:
-    parts = sort(changes, place)
-    where = (
-        f"generation {ended.after}" if ended.after is not None else f"staged since generation {ended.before.generation}"
-    )
-    lines = [f"yolofs: run {ended.number}: {summary(changes)}; {where}"]
-    see = f"yolofs diff {_range(ended)}"
+def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions) -> list[str]:
+    own = without_scratch(work.own, regions)
+    others = meanwhile(work, ended.going_on, regions, span.text)
+    if not own:
+        # of runs that go on there is nothing to say, unless somebody changed something
+        return [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
+    where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
+    lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
+    see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
+    parts = sort(own, place)
     for title, some, inside in (
         ("deleted:", parts.deleted, True),
         ("outside the project:", parts.outside, False),
@@ -142,49 +162,50 @@ def _lines(ended: Ended, changes: Sequence[Change], place: Place, left_out: int)
     ):
         if some:
             lines.append(title)
-            lines += _listed(some, place, inside=inside, see=see)
+            lines += _listed(some, place, work, inside=inside, see=see)
+    left_out = len(work.own) - len(own)
     if left_out:
         lines.append(f"and {left_out} in scratch directories: {see} --scratch")
-    lines.append(f"see it: {see}        undo it: yolofs travel {ended.before.generation}")
-    return lines
+    if others:
+        lines += ["meanwhile, by others:", *others]
+    undo = f"yolofs travel {span.before}" + (" (what others did since goes, too)" if others or work.also else "")
+    return [*lines, f"see it: {see}        undo it: {undo}"]
 
 
-def _listed(changes: Sequence[Change], place: Place, *, inside: bool, see: str) -> list[str]:
+def _listed(changes: Sequence[Change], place: Place, work: Work, *, inside: bool, see: str) -> list[str]:
     """Return the lines of one part; an outside one keeps its deletions first."""
     folded = fold(changes)
     folded.sort(key=lambda found: found[0].kind is not Kind.DELETED)
     lines = []
     for change, count in folded[:_SHOWN]:
-        lines.append(f"  {change_line(change, place, inside=inside)}" + (f"  (and {count} in it)" if count else ""))
+        line = f"  {change_line(change, place, inside=inside)}" + (f"  (and {count} in it)" if count else "")
+        lines.append(line + also_text(work.also.get(id(change), ())))
     more = len(folded) - _SHOWN
     if more > 0:
         lines.append(f"  … and {summary(change for change, _ in folded[_SHOWN:])} in {more} more lines: {see} --list")
     return lines
 
 
-def _range(ended: Ended) -> str:
-    before = ended.before.generation
-    if ended.after is None:
-        return f"{before}.."
-    return str(ended.after) if ended.after == before + 1 else f"{before}..{ended.after}"
-
-
-def _document(ended: Ended, changes: Sequence[Change], notes: Sequence[Note], place: Place, regions: Regions) -> object:
-    parts = sort(changes, place)
+def _document(
+    ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions
+) -> dict[str, Any]:
+    parts = sort(work.own, place)
     is_outside = [regions.of_all(change.paths) is Region.OUTSIDE for change in parts.outside]
     return {
         "run": ended.number,
         "command": [word.decode(errors="replace") for word in ended.command],
         "code": ended.code,
-        "before": ended.before.generation,
-        "after": ended.after,
-        "counts": counts(changes),
+        "before": span.before,
+        "after": span.after,
+        "counts": counts(work.own),
         "outside": sum(is_outside),
         "changes": [
             change_fields(change, place.root, regions)
+            | {"also_by": [number or None for number in work.also.get(id(change), ())]}
             for part in (parts.deleted, parts.outside, parts.others)
             for change in part
         ],
+        "meanwhile": meanwhile_fields(work, ended.going_on),
         "notes": [note_fields(note) for note in notes],
-        "undo": f"yolofs travel {ended.before.generation}",
+        "undo": f"yolofs travel {span.before}",
     }

@@ -86,7 +86,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         before = Point(begun.generation, begun.marker_ns)
         summarise(
             project,
-            Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns),
+            Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on),
             as_json=manner.as_json,
         )
     return ended

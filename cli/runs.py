@@ -8,7 +8,7 @@ import click
 
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, emit_json_list, local_time, say
-from yolofs.cli.project import find_project, session_directory
+from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.journal import Journal
 from yolofs.paths import display
 from yolofs.runs import Run, generation_of, read_runs
@@ -24,6 +24,8 @@ def command(as_json: bool) -> None:
     took, its exit code, the generation that it made, and its command line.
     """
     project = find_project()
+    with connected(project) as client:
+        is_mounted = client is not None
     runs = read_runs(session_directory(project))
     with Session.open(project, Access.READ) as session:
         journal = session.journal
@@ -33,13 +35,13 @@ def command(as_json: bool) -> None:
         if not runs:
             say("nothing has been run yet")
         for run in runs:
-            emit(_line(run, journal))
+            emit(_line(run, journal, is_mounted=is_mounted))
 
 
-def _line(run: Run, journal: Journal) -> str:
+def _line(run: Run, journal: Journal, *, is_mounted: bool) -> str:
     end = run.end
     if end is None:
-        took, code = "goes on", ""
+        took, code = ("goes on", "") if is_mounted else ("", "killed")  # no run outlives its mount
     else:
         took = f"{(end.time_ns - run.start.time_ns) / 1e9:.1f} s"
         code = f"exit {end.code}" if end.code is not None else "killed"

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from yolofs.audit import AskNote, AuditLog, Note, Process, RefusalNote
 from yolofs.daemon.asks import Ended, Waiter
@@ -38,11 +38,13 @@ class _Refusals:
 class Auditor:
     """Writes notes; for any thread.  That one cannot be written is logged, once, and stops nothing."""
 
-    def __init__(self, audit: AuditLog) -> None:
+    def __init__(self, audit: AuditLog, run_of: Callable[[int], int]) -> None:
+        """``run_of`` tells which run a thread belongs to, 0 for none; for any thread."""
         self._audit = audit
+        self._run_of = run_of
         self._lock = threading.Lock()
         """Guards the refusals; never held over a write, as the device loop takes it."""
-        self._refusals: dict[tuple[bytes, str, Rule | None], _Refusals] = {}
+        self._refusals: dict[tuple[bytes, str, Rule | None, int], _Refusals] = {}
         self._to_write: deque[Note] = deque()
         self._file_lock = threading.Lock()
         """Guards the file and what follows."""
@@ -51,9 +53,14 @@ class Auditor:
         self.noted = 0
         """How many asks and kinds of refusals have been noted."""
 
+    def requester(self, thread: int) -> Requester:
+        """Return what is known of the process of a thread, its run too."""
+        return read_requester(thread)._replace(run=self._run_of(thread))
+
     def refused(self, question: Question, thread: int) -> bool:
         """Count a refusal; return whether it is the first of its kind, so that there is a note to :meth:`write`."""
-        key = question.path, question.operation.value, question.rule
+        run = self._run_of(thread)
+        key = question.path, question.operation.value, question.rule, run
         with self._lock:
             known = self._refusals.get(key)
             if known is not None:
@@ -63,7 +70,7 @@ class Auditor:
             if len(self._refusals) >= _MAX_KINDS:
                 self._count()
                 self._refusals.clear()
-            known = _Refusals(question, _process(read_requester(thread)), time.time_ns())
+            known = _Refusals(question, _process(read_requester(thread)._replace(run=run)), time.time_ns())
             self._refusals[key] = known
             self._to_write.append(_refusal_note(known, 1))
             self.noted += 1
@@ -155,8 +162,8 @@ def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:
 def _process_of(waiter: Waiter) -> Process:
     own, parent = (tuple(map(quote, words)) for words in waiter.commands)
     requester = waiter.requester
-    return Process(requester.pid, quote(requester.name), own, requester.parent, parent)
+    return Process(requester.pid, quote(requester.name), own, requester.parent, parent, requester.run)
 
 
 def _process(requester: Requester) -> Process:
-    return Process(requester.pid, quote(requester.name), parent=requester.parent)
+    return Process(requester.pid, quote(requester.name), parent=requester.parent, run=requester.run)

@@ -262,7 +262,8 @@ class Broker:
             arrived = list(self._inbox)
             self._inbox.clear()
         for question, pid, answer in arrived:
-            waiter = Waiter(read_requester(pid), answer)
+            requester = self._auditor.requester(pid) if self._auditor is not None else read_requester(pid)
+            waiter = Waiter(requester, answer)
             deadline = time.monotonic() + self.timeout_s
             ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=deadline)
             self._undescribed.append((ask, waiter))

@@ -26,7 +26,7 @@ from yolofs.daemon.busy import Use, User, find_users
 from yolofs.daemon.mounts import MountEntry, detach_stale, is_ours, mounts_at, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
 from yolofs.daemon.rulekeeper import RuleKeeper
-from yolofs.daemon.runs import Runs
+from yolofs.daemon.runs import RunResult, Runs
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
@@ -74,7 +74,7 @@ class Host:
         )
         self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
         self._book = RuleBook(*self.rules.sources.sets())
-        self._auditor = Auditor(AuditLog(session.directory))
+        self._auditor = Auditor(AuditLog(session.directory), lambda thread: self.runs.number_of(thread))
         self.runs = Runs(session.directory, self._auditor)
         self.broker = Broker(
             self._book,
@@ -120,6 +120,7 @@ class Host:
             rule_files.load()
             runtime = _prepare_runtime(session.directory)
             host = cls(session, rule_files, runtime)
+            host.runs.take_up()
             sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
             gc.collect()
             gc.freeze()  # the state stays: the collector need not walk it over and over
@@ -289,21 +290,21 @@ class Host:
         before = self._point()
         return self.runs.begin(command, directory, before), before
 
-    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> tuple[Generation | None, bool]:
-        """Note that a run has ended.
+    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> RunResult:
+        """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a generation.
 
-        Returns the snapshot that holds what has changed, if one is to be made, and whether anything was asked or
-        refused meanwhile.
+        If other runs go on, what these have done so far is in it, too; for that alone none is made.
         """
-        generation = None
+        newest = None
         try:
+            self.flush()
             if snapshot:
-                generation = self.snapshot(name, if_changed=True)
-            else:
-                self.flush()
+                if number in self._overlay.recorded_runs or self.runs.is_last(number):
+                    self.snapshot(name, if_changed=True)
+                newest = self._point()
         finally:
-            has_notes = self.runs.end(number, code, self._point() if generation is not None else None)
-        return generation, has_notes
+            result = self.runs.end(number, code, newest)
+        return result
 
     def _point(self) -> Point:
         """Return the newest generation."""

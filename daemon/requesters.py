@@ -28,6 +28,8 @@ class Requester(NamedTuple):
     name: bytes = b""
     """The process' name, as it has it itself: raw bytes."""
     parent: int = 0
+    run: int = 0
+    """The run that it belongs to, 0 for none."""
 
 
 class Commands(NamedTuple):

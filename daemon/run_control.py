@@ -75,10 +75,11 @@ class RunMethods:
         self._check_own(params.run)
         async with self._alone() as host:
             self._run = None
-            generation, has_notes = await trio.to_thread.run_sync(
+            result = await trio.to_thread.run_sync(
                 lambda: host.end_run(params.run, params.code, unquote(params.name), snapshot=params.snapshot)
             )
-        return Result(EndRunResult(generation, has_notes))
+        after = result.after.generation if result.after is not None else None
+        return Result(EndRunResult(after, result.has_notes, result.going_on))
 
     def _check_own(self, run: int) -> None:
         if run != self._run:

@@ -65,8 +65,10 @@ class EndRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndRunResult(msgspec.Struct, frozen=True):
-    """The result of ``end_run``: the snapshot made, None if nothing had changed (or none was wanted)."""
+    """The result of ``end_run``: the generation that holds what has changed; None if nothing has, or none is wanted."""
 
     generation: int | None
     has_notes: bool = False
     """Whether anything was asked or refused while the run went on."""
+    going_on: tuple[int, ...] = ()
+    """The runs that still go on."""

@@ -5,11 +5,31 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import NamedTuple
 
 from yolofs import runs
 from yolofs.audit import Point, RunEnd, RunStart
 from yolofs.daemon.auditor import Auditor
 from yolofs.errors import UsageError
+
+
+class _Going(NamedTuple):
+    """A run that goes on."""
+
+    before: Point
+    noted: int
+    """How many asks and refusals had been noted when it began."""
+
+
+class RunResult(NamedTuple):
+    """What there is to say of a run that has ended."""
+
+    after: Point | None
+    """The generation that holds what has changed since it began; None if nothing has, or none is to be told."""
+    has_notes: bool
+    """Whether anything was asked or refused meanwhile."""
+    going_on: tuple[int, ...]
+    """The runs that still go on."""
 
 
 class Runs:
@@ -23,21 +43,25 @@ class Runs:
         self._directory = directory
         self._auditor = auditor
         self._lock = threading.Lock()
-        self._last: int | None = None
-        self._going_on: dict[int, int] = {}
-        """How many asks and refusals had been noted when each began."""
+        self._last = 0
+        self._going_on: dict[int, _Going] = {}
         self._by_namespace: dict[bytes, int] = {}
+
+    def take_up(self) -> None:
+        """Go on behind the runs that there were; those that a daemon left behind when it died have ended with it."""
+        for run in runs.read_runs(self._directory):
+            self._last = run.number
+            if run.end is None:
+                self._auditor.note(RunEnd(time.time_ns(), run.number, None, None))
 
     def begin(self, command: tuple[bytes, ...], directory: bytes, before: Point) -> int:
         """Note that a run begins, and return its number."""
         with self._lock:
-            if self._last is None:
-                self._last = runs.last_number(self._directory)
             number = self._last + 1
             words, (place,) = runs.quoted(command), runs.quoted([directory])
             self._auditor.note(RunStart(time.time_ns(), number, words, place, before))
             self._last = number
-            self._going_on[number] = self._auditor.noted
+            self._going_on[number] = _Going(before, self._auditor.noted)
         return number
 
     def enter(self, number: int, namespace: int) -> None:
@@ -52,17 +76,22 @@ class Runs:
             raise UsageError(f"the pid namespace {namespace} belongs to run {self._by_namespace[link]}")
         self._by_namespace[link] = number
 
-    def end(self, number: int, code: int | None, after: Point | None) -> bool:
-        """Note that a run has ended, with all its processes; return whether anything was asked or refused meanwhile.
+    def end(self, number: int, code: int | None, newest: Point | None) -> RunResult:
+        """Note that a run has ended, with all its processes; ``newest`` is the newest generation, if it is to be told.
 
         Raises:
             UsageError: it does not go on.
         """
         self._check(number)
-        noted_before = self._going_on.pop(number)
+        going = self._going_on.pop(number)
         self._by_namespace = {link: other for link, other in self._by_namespace.items() if other != number}
+        after = newest if newest != going.before else None
         self._auditor.note(RunEnd(time.time_ns(), number, code, after))
-        return self._auditor.noted > noted_before
+        return RunResult(after, self._auditor.noted > going.noted, tuple(sorted(self._going_on)))
+
+    def is_last(self, number: int) -> bool:
+        """Tell whether no other run goes on."""
+        return self._going_on.keys() <= {number}
 
     def _check(self, number: int) -> None:
         if number not in self._going_on:

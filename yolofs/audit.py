@@ -26,6 +26,8 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     command: tuple[str, ...] = ()
     parent: int = 0
     parent_command: tuple[str, ...] = ()
+    run: int = 0
+    """The run that it belonged to, 0 for none."""
 
 
 class RuleNote(msgspec.Struct, frozen=True):

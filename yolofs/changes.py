@@ -20,7 +20,7 @@ import msgspec
 from yolofs import copying
 from yolofs.base import Base, open_noatime
 from yolofs.matching import Match, Node, StateReader, match
-from yolofs.paths import RelPath, StoreIno, is_below
+from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import Store
 from yolofs.tree import Tree
 
@@ -152,7 +152,8 @@ def compare(
     old_reader, new_reader = StateReader(old, base, store), StateReader(new, base, store)
     matches = match(old_reader, new_reader, expand_renames=expand_renames)
     if paths:
-        matches = [found for found in matches if _is_wanted(found, paths)]
+        wanted = frozenset(paths)
+        matches = [found for found in matches if _is_wanted(found, wanted)]
     judge = _Judge(old_reader, new_reader, expand_renames)
     changes = []
     for done, found in enumerate(matches):
@@ -172,8 +173,17 @@ def _order(change: Change) -> tuple[bytes, bool]:
     return change.path, change.kind is not Kind.DELETED
 
 
-def _is_wanted(found: Match, paths: Sequence[RelPath]) -> bool:
-    return any(node is not None and is_below(node.path, path) for node in (found.old, found.new) for path in paths)
+def _is_wanted(found: Match, tops: frozenset[RelPath]) -> bool:
+    return any(node is not None and _is_below_any(node.path, tops) for node in (found.old, found.new))
+
+
+def _is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
+    """Tell whether a path is one of some others or lies below one, however many they are."""
+    while path not in tops:
+        if not path:
+            return False
+        path = split(path)[0]
+    return True
 
 
 class _Judge:

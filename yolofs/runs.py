@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
@@ -11,8 +10,8 @@ import msgspec
 from yolofs.audit import Point, RunEnd, RunStart, run_notes
 from yolofs.errors import GenerationError
 from yolofs.journal import Journal
-from yolofs.paths import Generation, RelPath
-from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.paths import Generation
+from yolofs.records import Record
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -40,11 +39,6 @@ class Run(msgspec.Struct, frozen=True):
 def quoted(words: Iterator[bytes] | tuple[bytes, ...] | list[bytes]) -> tuple[str, ...]:
     """Return a command line as :class:`yolofs.audit.RunStart` holds it."""
     return tuple(map(quote_from_bytes, words))
-
-
-def last_number(directory: bytes) -> int:
-    """Return the number of the newest run of the session in ``directory`` (its ``.yolofs``), 0 if there was none."""
-    return max((note.run for note in run_notes(directory)), default=0)
 
 
 def read_runs(directory: bytes) -> list[Run]:
@@ -92,21 +86,3 @@ def find_run(directory: bytes, number: int) -> Run:
     if run is None:
         raise GenerationError(f"there is no run {number}", hint="yolofs runs")
     return run
-
-
-def touched_paths(journal: Journal, first_segment: int, number: int) -> list[RelPath]:
-    """Return the paths that a run's records are about, from a segment on."""
-    paths: dict[RelPath, None] = {}
-    for segment in range(first_segment, len(journal.markers) + 2):
-        for record in journal.read_segment(segment):
-            if run_of(record) == number:
-                match record:
-                    case Stage() | Delete() | Keep():
-                        paths[record.path] = None
-                    case Rename():
-                        paths[record.src] = paths[record.dst] = None
-                    case Snapshot() | Travel():
-                        pass
-                    case _:
-                        assert_never(record)
-    return list(paths)

@@ -36,7 +36,7 @@ from yolofs.records import Change, Delete, Fingerprint, Keep, Rename, Stage
 class Staged:
     """What one store inode shows, shared by all the names (hard links) that show it."""
 
-    __slots__ = ("base", "home", "ino", "key", "links", "names", "origin")
+    __slots__ = ("base", "home", "ino", "key", "links", "names", "origin", "runs")
 
     def __init__(
         self,
@@ -63,6 +63,8 @@ class Staged:
         self.names: list[Entry] = []
         """All entries that show this inode; several are hard links of each other.  With ``links``, names of base that
         have no entry (or one that leads to their base path) may show it too."""
+        self.runs: tuple[int, ...] = ()
+        """The runs that are known to have written into it; kept by the overlay, not replayed."""
 
     def __repr__(self) -> str:
         return f"Staged({self.ino}, origin={self.origin!r}, key={self.key!r})"

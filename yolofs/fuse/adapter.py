@@ -92,7 +92,7 @@ class Adapter(pyfuse3.Operations):
     ) -> None:
         super().__init__()
         self.origin = Origin(run_of)
-        handlers.overlay.extra_fields = self.origin.fields
+        handlers.overlay.run_of_request = self.origin.run
         self._handlers = handlers
         self._asker = asker
         self._copies = Copies(handlers.overlay, loop)

@@ -7,7 +7,6 @@ from typing import Any
 
 RunOf = Callable[[int], int]
 """Gives the run that a process (or thread) belongs to, 0 for none; is asked while its request waits."""
-_NONE: tuple[tuple[str, bytes], ...] = ()
 
 
 class Origin:
@@ -24,10 +23,13 @@ class Origin:
         self.request: tuple[Any, ...] = ()
         """The arguments of the request: the last one is its context, or the first one a handle."""
 
-    def fields(self) -> tuple[tuple[str, bytes], ...]:
-        """Return what is added to the records that the request makes."""
-        run = self._run()
-        return (("run", b"%d" % run),) if run else _NONE
+    def run(self) -> int:
+        """Return the run that the request belongs to, 0 for none."""
+        request = self.request
+        if not request:
+            return 0
+        pid = getattr(request[-1], "pid", None)
+        return self._run_of(pid) if pid is not None else self._runs.get(request[0], 0)
 
     def opened(self, handle: int, pid: int) -> None:
         """Note who has opened a file for writing."""
@@ -38,10 +40,3 @@ class Origin:
     def released(self, handle: int) -> None:
         """Forget a handle."""
         self._runs.pop(handle, None)
-
-    def _run(self) -> int:
-        request = self.request
-        if not request:
-            return 0
-        pid = getattr(request[-1], "pid", None)
-        return self._run_of(pid) if pid is not None else self._runs.get(request[0], 0)

@@ -29,6 +29,8 @@ class CopyUp(Attributes):
             self._copy_up_metadata(inode)
         elif inode.entry is not None and inode.entry.touched_ns:
             self._settle_times(inode, staged)
+        else:
+            self._sign(staged)
         assert inode.staged is not None
         return self.store.path(inode.staged.ino)
 
@@ -39,6 +41,8 @@ class CopyUp(Attributes):
             self._copy_up_data(inode, keep)
         elif staged.origin is not None:
             self._fill(inode, staged, keep)
+        else:
+            self._sign(staged)
 
     def _copy_up_metadata(self, inode: Inode) -> None:
         """Make a store inode for an inode's metadata; a file's data, or a directory's names, stay where they are.

@@ -64,6 +64,8 @@ class Data(Finding):
         staged = inode.staged
         if staged is None or staged.ino < self.fresh_from or staged.origin is not None:
             self._own_data(inode)
+        elif self.run_of_request is not None:
+            self._sign(staged)
         return os.pwrite(inode.fd if inode.fd_writes else self._fd(inode, write=True), data, offset)
 
     def sync_fd(self, inode: Inode) -> int | None:

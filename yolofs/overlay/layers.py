@@ -20,7 +20,7 @@ from yolofs.clock import coarse_clock_ns
 from yolofs.inodes import ROOT_NUMBER, Inode, InodeTable
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Change
+from yolofs.records import Change, Stage
 from yolofs.store import Store
 from yolofs.tree import Entry, Staged, Tree
 
@@ -49,8 +49,10 @@ class Layers:
         self.tree = tree
         self.fresh_from = fresh_from
         self.clock_ns = clock_ns
-        self.extra_fields: Callable[[], tuple[tuple[str, bytes], ...]] | None = None
-        """Gives what is added to each record: who made the change."""
+        self.run_of_request: Callable[[], int] | None = None
+        """Gives the run that the change is made by, 0 for none; records are marked with it."""
+        self.recorded_runs: set[int] = set()
+        """The runs that have made records."""
         self._max_fds = max_fds
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""
@@ -96,13 +98,38 @@ class Layers:
         Raises:
             OSError: the journal could not be written; nothing has changed then.
         """
-        if self.extra_fields is not None and (extra := self.extra_fields()):
+        run = self.run_of_request() if self.run_of_request is not None else 0
+        if run:
+            extra = (("run", b"%d" % run),)
             changes = tuple(msgspec.structs.replace(change, extra=extra) for change in changes)
+            self.recorded_runs.add(run)
         self.journal.append(*changes)
         entry = None
         for change in changes:
             entry = self.tree.apply(change)
+            if run and isinstance(change, Stage):
+                staged = self.tree.staged[change.ino]
+                if len(staged.names) <= len(changes):  # else it has names that no record of this run tells
+                    self._note_run(staged, run)
         return entry
+
+    def _sign(self, staged: Staged) -> None:
+        """Record that this request changes a store inode that is written in place, if another run is known for it.
+
+        So the records of each run name all that it has changed; each run needs one for each store inode.
+        """
+        run = self.run_of_request() if self.run_of_request is not None else 0
+        if run in staged.runs or not (run or staged.runs):
+            return
+        if staged.names:
+            now = self.clock_ns()
+            self._record(*[Stage(now, entry.path(), staged.ino, origin=staged.origin) for entry in staged.names])
+        self._note_run(staged, run)
+
+    @staticmethod
+    def _note_run(staged: Staged, run: int) -> None:
+        if run not in staged.runs:
+            staged.runs = (*staged.runs, run)
 
     def _adopt(self, directory: Inode, entry: Entry | None) -> None:
         """Tell a directory's inode, and those above it, of the entries that a record made for them.

@@ -136,7 +136,7 @@ def test_an_ask_tells_who_asks_and_who_started_it() -> None:
 def test_who_cannot_be_seen_is_asked_about_all_the_same_and_waits(pid: int) -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a", pid=pid)
-        assert ask.waiters[0].requester == (pid, 0, b"", 0)
+        assert ask.waiters[0].requester == Requester(pid)
         await trio.sleep(1)
         assert driver.broker.waiting == [ask]
         await driver.broker.answer(ask.id, DENY, by="me")
