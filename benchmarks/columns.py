@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
@@ -55,6 +55,16 @@ class View:
         """
         raise UnsupportedError("stages nothing")
 
+    @contextlib.contextmanager
+    def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
+        """Give what runs a command in a project, with the view as its whole world, and returns its output.
+
+        Raises:
+            UnsupportedError: nothing is run here.
+        """
+        raise UnsupportedError("runs nothing")
+        yield
+
 
 class Column(ABC):
     """One way to show a directory."""
@@ -79,7 +89,13 @@ class Plain(Column):
 
     @contextlib.contextmanager
     def view(self, base: Path, scratch: Path) -> Iterator[View]:
-        yield View(base)
+        yield _PlainView(base)
+
+
+class _PlainView(View):
+    @contextlib.contextmanager
+    def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
+        yield lambda words: subprocess.run(words, cwd=project, check=True, capture_output=True, text=True).stdout
 
 
 # ---- OverlayFS, in the kernel and in user space
@@ -204,6 +220,16 @@ class _YolofsView(View):
 
     def abort(self) -> float:
         return self._timed("abort", "--yes")
+
+    @contextlib.contextmanager
+    def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
+        """Run with the rules that a user gets: programs and headers come straight from the disk."""
+        run_yolofs(project, "init")
+        run_yolofs(project, "mount")
+        try:
+            yield lambda words: run_yolofs(project, "run", "--no-review", "--", *words)
+        finally:
+            run_yolofs(project, "unmount", "--force")
 
     def _timed(self, *words: str) -> float:
         start = time.perf_counter()
