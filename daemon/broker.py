@@ -86,6 +86,8 @@ class Broker:
         self._watchers: list[Watcher] = []
         self._undescribed: list[tuple[Ask, Waiter]] = []
         self._arrived = trio.Event()
+        self._came = trio.Event()
+        """Set for :meth:`_poll` when somebody asks."""
         self._deadline_changed = trio.Event()
         self._lock = threading.Lock()
         """Guards what follows, which other threads use too."""
@@ -269,6 +271,7 @@ class Broker:
             self._undescribed.append((ask, waiter))
         if arrived:
             self._arrived.set()
+            self._came.set()
             self._deadline_changed.set()
 
     async def _describe_arrivals(self) -> None:
@@ -309,7 +312,11 @@ class Broker:
         """Let those go who were interrupted or killed: the kernel has no way to tell."""
         while True:
             waiters = [(ask, waiter) for ask, waiter in self._queue.waiters() if waiter.requester.pid]
-            slices = [waiters[start : start + _SLICE] for start in range(0, len(waiters), _SLICE)] or [[]]
+            if not waiters:  # an idle daemon sleeps
+                self._came = trio.Event()
+                await self._came.wait()
+                continue
+            slices = [waiters[start : start + _SLICE] for start in range(0, len(waiters), _SLICE)]
             for some in slices:
                 for ask, waiter in some:
                     self._look_at(ask, waiter)

@@ -26,7 +26,8 @@ _SETTLE_S = 0.1
 """How long the files have to stay as they are: whoever writes one may not be done with it."""
 _GONE_S = 1.0
 """The same where a file is gone: some editors put the new one in its place a little later."""
-_STEP_MS = 20
+_STEP_MS = 100
+"""How often the watch's thread looks whether it was told anything, and so takes the interpreter."""
 
 
 async def watch_rules(keeper: RuleKeeper) -> None:
@@ -103,7 +104,7 @@ class _Hint:
             *map(os.fsdecode, places),
             watch_filter=is_ours,
             step=_STEP_MS,
-            debounce=10 * _STEP_MS,
+            debounce=2 * _STEP_MS,
             recursive=False,
             stop_event=stop,
             ignore_permission_denied=True,

@@ -22,7 +22,7 @@ from collections.abc import Generator, Iterable, Sequence
 from watchfiles import Change, watch
 from watchfiles.main import FileChange
 
-STEP_MS = 50
+_STEP_MS = 100
 """How long a report waits for more of the same."""
 _DEBOUNCE_MS = 200
 _IDLE_MS = 500
@@ -77,7 +77,7 @@ class Watcher:
         return watch(
             *self._directories,
             watch_filter=None,
-            step=STEP_MS,
+            step=_STEP_MS,
             debounce=_DEBOUNCE_MS,
             rust_timeout=_IDLE_MS,
             yield_on_timeout=True,
