@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from typing import Any
 
+import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tests.property.test_commit_property import (
     Operation,
     after,
     hard_links,
+    has_second_device,
     programs,
 )
 from yolofs.commit import execute, plan_commit
@@ -50,8 +52,10 @@ def commit(scribe: CommitScribe, tree: Tree, parking: bytes) -> None:
     execute(plan_commit(tree, scribe.base, scribe.store), scribe.store, parking=parking, durable=False)
 
 
-def check(program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection) -> None:
-    with after(program, links) as (scribe, parking):
+def check(
+    program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection, session: str | None = None
+) -> None:
+    with after(program, links, session) as (scribe, parking):
         root = scribe.base.root
         view, before = scribe.expected(), scan(root)
         parts = split(scribe, selection)
@@ -123,6 +127,8 @@ def test_of_paths(program: list[Operation], selection: Selection) -> None:
 @example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b"))
 @example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b", b"d"))
 @example([("remove", b"b")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"b"))
+@example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"c"))
 @example([("remove", b"d"), ("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"d"))
 @example([("remove", b"d"), ("chmod", b"c", 0o700)], [(b"b", b"d", b"link")], paths(b"c"))
 def test_where_base_has_hard_links(
@@ -138,3 +144,11 @@ def test_where_base_has_hard_links(
 )
 def test_of_a_project_with_scratch_directories(program: list[Operation], selection: Selection) -> None:
     check(program, [], selection)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@given(programs, hard_links, selections)
+def test_where_the_session_is_on_another_device(
+    program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
+) -> None:
+    check(program, links, selection, session="/dev/shm")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import msgspec
 
 from yolofs.base import Base
 from yolofs.commit.units import Directory, Unit, Units, directory_of, source_of
-from yolofs.link_names import find_names_at
+from yolofs.link_names import find_names, find_names_at
 from yolofs.paths import RelPath, display, join, split
 from yolofs.selection import Selection
 from yolofs.tree import Entry, Staged
@@ -98,17 +99,21 @@ class Choice:
         """What stays though it was asked for, or a part of it."""
         return sorted(self._why.values(), key=lambda held: held.paths)
 
-    def _hold(self, unit: Unit, reason: str, needs: RelPath | None = None) -> None:
+    def _hold(self, unit: Unit, reason: str, needs: RelPath | None = None, names: Iterable[RelPath] = ()) -> None:
+        """Let a unit stay; ``names`` are others that it would change."""
         self.taken.discard(unit)
-        self._why[unit] = Held(tuple(sorted(unit.paths)), reason, needs)
+        self._why[unit] = Held(tuple(sorted({*unit.paths, *names})), reason, needs)
 
     # ---- what can be told of each unit by itself
 
     def _check_alone(self, unit: Unit) -> None:
         if unit not in self.taken:
             other = next(path for path in unit.paths if not self._selection.has(path))
+            by_link = self._asked_by_link(unit)
             if any(map(self._selection.has, unit.paths)):
-                self._hold(unit, f"it goes together with {self._show(other)}", other)
+                self._hold(unit, f"it goes together with {self._show(other)}", other, by_link)
+            elif by_link:
+                self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, by_link)
             elif self._is_asked_within(unit):
                 self._hold(unit, "it goes only as a whole", other)
             return
@@ -126,13 +131,27 @@ class Choice:
         takes_all = unit.removed or any(source_of(entry) in self._units.moved for entry in unit.slots)
         return bool(takes_all) and any(map(self._selection.has_some_in, unit.paths))
 
+    def _asked_by_link(self, unit: Unit) -> list[RelPath]:
+        """Return the selected names that base has for files of a unit, used or not."""
+        numbers = [staged.base.ino for staged in (*unit.linked, *unit.nameless) if staged.base is not None]
+        return [name for number in numbers for name in self._linked.get(number, ()) if self._selection.has(name)]
+
+    @cached_property
+    def _linked(self) -> dict[int, list[RelPath]]:
+        """The names in base, as far as they are found, of files of which it may have more than were used."""
+        files = [staged for unit in self._units.all for staged in (*unit.linked, *unit.nameless)]
+        names: dict[int, list[RelPath]] = {}
+        for name in find_names(self._base, files) if files else ():
+            names.setdefault(self._base.number(self._base.lstat(name)), []).append(name)
+        return names
+
     def _check_links(self, unit: Unit, staged: Staged) -> bool:
         """Hold a unit back if a file of it has names in base that are not selected, or may have."""
         assert staged.home is not None
         names, are_all = find_names_at(self._base, staged.home)
         other = next((name for name in names if not self._selection.has(name)), None)
         if other is not None:
-            self._hold(unit, f"{self._show(other)} is the same file (hard link)", other)
+            self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, self._asked_by_link(unit))
         elif not are_all:
             self._hold(unit, "base has more names for the same file (hard links), which were not found")
         return other is None and are_all

@@ -8,6 +8,7 @@ moves something between places that only this commit uses, or may simply be done
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from yolofs.commit.plan import (
@@ -23,7 +24,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.steps import Folder, Spot, Steps
+from yolofs.commit.steps import Folder, Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 
@@ -34,14 +35,21 @@ class ResumedSteps(Steps):
     """Does what is left of the steps."""
 
     def recall(self, step: Step) -> None:
-        """Take note of a step that is done: of what it left beside base, on another device."""
-        if isinstance(step, Park | Remove):
-            aside = self._shelter(step.path, step.number)
-            if self._inode(aside) is not None:
-                if isinstance(step, Park):
+        """Take note of a step that is done: of what it left where it had to be copied to another device."""
+        match step:
+            case Park():
+                aside = self._shelter(step.path, step.number)
+                if self._inode(aside) is not None or self._inode(copied_from(aside)) is not None:
                     self._set_aside[step.number] = aside
-                else:
-                    self._leftovers.append(aside)
+            case Remove():
+                self._recall_leftovers(self._shelter(step.path, step.number))
+            case Create() | Place() | Link() | Duplicate():
+                self._recall_leftovers(copied_from(self._comes_from(step)), self._beside(step.path, step.number))
+            case MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
+                pass
+
+    def _recall_leftovers(self, *spots: Spot) -> None:
+        self._leftovers += [spot for spot in spots if self._inode(spot) is not None]
 
     def do(self, step: Step) -> None:
         """Do one step, or the rest of it, unless it is done."""
@@ -52,7 +60,9 @@ class ResumedSteps(Steps):
         match step:
             case Park():
                 self.recall(step)
-                return step.number in self._set_aside or self._inode(self._in(self._parked, step.number)) is not None
+                parked = self._in(self._parked, step.number)
+                is_parked = self._inode(parked) is not None or self._inode(copied_from(parked)) is not None
+                return is_parked or step.number in self._set_aside
             case Remove():
                 return self._is_removed(step)
             case MakeDirectory():
@@ -76,35 +86,63 @@ class ResumedSteps(Steps):
             return self._inode(kept) is not None
         self._clear(kept)  # a copy to this device, perhaps not whole
         self._copy_tree(aside, kept, step.path)
+        self._leftovers.append(aside)
         return True
 
     def _has_arrived(self, step: _Arrival) -> bool:
+        """Tell whether a step has put its thing in place, or do what is left of that; else clear what is half made."""
+        source, beside = self._comes_from(step), self._beside(step.path, step.number)
+        copied = copied_from(source)
+        if self._inode(copied) is None:
+            spots = dict.fromkeys((source, beside))
+            if self._is_in_place(step, [spot for spot in spots if self._is_on_device_of(step, spot)]):
+                return self._inode(source) is None or self._is_on_device_of(step, source)
+            for spot in (source, beside):
+                if not isinstance(step, Place) or spot != source:  # what was parked is all that there is of it
+                    self._clear(spot)
+            return False
+        self._leftovers.append(copied)
+        if self._inode(beside) is not None and not self._is_in_place(step, [beside]):
+            self._swap_in(beside, step)
+        return True
+
+    def _is_in_place(self, step: _Arrival, partners: Sequence[Spot]) -> bool:
+        """Tell whether a step's path has what it is to have; keep what was there, if that was left undone.
+
+        ``partners``: where that may have come from by a rename.
+        """
         target, kept = Spot(*split(step.path)), self._in(self._replaced, step.number)
         there = self._inode(target)
-        sources = self._sources(step)
-        if step.replaced is not None:
-            for spot in sources:
-                if self._inode(spot) == step.replaced and there != step.replaced:  # the two have changed places
-                    self._clear(kept)
-                    self._keep(spot, step)
-                    return True
-            if self._inode(kept) is not None:
-                if there is not None and there != step.replaced:
-                    return True
-                self._clear(kept)  # another name or a copy of what is still in its place
-        elif there is not None and all(self._inode(spot) is None for spot in sources):
-            return True
-        for spot in sources:
-            if not isinstance(step, Place) or spot.directory is not self._parked:
-                self._clear(spot)  # half made
+        if step.replaced is None:
+            return there is not None and all(self._inode(spot) is None for spot in partners)
+        replaced = self._replaced_by(step)
+        for spot in partners:
+            if self._inode(spot) == replaced and there != replaced:  # the two have changed places
+                self._clear(kept)
+                self._keep(spot, step)
+                return True
+        if self._inode(kept) is not None:
+            if there is not None and there != replaced:
+                return True
+            self._clear(kept)  # another name or a copy of what is still in its place
         return False
 
-    def _sources(self, step: _Arrival) -> list[Spot]:
-        """Return the places from which a step brings something in."""
-        beside = self._beside(step.path, step.number)
+    def _replaced_by(self, step: _Arrival) -> int | None:
+        """Return the inode number of what a step replaces, as it was noted, or else as the plan has it."""
+        start = b"%d-replaces-" % step.number
+        notes = [name for name in map(os.fsencode, os.listdir(self._new.fd)) if name.startswith(start)]
+        return int(notes[0][len(start) :]) if notes else step.replaced
+
+    def _comes_from(self, step: _Arrival) -> Spot:
+        """Return where what a step brings in is made, or was parked."""
         if isinstance(step, Place):
-            return [self._set_aside.get(step.number, self._in(self._parked, step.number)), beside]
-        return [self._in(self._new, step.number), beside]
+            return self._set_aside.get(step.number, self._in(self._parked, step.number))
+        return self._in(self._new, step.number)
+
+    def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
+        """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers mean nothing."""
+        device = self._directories.device(split(step.path)[0])
+        return os.fstat(self._fd(spot)).st_dev == device
 
     # ---- places
 

@@ -2,7 +2,8 @@
 
 Everything that a step replaces or removes ends up in the folder ``replaced`` of the commit's directory.  What is on
 the same filesystem gets there by a rename.  What is not is first moved aside in base, under a name that starts with
-``.yolofs-``, then copied, and deleted by :meth:`Steps.discard_leftovers` once the copy is durable.
+``.yolofs-``, then copied, and deleted by :meth:`Steps.discard_leftovers` once the copy is durable.  What goes to
+another place on another device is copied, too; its name tells when the copy is whole.
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ class Spot(NamedTuple):
 
     directory: Folder | RelPath
     name: bytes
+
+
+def copied_from(spot: Spot) -> Spot:
+    """Return the spot that something gets when all of it has been copied to the device that it goes to."""
+    return Spot(spot.directory, spot.name + b"-copied")
 
 
 class Steps:
@@ -188,6 +194,9 @@ class Steps:
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._spelled(spot)) from error
             self._leftovers.pop()
+        for name in os.listdir(self._new.fd):
+            if b"-replaces-" in os.fsencode(name):
+                os.unlink(name, dir_fd=self._new.fd)
 
     def _discard(self, spot: Spot) -> None:
         """Remove a leftover, and give its directory, which is finished already, its mtime back."""
@@ -252,6 +261,7 @@ class Steps:
             self._set_aside[number] = aside
         else:
             self._copy_tree(aside, target, path)
+            self._leftovers.append(aside)
 
     def _shelter(self, path: RelPath, number: int) -> Spot:
         """Return a spot on the device of ``path`` that stays where it is: beside its topmost ancestor that moves."""
@@ -332,6 +342,9 @@ class Steps:
             return
         beside = self._beside(step.path, step.number)
         self._copy_tree(source, beside, step.path)
+        copied = copied_from(source)
+        syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
+        self._leftovers.append(copied)
         self._swap_in(beside, step)
 
     def _swap_in(self, source: Spot, step: _Arrival) -> None:
@@ -339,11 +352,21 @@ class Steps:
         src, dst = (self._unlocked(source), source.name), split(step.path)
         if step.replaced is None:
             rename_with(self._directories, src, dst, syscalls.rename_noreplace)
-        elif rename_with(self._directories, src, dst, syscalls.rename_exchange):
+            return
+        self._mark_replaced(step)
+        if rename_with(self._directories, src, dst, syscalls.rename_exchange):
             self._keep(source, step)
         else:
             self._keep_by_link(Spot(*dst), step.number)
             rename_with(self._directories, src, dst, _rename)
+
+    def _mark_replaced(self, step: _Arrival) -> None:
+        """Leave a note of which object is replaced, if it is not the plan's: its directory came from another device."""
+        inode = self._reach(step.path)[1].st_ino
+        if inode != step.replaced:
+            note = b"%d-replaces-%d" % (step.number, inode)
+            with contextlib.suppress(FileExistsError):
+                os.symlink(b"-", note, dir_fd=self._new.fd)
 
     def _keep(self, old: Spot, step: _Arrival) -> None:
         name = b"%d" % step.number
@@ -353,6 +376,7 @@ class Steps:
             if error.errno != errno.EXDEV:
                 raise
             self._copy_tree(old, Spot(self._replaced, name), step.path)
+            self._leftovers.append(old)
 
     def _keep_by_link(self, old: Spot, number: int) -> None:
         name = b"%d" % number
@@ -364,10 +388,9 @@ class Steps:
             copying.copy_node(self._at(old), at(self._replaced.fd, name))
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:
-        """Copy across devices; the original is deleted at the end, when the copy is durable."""
+        """Copy across devices; the original is a leftover then, to be deleted at the end, when the copy is durable."""
         self._unlocked(target)
         self._note(path, copy_tree(self._at(source), self._at(target)))
-        self._leftovers.append(source)
 
     # ---- in place
 

@@ -1,0 +1,157 @@
+"""A commit whose files lie on two devices, killed at one line of its code after another: the same as on one.
+
+Whatever moves from one device to the other is copied, and deleted when that is durable.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.test_commit_every_line import killed_at
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import by_first_name, walk_tree
+from yolofs.session import Access, Session
+from yolofs.session_commit import commit, finish_interrupted
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
+]
+SHARES = 6
+POINTS = 24
+"""For each share."""
+Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]
+
+FAR = b"far"
+SOME = (b"a", b"far/a", b"d", b"far/d", b"c", b"far/gone", b"far/there", b"new")
+"""Moves of a file and of a directory are taken, there and back others stay."""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    """A project in which a directory lies on another device."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    directory = tmp_path / "project"
+    far = directory / os.fsdecode(FAR)
+    far.mkdir(parents=True)
+    if libc.mount(b"none", bytes(far), b"tmpfs", 0, None):
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield directory
+    finally:
+        assert libc.umount2(bytes(far), 2) == 0
+
+
+def populate(project: Path) -> None:
+    for top in (project, project / "far"):
+        for entry in top.iterdir():
+            if entry.name != "far":
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        (top / "d/sub").mkdir(parents=True)
+        for name in ("a", "b", "c", "there", "d/x", "d/y", "d/sub/z"):
+            (top / name).write_text(f"{top.name} {name}")
+    (project / "far/gone/deep").mkdir(parents=True)
+    (project / "far/gone/deep/file").write_text("gone")
+    (project / "far/back").mkdir()
+    (project / "far/back/file").write_text("back")
+
+
+def work(view: CoreDriver) -> None:
+    """Move files and directories from one device to the other, exchange some, replace, delete and make others."""
+    view.unlink(b"far/a")
+    view.rename(b"a", b"far/a")
+    view.rename(b"b", b"t")
+    view.rename(b"far/b", b"b")
+    view.rename(b"t", b"far/b")
+    view.rename(b"d", b"far/moved")
+    view.rename(b"far/d", b"d")
+    view.rename(b"far/moved", b"far/d")
+    view.overwrite(b"far/d/x", b"written after it was moved")
+    view.unlink(b"d/sub/z")
+    view.rename(b"far/back", b"back")
+    view.overwrite(b"c", b"new c")
+    view.overwrite(b"far/c", b"new far/c")
+    view.unlink(b"far/gone/deep/file")
+    view.rmdir(b"far/gone/deep")
+    view.rmdir(b"far/gone")
+    view.chmod(b"far/there", 0o600)
+    view.mkdir(b"new", 0o750)
+    view.create(b"new/file", b"made", 0o640)
+    view.create(b"far/new", b"made there", 0o640)
+
+
+@pytest.fixture
+def prepare(project: Path) -> Prepare:
+    """Return what makes the project anew with that work staged, and returns what the view shows."""
+
+    def prepared() -> dict[bytes, tuple[Any, ...]]:
+        populate(project)
+        view = CoreDriver(os.fsencode(project))
+        work(view)
+        expected = view.tree()
+        view.close()
+        return expected
+
+    return prepared
+
+
+def lines(share: int, total: int) -> list[int]:
+    return [1 + (point * SHARES + share) * total // (POINTS * SHARES) for point in range(POINTS)]
+
+
+def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
+    return by_first_name(dict(walk_tree(os.fsencode(project))))
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_all_of_it_is_finished(project: Path, prepare: Prepare, share: int) -> None:
+    root = os.fsencode(project)
+    prepare()
+    total = killed_at(0, root)
+    for line in lines(share, total):
+        expected = prepare()
+        killed_at(line, root)
+        with Session.open(root, Access.WRITE) as session:
+            finish_interrupted(session)
+            commit(session)
+        assert base_of(project) == expected, f"killed at line {line} of {total}"
+        assert not [name for name in os.listdir(project / "far") if name.startswith(".yolofs")]
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_some_of_it_is_finished_and_the_rest_stays_staged(project: Path, prepare: Prepare, share: int) -> None:
+    root = os.fsencode(project)
+    prepare()
+    before = base_of(project)
+    total = killed_at(0, root, SOME)
+    after = base_of(project)
+    assert after != before
+    assert (project / "far/a").read_text() == "project a"
+    assert (project / "far/b").read_text() == "far b"
+    assert (project / "far/back/file").exists()
+    seen = set()
+    for line in lines(share, total):
+        where = f"killed at line {line} of {total}"
+        expected = prepare()
+        killed_at(line, root, SOME)
+        with Session.open(root, Access.WRITE) as session:
+            seen.add(session.interrupted_commit() is not None)
+            finish_interrupted(session)
+        assert base_of(project) in (before, after), where
+        view = CoreDriver(root)
+        assert view.tree() == expected, where
+        view.commit_paths(list(SOME))
+        assert base_of(project) == after, where
+        assert view.tree() == expected, where
+        view.commit()
+        assert view.tree() == expected, where
+        view.close()
+        assert base_of(project) == expected, where
+    assert seen == {True, False}
