@@ -1,4 +1,4 @@
-"""Which directories a sandbox may get straight from base, as the view cannot show anything else there.
+"""Which directories (and two files) a sandbox may get straight from base, as the view cannot show anything else there.
 
 The rules must say read-only at such a directory and everywhere below, whatever the names; the override tree must leave
 it alone.  What else may lie there is found out by :mod:`yolofs.daemon.survey`, what is mounted there by
@@ -18,17 +18,31 @@ from yolofs.tree import Entry, Staged, Tree
 
 _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
 """What lies there are not files that somebody has put there, whatever a rule says."""
+_FILES = (b"/etc/ld.so.cache", b"/etc/locale.alias")
+"""What nearly every program opens before it does anything: an open and a release each time, in the view."""
 _NAMES_LOOKED_AT = 5_000
 """Among so many names of base those of a file with hard links are looked for; the gate does the same."""
 
 
 def candidates(book: RuleBook, base: Base, project: bytes) -> list[bytes]:
-    """Return the directories that qualify by the rules and by what base is: absolute paths, none below another.
+    """Return what qualifies by the rules and by what base is: absolute paths, none below another.
+
+    These are directories, and of :data:`_FILES` those for which the rules say the same.
 
     ``project`` is the session's, where everything goes through the view.  Looks at base, a few system calls for each.
     """
     paths = (path for path in book.wholly(RuleState.READ_ONLY) if _is_apart(path, base, project))
-    return [path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path]
+    found = [path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path]
+    return found + [path for path in _FILES if _qualifies(path, book, base, project) and not _is_in(path, found)]
+
+
+def _qualifies(file: bytes, book: RuleBook, base: Base, project: bytes) -> bool:
+    is_file = os.path.isfile(file) and os.path.realpath(file) == file
+    return is_file and book.at(file).state is RuleState.READ_ONLY and _is_apart(file, base, project)
+
+
+def _is_in(path: bytes, directories: Iterable[bytes]) -> bool:
+    return any(is_below(path, directory) for directory in directories)
 
 
 def _is_apart(path: bytes, base: Base, project: bytes) -> bool:

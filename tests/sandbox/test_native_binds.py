@@ -77,6 +77,21 @@ def test_a_read_only_directory_without_other_rules_comes_straight_from_base(plac
     assert out.split() == ["base", str(place.static.stat().st_ino)]
 
 
+def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:
+    cache = "/etc/ld.so.cache"
+    assert Path(cache).is_file()
+    with session(tmp_path, '"/etc" = "read-only"', '"/etc/shadow" = "deny"') as place:
+        place.wait_until_bound()
+        assert cache in native_binds(place.program)
+        assert "/etc" not in native_binds(place.program)
+        assert place.program("run", "--no-review", "cmp", cache, f"/proc/self/root{cache}").err == ""
+        place.program("rule", "write-ask", cache)
+        assert cache not in native_binds(place.program)
+        place.program("rule", "unset", cache)
+        place.program("rule", "read-only", cache)
+        assert cache in native_binds(place.program)
+
+
 def test_it_is_read_only_and_nobodys_way_to_other_rights(place: Place) -> None:
     (place.static / "su").write_text("#!/bin/sh\n")
     (place.static / "su").chmod(0o4755)
