@@ -13,13 +13,14 @@ import enum
 import fcntl
 import gc
 import os
-import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Self, cast
 
 import msgspec
 
 from yolofs import checkpoint
+from yolofs.archive import begin_journal, commit_directory, commit_numbers, finish_put_away, store_numbers
 from yolofs.base import Base
 from yolofs.changes import Change, compare
 from yolofs.checkpoint import Checkpoint
@@ -28,7 +29,6 @@ from yolofs.config.load import load
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, NoSessionError, SessionBusyError, UsageError, YolofsError
 from yolofs.journal import Journal
-from yolofs.journal_file import sync_directory_of
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Snapshot, Stage, Travel
@@ -39,8 +39,8 @@ from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
-CARRIED = b"carried"
-"""In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
+_JOURNAL_WAIT_S = 10.0
+"""How long another process may take from the end of one journal to the beginning of the next."""
 CHECKPOINT_RECORDS = 20_000
 """So many records take a tenth of a second or more to replay."""
 Progress = Callable[[int, int], None]
@@ -108,7 +108,7 @@ class Session:
         with contextlib.suppress(FileExistsError), open(os.path.join(directory, b".gitignore"), "xb") as ignored:
             ignored.write(b"*\n")  # no git should ever take in what is staged
         journal = os.path.join(directory, b"journal")
-        if not os.path.lexists(journal) and not _commit_numbers(
+        if not os.path.lexists(journal) and not commit_numbers(
             directory
         ):  # else the next open knows what it begins with
             Journal.create(journal).close()
@@ -145,7 +145,9 @@ class Session:
         try:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
-                _finish_put_away(directory)
+                finish_put_away(directory)
+            else:
+                _wait_for_journal(directory, path)
             known = checkpoint.read(directory)
             journal = Journal.open(
                 path, read_only=access is Access.READ, known=known.known if known is not None else None
@@ -191,7 +193,7 @@ class Session:
         """Take in what another process did to the session with :attr:`Access.LENT`, should it have died over it too."""
         self.journal.close()
         if self.access is Access.WRITE:
-            _finish_put_away(self.directory)
+            finish_put_away(self.directory)
         self._checkpoint = None
         self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
         self.timeline = Timeline(at.marker for at in self.journal.markers)
@@ -359,7 +361,7 @@ class Session:
             os.unlink(path)
         else:
             os.rename(path, archive)
-        _begin_journal(path, os.path.dirname(archive) if archive is not None else None)
+        begin_journal(path, os.path.dirname(archive) if archive is not None else None)
         self.journal = Journal.open(path)
         self.timeline = Timeline(at.marker for at in self.journal.markers)
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
@@ -368,18 +370,18 @@ class Session:
 
     def commit_directory(self, number: int) -> bytes:
         """Return the directory of commit ``number``."""
-        return os.path.join(self.directory, b"commits", b"%d" % number)
+        return commit_directory(self.directory, number)
 
     def next_commit(self) -> int:
         """Return the number of the next commit, from 1."""
-        return max(_commit_numbers(self.directory), default=0) + 1
+        return max(commit_numbers(self.directory), default=0) + 1
 
     def interrupted_commit(self) -> bytes | None:
         """Return the directory of a commit that stopped half way, None if there is none.
 
         Base is partly committed then, so that no state can be shown before the commit is finished.
         """
-        directory = self.commit_directory(max(_commit_numbers(self.directory), default=0))
+        directory = self.commit_directory(max(commit_numbers(self.directory), default=0))
         has_plan = os.path.exists(os.path.join(directory, b"plan.json"))
         return directory if has_plan and not os.path.exists(os.path.join(directory, b"done")) else None
 
@@ -403,75 +405,20 @@ class Session:
 
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
-        numbers = self._journal_numbers() | _store_numbers(self.journal.path + b".torn")
-        for number in _commit_numbers(self.directory):
-            numbers |= _store_numbers(os.path.join(self.commit_directory(number), b"journal"))
+        numbers = self._journal_numbers() | store_numbers(self.journal.path + b".torn")
+        for number in commit_numbers(self.directory):
+            numbers |= store_numbers(os.path.join(self.commit_directory(number), b"journal"))
         return numbers
 
     def _journal_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that the journal names."""
         known = self._checkpoint
         if known is None:
-            return _store_numbers(self.journal.path)
-        numbers = _store_numbers(self.journal.path, known.size)
+            return store_numbers(self.journal.path)
+        numbers = store_numbers(self.journal.path, known.size)
         for first, last in known.numbers:
             numbers.update(range(first, last + 1))
         return numbers
-
-
-_STAGE_LINE = re.compile(rb"^[SK] \d+ \S+ (\d+)", re.MULTILINE)
-
-
-def _store_numbers(journal: bytes, start: int = 0) -> set[int]:
-    """Return the numbers of all store inodes that a journal names from byte ``start`` on, in dead segments too."""
-    numbers: set[int] = set()
-    rest = b""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), open(journal, "rb") as lines:
-        lines.seek(start)
-        while chunk := lines.read(1 << 24):
-            chunk = rest + chunk
-            whole, _, rest = chunk.rpartition(b"\n")
-            numbers.update(map(int, _STAGE_LINE.findall(whole)))
-    return numbers
-
-
-def _commit_numbers(directory: bytes) -> list[int]:
-    """Return the numbers of all commits of the session in ``directory``."""
-    try:
-        names = os.listdir(os.path.join(directory, b"commits"))
-    except FileNotFoundError:
-        return []
-    return [int(name) for name in names if name.isdigit()]
-
-
-def _finish_put_away(directory: bytes) -> None:
-    """Put the journal away for a commit that was done and died just before it could; make a new one if none is left.
-
-    Danger: records written between that death and this call would be put away with the commit, out of the view.
-    """
-    path = os.path.join(directory, b"journal")
-    last = max(_commit_numbers(directory), default=0)
-    commit = os.path.join(directory, b"commits", b"%d" % last)
-    archive = os.path.join(commit, b"journal")
-    if last and os.path.exists(os.path.join(commit, b"done")) and not os.path.lexists(archive):
-        os.rename(path, archive)
-    if not os.path.lexists(path):
-        _begin_journal(path, commit if last else None)
-
-
-def _begin_journal(path: bytes, commit: bytes | None) -> None:
-    """Begin a journal where there is none: with what the commit in a directory leaves staged, if anything.
-
-    The old journal has to be durably away first: after a power failure the new one might be taken for the old one.
-    """
-    carried = os.path.join(commit, CARRIED) if commit is not None else b""
-    if commit is None or not os.path.exists(os.path.join(commit, b"done")) or not os.path.exists(carried):
-        Journal.create(path).close()
-        return
-    for name in (carried, path):
-        sync_directory_of(name)
-    os.rename(carried, path)
-    sync_directory_of(path)
 
 
 @contextlib.contextmanager
@@ -486,6 +433,23 @@ def locked(directory: bytes) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _wait_for_journal(directory: bytes, path: bytes) -> None:
+    """See that there is a journal: a commit ends one before it begins the next, and may have died in between.
+
+    Raises:
+        SessionBusyError: there is none after a while, and another process holds the lock.
+    """
+    deadline = time.monotonic() + _JOURNAL_WAIT_S
+    while not os.path.lexists(path):
+        try:
+            with locked(directory):
+                finish_put_away(directory)
+        except SessionBusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _load_settings(project: bytes, access: Access) -> tuple[Settings, str]:

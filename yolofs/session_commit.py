@@ -6,6 +6,7 @@ import os
 
 import msgspec
 
+from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
@@ -15,7 +16,7 @@ from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
-from yolofs.session import CARRIED, Progress, Session
+from yolofs.session import Progress, Session
 
 
 class CommitResult(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted
 
 pytestmark = pytest.mark.timeout(300)
-TRACED = ("commit", "copying", "journal", "session", "syscalls", "store")
+TRACED = ("archive", "commit", "copying", "journal", "session", "syscalls", "store")
 SHARES = 16
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 12

@@ -12,6 +12,8 @@ import pytest
 
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
+from yolofs.archive import CARRIED
+from yolofs.session import locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
@@ -109,3 +111,44 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
         assert "a commit was interrupted" in done.stderr
         assert "hint: yolofs commit" in done.stderr
     project.run("commit", "--yes")
+
+
+@pytest.mark.parametrize("leaves", ["nothing", "something"])
+@pytest.mark.parametrize("words", [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)])
+def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: tuple[str, ...], leaves: str) -> None:
+    """The old journal is away and the next one not yet there: whoever comes next, to look only, makes it."""
+    directory = tmp_path / "project"
+    project = Project(directory)
+    (directory / "kept").write_text("kept\n")
+    project.run("mount", "--root", ".")
+    (project.view / "made").write_text("made\n")
+    (project.view / "kept").write_text("other\n")
+    project.run("unmount")
+    project.run("commit", "--yes", *(["made"] if leaves == "something" else []))
+    journal, commit = directory / ".yolofs/journal", directory / ".yolofs/commits/1"
+    if leaves == "something":
+        journal.rename(commit / CARRIED.decode())
+    else:
+        journal.unlink()
+    project.run(*words)
+    assert journal.exists()
+    if words == ("mount",):
+        assert (project.view / "kept").read_text() == "other\n"
+        project.run("unmount")
+    assert (directory / "made").read_text() == "made\n"
+    is_left = leaves == "something" and words[0] not in ("commit", "abort")
+    assert ("1 modified" in project.run("status")) is is_left
+
+
+def test_looking_waits_for_who_is_between_two_journals(tmp_path: Path) -> None:
+    directory = tmp_path / "project"
+    Project(directory)
+    journal = directory / ".yolofs/journal"
+    with locked(bytes(directory / ".yolofs")):
+        journal.rename(directory / "away")
+        command = [sys.executable, "-m", "yolofs.cli.main", "status"]
+        with subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True) as status:
+            with pytest.raises(subprocess.TimeoutExpired):
+                status.wait(1)
+            (directory / "away").rename(journal)
+            assert status.wait(60) == 0
