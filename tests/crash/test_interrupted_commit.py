@@ -44,9 +44,9 @@ def populate(project: Path) -> None:
         (project / name).write_text(name)
 
 
-def stop_commit_after(project: Project, lines: int) -> bool:
+def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
     """Start a commit and kill it once its log has that many lines; return whether it was still at work."""
-    command = [sys.executable, "-m", "yolofs.cli.main", "commit", "--yes"]
+    command = [sys.executable, "-m", "yolofs.cli.main", "commit", "--yes", *paths]
     with subprocess.Popen(
         command, cwd=project.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as commit:
@@ -89,6 +89,33 @@ def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
         project.run("unmount")
     assert (directory / ".yolofs/commits/1/done").exists()
     assert not list((directory / ".yolofs/commits/1/parked").iterdir())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, seed: int) -> None:
+    directory = tmp_path / "project"
+    project = Project(directory)
+    populate(directory)
+    project.run("mount", "--root", ".")
+    subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
+    expected = without_settings(manifest(str(project.view)))
+    if finisher != "daemon":
+        project.run("unmount")
+    some = ("moved", "kept", "chain")
+    stop_commit_after(project, random.Random(seed).randrange(0, 120), *some)
+    if finisher == "commit":
+        project.run("commit", "--yes", *some)
+    project.run("mount")
+    assert without_settings(manifest(str(project.view))) == expected
+    project.run("commit", "--yes", *some)
+    assert (directory / "chain/a").read_text() == "chain/b"
+    assert (directory / "gone/sub/f1").read_text() == "gone"
+    assert (directory / "directory").is_dir()
+    assert without_settings(manifest(str(project.view))) == expected
+    project.run("commit", "--yes")
+    assert without_settings(manifest(str(directory))) == expected
+    project.run("unmount")
 
 
 def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:

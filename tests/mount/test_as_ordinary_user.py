@@ -46,6 +46,10 @@ def test_staging_snapshots_and_travel() -> None:
     run_tests("tests/mount/test_snapshot_and_travel.py", "tests/mount/test_host_changes.py")
 
 
+def test_commits_of_a_part() -> None:
+    run_tests("tests/cli/test_partial_commit.py")
+
+
 def test_rules() -> None:
     run_tests("tests/mount/test_gate.py", "tests/mount/test_gate_paths.py", "tests/mount/test_gate_refusals.py")
 
