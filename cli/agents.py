@@ -5,11 +5,11 @@ Nothing of the user's is replaced: a hook is added to a JSON document, the guide
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-
-import msgspec
 
 from yolofs.errors import ConfigError
 from yolofs.paths import display
@@ -23,12 +23,15 @@ Shell commands run as `yolofs run -- COMMAND`, in a view of the files: nothing i
 
 - After each command stderr says what it changed, deletions and changes outside the project first. Read it: what you did
   not mean to change, undo with the `yolofs travel N` that it names, and tell the user.
+- Each command has a shell of its own: `cd` and variables do not last until the next one.
 - `EACCES` on a path means that a rule keeps you out, not that something is broken. Do not work around it: ask the user.
 - `yolofs commit`, `abort`, `rule` and `answer` are for the user.
 """
 
-_OPENCODE = """\
-// Written by `yolofs init --agents`: shell commands run through yolofs, as a whole.
+_OPENCODE_MARK = "// Written by `yolofs init --agents`"
+_OPENCODE = (
+    f"{_OPENCODE_MARK}: shell commands run through yolofs, as a whole.\n"
+    """\
 const quote = (text) => "'" + text.replaceAll("'", "'\\"'\\"'") + "'";
 
 export const Yolofs = async () => ({
@@ -37,6 +40,7 @@ export const Yolofs = async () => ({
   },
 });
 """
+)
 
 
 class Agent(NamedTuple):
@@ -62,54 +66,117 @@ def install(project: bytes, name: str) -> list[bytes]:
     """Write the hook and the guide of an agent; return the files that have changed.
 
     Raises:
-        ConfigError: a file that is there is no JSON object, or not as the agent has it; nothing is written to it.
+        ConfigError: a file that is there cannot be added to; nothing is written then.
         OSError: a file cannot be written.
     """
     agent = AGENTS[name]
     hooks, guide = (os.path.join(project, os.fsencode(path)) for path in agent)
-    new = _OPENCODE.encode() if name == "opencode" else _with_hooks(hooks, name)
-    return [path for path, content in ((hooks, new), (guide, with_guide(_read(guide)))) if _write(path, content)]
+    new = _plugin(hooks) if name == "opencode" else _with_hooks(hooks, name)
+    try:
+        text = with_guide(_read(guide))
+    except ValueError as error:
+        raise ConfigError(
+            f"{display(guide)}: {error}", hint="mend that, or take what is left of the block out"
+        ) from None
+    return [path for path, content in ((hooks, new), (guide, text)) if _write(path, content)]
 
 
 def with_guide(text: bytes) -> bytes:
-    """Return a text with the guide as its marked block, in the place of an older one."""
+    """Return a text with the guide as its marked block, in the place of an older one, with the text's line ends.
+
+    Raises:
+        ValueError: the block has a beginning and no end, or the other way round, or there are several.
+    """
     block = BEGIN + GUIDE + END
-    start = text.find(BEGIN)
-    end = text.find(END, start)
-    if start >= 0 and end >= 0:
-        return text[:start] + block + text[end + len(END) :]
+    if b"\r\n" in text:
+        block = block.replace(b"\n", b"\r\n")
+    begin, end = BEGIN.rstrip(), END.rstrip()
+    if (text.count(begin), text.count(end)) == (1, 1) and text.index(begin) < text.index(end):
+        return text[: text.index(begin)] + block.rstrip() + text[text.index(end) + len(end) :]
+    if begin in text or end in text:
+        raise ValueError(f"the block between {begin.decode()} and {end.decode()} is not whole, or there twice")
     separator = b"" if not text else b"\n" if text.endswith(b"\n") else b"\n\n"
-    return text + separator + block
+    return text + (separator.replace(b"\n", b"\r\n") if b"\r\n" in text else separator) + block
+
+
+def _plugin(path: bytes) -> bytes:
+    """Return the plugin for opencode.
+
+    Raises:
+        ConfigError: the file is somebody else's.
+    """
+    old = _read(path)
+    if old and not old.startswith(_OPENCODE_MARK.encode()):
+        raise ConfigError(
+            f"{display(path)} is there already, and was not written by yolofs", hint="give it another name"
+        )
+    return _OPENCODE.encode()
 
 
 def _with_hooks(path: bytes, name: str) -> bytes:
-    """Return the JSON document at ``path`` with the agent's hooks in it."""
+    """Return the JSON document at ``path`` with the agent's hooks in it, in its own order and indentation."""
     old = _read(path)
+    hint = "put this there by hand: " + json.dumps(_hooks_alone(name))
     try:
-        document = msgspec.json.decode(old or b"{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise ConfigError(f"{display(path)} is no JSON object: {error}", hint="put the hook there by hand") from None
-    is_changed = False
+        document = json.loads(old or b"{}", object_pairs_hook=_distinct)
+    except ValueError as error:
+        raise ConfigError(f"{display(path)} is no JSON document that can be added to: {error}", hint=hint) from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"{display(path)} is no JSON object", hint=hint)
+    before = json.dumps(document)
+    if name in ("copilot", "cursor"):
+        document = {"version": 1, **document}
     for keys, entry in _entries(name):
         table = document
         for key in keys[:-1]:
-            table = _checked(table.setdefault(key, {}), dict, path, keys)
-        entries = _checked(table.setdefault(keys[-1], []), list, path, keys)
-        if entry not in entries:
-            entries.append(entry)
-            is_changed = True
-    if name in ("copilot", "cursor") and "version" not in document:
-        document = {"version": 1, **document}
-        is_changed = True
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n" if is_changed else old
+            table = _checked(table.setdefault(key, {}), dict, path, keys, hint)
+        _add(_checked(table.setdefault(keys[-1], []), list, path, keys, hint), entry, name)
+    if json.dumps(document) == before:
+        return old
+    return json.dumps(document, indent=_indentation(old), ensure_ascii=old.isascii()).encode() + b"\n"
+
+
+def _add(entries: list[Any], entry: dict[str, Any], name: str) -> None:
+    """Add a hook, in the place of an older one of ours; one with our command that the user has changed stays."""
+    command, mark = f'"{_command(name)}"', f'"yolofs hook {name}'
+    if any(command in json.dumps(one) for one in entries):
+        return
+    at = next((at for at, one in enumerate(entries) if mark in json.dumps(one)), len(entries))
+    entries[at : at + 1] = [entry]
+
+
+def _hooks_alone(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for keys, entry in _entries(name):
+        table = document
+        for key in keys[:-1]:
+            table = table.setdefault(key, {})
+        table[keys[-1]] = [entry]
+    return document
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a key that is there twice would lose a value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice in one object")
+    return found
+
+
+def _indentation(text: bytes) -> str:
+    """Return what a JSON document is indented by: its first line that is."""
+    found = re.search(rb"\n([ \t]+)\S", text)
+    return found[1].decode() if found is not None else "  "
+
+
+def _command(name: str) -> str:
+    """Return the hook's command; agents go on when a hook is missing or fails, except on exit code 2."""
+    return f"yolofs hook {name} || exit 2"
 
 
 def _entries(name: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Yield the hooks of an agent, and where in its document they stand.
-
-    Agents go on when a hook is missing or fails, except on exit code 2.
-    """
-    command = f"yolofs hook {name} || exit 2"
+    """Yield the hooks of an agent, and where in its document they stand."""
+    command = _command(name)
     match name:
         case "claude":
             yield ("hooks", "PreToolUse"), {"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}
@@ -127,11 +194,9 @@ def _entries(name: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
             raise AssertionError(name)
 
 
-def _checked(value: Any, kind: type, path: bytes, keys: tuple[str, ...]) -> Any:
+def _checked(value: Any, kind: type, path: bytes, keys: tuple[str, ...], hint: str) -> Any:
     if not isinstance(value, kind):
-        raise ConfigError(
-            f"{display(path)}: {'.'.join(keys)} is not what the agent expects there", hint="put the hook there by hand"
-        )
+        raise ConfigError(f"{display(path)}: {'.'.join(keys)} is not what the agent expects there", hint=hint)
     return value
 
 

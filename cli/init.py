@@ -8,9 +8,9 @@ import click
 
 from yolofs.cli.agents import AGENTS, install
 from yolofs.cli.options import start_directory
-from yolofs.cli.output import say
+from yolofs.cli.output import say, warn
 from yolofs.config.load import FILE_NAME
-from yolofs.errors import UsageError
+from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display
 from yolofs.session import Session
 
@@ -53,9 +53,17 @@ def command(directory: bytes | None, agents: str) -> None:
     _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
     place = display(project)
     say(f"started a session in {place}" if is_new else f"there is a session in {place} already; nothing changed")
+    problems: list[ConfigError] = []
     for name in names:
-        for path in install(project, name):
-            say(f"{name}: wrote {display(path)}")
+        try:
+            for path in install(project, name):
+                say(f"{name}: wrote {display(path)}")
+        except ConfigError as error:  # the other agents have files of their own
+            problems.append(error)
+    for problem in problems[:-1]:
+        warn(f"{problem.message}; {problem.hint}")
+    if problems:
+        raise problems[-1]
     say("next: yolofs mount")
 
 

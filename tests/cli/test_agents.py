@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,91 @@ def test_a_file_that_cannot_be_added_to_is_left_alone(tmp_path: Path, content: s
     done = Program(tmp_path)("init", "--agents", "claude", code=3)
     assert "by hand" in done.err
     assert path.read_text() == content
+
+
+def test_what_to_put_there_by_hand_is_said_and_the_other_agents_get_theirs(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text("{ // a comment\n}")
+    said = Program(tmp_path)("init", "--agents", "claude,codex", code=3).err
+    _, _, snippet = said.partition("put this there by hand: ")
+    assert json.loads(snippet) == {
+        "hooks": {
+            "PreToolUse": [
+                {"matcher": "Bash", "hooks": [{"type": "command", "command": "yolofs hook claude || exit 2"}]}
+            ]
+        }
+    }
+    assert not (tmp_path / "CLAUDE.md").exists()
+    assert (tmp_path / ".codex/hooks.json").exists()
+
+
+OWN_HOOK = {"matcher": "Bash", "hooks": [{"type": "command", "command": "mine.sh"}]}
+
+
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+def test_order_indentation_and_other_hooks_of_a_file_stay(tmp_path: Path, indent: int | str) -> None:
+    own = {"z": [1, 2.5, None, "ü"], "hooks": {"Stop": [], "PreToolUse": [OWN_HOOK]}, "a": {"deep": {}}}
+    path = tmp_path / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(own, indent=indent, ensure_ascii=False) + "\n")
+    Program(tmp_path)("init", "--agents", "claude")
+    added = json.loads(path.read_text())["hooks"]["PreToolUse"].pop()
+    assert "yolofs hook claude" in json.dumps(added)
+    own["hooks"]["PreToolUse"].append(added)  # type: ignore[index]  # as it stands above
+    assert path.read_text() == json.dumps(own, indent=indent, ensure_ascii=False) + "\n"
+
+
+def test_an_older_hook_of_ours_is_replaced_and_one_that_the_user_has_changed_stays(tmp_path: Path) -> None:
+    path = tmp_path / ".claude/settings.json"
+    path.parent.mkdir()
+    older = {"matcher": "Bash", "hooks": [{"type": "command", "command": "yolofs hook claude"}]}
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [older, OWN_HOOK]}}))
+    Program(tmp_path)("init", "--agents", "claude")
+    first, second = json.loads(path.read_text())["hooks"]["PreToolUse"]
+    assert first["hooks"][0]["command"] == "yolofs hook claude || exit 2"
+    assert second == OWN_HOOK
+    first["hooks"][0]["timeout"] = 90
+    changed = json.dumps({"hooks": {"PreToolUse": [first, OWN_HOOK]}})
+    path.write_text(changed)
+    assert "wrote" not in Program(tmp_path)("init", "--agents", "claude").err
+    assert path.read_text() == changed
+
+
+def test_a_key_that_is_there_twice_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / ".gemini/settings.json"
+    path.parent.mkdir()
+    path.write_text('{"a": 1, "a": 2}')
+    assert "a key is there twice" in Program(tmp_path)("init", "--agents", "gemini", code=3).err
+    assert path.read_text() == '{"a": 1, "a": 2}'
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace(b"\n", b"\r\n"), lambda text: text.rstrip()])
+def test_a_guide_that_an_editor_has_saved_otherwise_is_still_found(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    yolofs = Program(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("# Mine\n")
+    yolofs("init", "--agents", "codex")
+    guide = tmp_path / "AGENTS.md"
+    saved = change(guide.read_bytes())
+    guide.write_bytes(saved)
+    yolofs("init", "--agents", "codex")
+    assert guide.read_bytes() == saved
+
+
+def test_a_guide_without_its_end_is_not_written_again_below(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(BEGIN + b"x\n")
+    assert "is not whole" in Program(tmp_path)("init", "--agents", "codex", code=3).err
+    assert (tmp_path / "AGENTS.md").read_bytes() == BEGIN + b"x\n"
+    assert not (tmp_path / ".codex").exists()
+
+
+def test_a_plugin_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".opencode/plugin/yolofs.js"
+    path.parent.mkdir(parents=True)
+    path.write_text("// mine\n")
+    assert "was not written by yolofs" in Program(tmp_path)("init", "--agents", "opencode", code=3).err
+    assert path.read_text() == "// mine\n"
 
 
 def test_several_agents_share_a_guide(tmp_path: Path) -> None:
