@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yolofs.daemon.mounts import MountEntry
+from yolofs.daemon.parts import parts
 from yolofs.paths import is_below
 
 DISK_TYPES = frozenset(
@@ -15,16 +16,18 @@ DISK_TYPES = frozenset(
 
 
 def bindable(paths: Sequence[bytes], mounts: Sequence[MountEntry]) -> list[bytes]:
-    """Return those of some directories that lie on a disk as a whole: nothing is mounted below them.
+    """Return what can be bound of some paths: what lies on a disk and has nothing mounted below it, or its parts.
 
     ``mounts``: what this process sees, in the order in which it was mounted.
     """
-    return [path for path in paths if _is_of_one_piece(path, mounts)]
+    found = []
+    for path in paths:
+        below = [entry.mountpoint for entry in mounts if entry.mountpoint != path and is_below(entry.mountpoint, path)]
+        found += [part for part in (parts(path, below) if below else [path]) if _is_on_disk(part, mounts)]
+    return found
 
 
-def _is_of_one_piece(path: bytes, mounts: Sequence[MountEntry]) -> bool:
-    if any(entry.mountpoint != path and is_below(entry.mountpoint, path) for entry in mounts):
-        return False
+def _is_on_disk(path: bytes, mounts: Sequence[MountEntry]) -> bool:
     around = [entry for entry in mounts if is_below(path, entry.mountpoint.rstrip(b"/"))]
     deepest = max((len(entry.mountpoint) for entry in around), default=0)
     on_top = [entry for entry in around if len(entry.mountpoint) == deepest]

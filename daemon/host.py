@@ -211,17 +211,21 @@ class Host:
         session = self._session
         return session.settings.run.native_binds and session.base.root == b"/"
 
-    def native_candidates(self) -> list[bytes]:
-        """Return the directories in which, as it is now, the view cannot differ from base: absolute paths."""
+    def native_candidates(self) -> dict[bytes, list[bytes]]:
+        """Return where the rules have the view show base alone, and for each path what in it shows something else now.
+
+        All are absolute paths.
+        """
         base = self._session.base
         paths = native.candidates(self._book, base, self._session.project)
 
-        def on_loop() -> tuple[list[bytes], list[Staged]]:
+        def on_loop() -> tuple[dict[bytes, list[bytes]], list[Staged]]:
             tree = self._overlay.tree
-            return native.untouched(tree, base, paths), native.staged_with_links(tree)
+            return native.overridden(tree, base, paths), native.staged_with_links(tree)
 
-        paths, files = self._call(on_loop)
-        return native.without_links(paths, base, files)
+        found, files = self._call(on_loop)
+        names = native.linked(base, files)
+        return {path: [*some, *names] for path, some in found.items()} if names is not None else {}
 
     # ---- what the host does to base
 

@@ -6,13 +6,14 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import partial
 
 import trio
 
 from yolofs.daemon import survey
 from yolofs.daemon.host import Host
+from yolofs.daemon.parts import parts
 from yolofs.errors import DaemonError
 from yolofs.paths import display
 
@@ -31,8 +32,8 @@ class NativeBinds:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._found: dict[bytes, bytes] = {}
-        """What was found in each directory that was looked through, empty if nothing was."""
+        self._found: dict[bytes, list[bytes]] = {}
+        """What was found in each directory that was looked through."""
         self._asked: frozenset[bytes] = frozenset()
         """The directories of the newest survey."""
         self._started_s = trio.current_time()
@@ -60,16 +61,17 @@ class NativeBinds:
             self._is_due.set()
         with trio.move_on_at(self._started_s + _FIRST_WAIT_S):
             await self._is_first_done.wait()
-        return [path for path in wanted if self._found.get(path) == b""]
+        found = {path: [*some, *self._found[path]] for path, some in wanted.items() if path in self._found}
+        return await trio.to_thread.run_sync(lambda: [part for item in found.items() for part in parts(*item)])
 
     def _is_old(self) -> bool:
         age_s = trio.current_time() - self._started_s
         return self._is_first_done.is_set() and age_s > max(_FRESH_S, _SHARE * self._took_s)
 
-    async def _candidates(self) -> list[bytes]:
+    async def _candidates(self) -> dict[bytes, list[bytes]]:
         return await trio.to_thread.run_sync(self._host.native_candidates)
 
-    async def _look_through(self, directories: Sequence[bytes]) -> None:
+    async def _look_through(self, directories: Collection[bytes]) -> None:
         self._asked, self._started_s = frozenset(directories), trio.current_time()
         nearest_first = sorted(directories, key=len)  # /usr is what most runs need first
         command = [sys.executable, "-I", "-S", survey.__file__, *map(os.fsdecode, nearest_first)]
@@ -79,14 +81,15 @@ class NativeBinds:
             assert process.stdout is not None
             pending = b""
             async for data in process.stdout:
-                *fields, pending = (pending + data).split(b"\0")
-                if len(fields) % 2:
-                    pending = fields.pop() + b"\0" + pending
-                for directory, found in zip(fields[::2], fields[1::2], strict=True):
+                *reports, pending = (pending + data).split(b"\0\0")
+                for report in reports:
+                    directory, *found = report.split(b"\0")
                     self._take(directory, found)
         self._took_s = trio.current_time() - self._started_s
 
-    def _take(self, directory: bytes, found: bytes) -> None:
+    def _take(self, directory: bytes, found: list[bytes]) -> None:
         if found and self._found.get(directory) != found:
-            log.info("%s is not bound straight from base, because of %s", display(directory), display(found))
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            where = display(directory)
+            log.info("%s is not bound straight from base as a whole, because of %s%s", where, display(found[0]), more)
         self._found[directory] = found

@@ -1,7 +1,7 @@
 """A process of its own that looks for what must not be reached straight from base, in directories that are to be bound.
 
-``python -I -S survey.py DIRECTORY...`` writes two records for each directory, each with a NUL byte at its end: its
-path, and the path of the first thing found in it, empty if there is none.  Looked for are sockets and fifos, through
+``python -I -S survey.py DIRECTORY...`` writes a report for each directory: its path, and the paths of what was found in
+it, with a NUL byte between them and two at the end.  Looked for are sockets and fifos, through
 which one reaches the program at the other end although they lie in a read-only mount, and directories of sessions,
 which no view shows.  What cannot be read is passed over: the sandbox has the same user and no more rights.
 
@@ -19,12 +19,15 @@ from collections.abc import Sequence
 _SESSION = b".yolofs"
 _SESSION_MARK = b"journal"
 _NICE = 10
+_MOST = 50
+"""Of so many each is told."""
 
 
-def find(top: bytes) -> bytes:
-    """Return the path of something below ``top`` that must not be reached, empty if there is nothing."""
+def find(top: bytes) -> list[bytes]:
+    """Return the paths below ``top`` that must not be reached; ``top`` itself if there are many."""
+    found: list[bytes] = []
     todo = [top]
-    while todo:
+    while todo and len(found) <= _MOST:
         directory = todo.pop()
         try:
             entries = os.scandir(directory)
@@ -34,11 +37,12 @@ def find(top: bytes) -> bytes:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name == _SESSION and os.path.lexists(os.path.join(entry.path, _SESSION_MARK)):
-                        return entry.path
-                    todo.append(entry.path)
+                        found.append(entry.path)
+                    else:
+                        todo.append(entry.path)
                 elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _leads_out(entry.path):
-                    return entry.path
-    return b""
+                    found.append(entry.path)
+    return found if len(found) <= _MOST else [top]
 
 
 def _leads_out(path: bytes) -> bool:
@@ -49,12 +53,17 @@ def _leads_out(path: bytes) -> bool:
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
+def _write(report: bytes) -> None:
+    while report:
+        report = report[os.write(1, report) :]
+
+
 def main(directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
     os.nice(_NICE)
     for directory in map(os.fsencode, directories):
         try:
-            os.write(1, b"%b\0%b\0" % (directory, find(directory)))
+            _write(b"\0".join((directory, *find(directory))) + b"\0\0")
         except BrokenPipeError:  # the daemon has been killed: nobody wants to know any more
             return
 

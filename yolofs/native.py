@@ -8,11 +8,12 @@ it alone.  What else may lie there is found out by :mod:`yolofs.daemon.survey`, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from yolofs.base import Base
 from yolofs.link_names import find_names
-from yolofs.paths import RelPath, is_below
+from yolofs.paths import is_below
 from yolofs.rules import RuleBook, RuleState
 from yolofs.tree import Entry, Staged, Tree
 
@@ -20,6 +21,8 @@ _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
 """What lies there are not files that somebody has put there, whatever a rule says."""
 _FILES = (b"/etc/ld.so.cache", b"/etc/locale.alias")
 """What nearly every program opens before it does anything: an open and a release each time, in the view."""
+_OVERRIDDEN_LIMIT = 1_000
+"""Where more than so many names are overridden, nothing is bound."""
 _NAMES_LOOKED_AT = 5_000
 """Among so many names of base those of a file with hard links are looked for; the gate does the same."""
 
@@ -54,23 +57,33 @@ def _is_apart(path: bytes, base: Base, project: bytes) -> bool:
     return not (any(is_below(other, path) for other in inside) or any(is_below(path, other) for other in around))
 
 
-def untouched(tree: Tree, base: Base, paths: Iterable[bytes]) -> list[bytes]:
-    """Return those of some directories at and below which the tree overrides no name."""
-    return [path for path in paths if (rel := base.relative(path)) is not None and _is_untouched(tree, rel)]
+def overridden(tree: Tree, base: Base, paths: Iterable[bytes]) -> dict[bytes, list[bytes]]:
+    """Return what the tree overrides at and below some paths: for each, absolute paths that must not be bound.
+
+    Those that the view has elsewhere, or not at all, are left out.  A directory in which only names came or went is
+    told as its ``.``.
+    """
+    found = {}
+    for path in paths:
+        rel = base.relative(path)
+        shown = tree.resolve(rel) if rel is not None else None
+        if shown is not None and shown.staged is None and shown.base == rel:
+            found[path] = list(islice(_overridden(shown.entry, path), _OVERRIDDEN_LIMIT)) if shown.entry else []
+            if len(found[path]) == _OVERRIDDEN_LIMIT:
+                found[path] = [path]
+    return found
 
 
-def _is_untouched(tree: Tree, rel: RelPath) -> bool:
-    shown = tree.resolve(rel)
-    if shown is None or shown.staged is not None or shown.base != rel:
-        return False
-    return shown.entry is None or _only_leads(shown.entry)
-
-
-def _only_leads(entry: Entry) -> bool:
-    """Tell whether an entry and all below show what base has at their own paths."""
-    if entry.staged is not None or entry.touched_ns or entry.base != entry.path():
-        return False
-    return all(map(_only_leads, (entry.children or {}).values()))
+def _overridden(top: Entry, path: bytes) -> Iterator[bytes]:
+    todo = [(top, path)]
+    while todo:
+        entry, path = todo.pop()
+        if entry.staged is not None or entry.base != entry.path():
+            yield path
+            continue
+        if entry.touched_ns:
+            yield path + b"/."
+        todo += [(child, path + b"/" + name) for name, child in (entry.children or {}).items()]
 
 
 def staged_with_links(tree: Tree) -> list[Staged]:
@@ -78,11 +91,9 @@ def staged_with_links(tree: Tree) -> list[Staged]:
     return [staged for staged in tree.linked.values() if tree.unseen(staged)]
 
 
-def without_links(paths: Sequence[bytes], base: Base, files: Sequence[Staged]) -> list[bytes]:
-    """Return those of some directories in which base has no name of these files; none where that cannot be told."""
+def linked(base: Base, files: Sequence[Staged]) -> list[bytes] | None:
+    """Return the names that base has for these files, as absolute paths; None where not all were found."""
     if not files:
-        return list(paths)
-    found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
-    if len(found) < sum(staged.links for staged in files):
         return []
-    return [path for path in paths if not any(is_below(name, path) for name in found)]
+    found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    return found if len(found) >= sum(staged.links for staged in files) else None

@@ -257,6 +257,42 @@ def test_what_leads_elsewhere_keeps_it_in_the_view(tmp_path: Path, make: Callabl
         close()
 
 
+def test_what_lies_beside_it_is_bound_all_the_same(tmp_path: Path) -> None:
+    for name in ("other/deep", "sub/deep", "sub/second"):
+        (tmp_path / "static" / name).mkdir(parents=True)
+        (tmp_path / "static" / name / "file").write_text(name)
+    os.mkfifo(tmp_path / "static/sub/found")
+    (tmp_path / "static/link").symlink_to("other")
+    with session(tmp_path) as place:
+        static = place.static
+        parts = [f"{static}/other", f"{static}/sub/deep", f"{static}/sub/second"]
+        wait_until(lambda: native_binds(place.program) == parts, "the parts are bound")
+        shown = place.program("run", "sh", "-c", f"cat {static}/link/deep/file {static}/sub/deep/file {static}/file")
+        assert shown.out == "other/deepsub/deepbase\n"
+        assert "Read-only file system" in place.program("run", "touch", static / "sub/deep/new", code=1).err
+        assert "Permission denied" in place.program("run", "touch", static / "sub/new", code=1).err
+        (static / "sub/found").unlink()
+
+
+def test_what_lies_beside_staged_changes_is_bound_all_the_same(place: Place) -> None:
+    yolofs, static = place.program, place.static
+    (static / "other").mkdir()
+    (static / "gone").mkdir()
+    yolofs("rule", "allow", static)
+    yolofs(
+        "run",
+        "sh",
+        "-c",
+        f"echo staged > {static}/sub/new; rmdir {static}/gone; mkdir {static}/made; mv {static}/file {static}/renamed",
+    )
+    yolofs("rule", "unset", static)
+    assert native_binds(yolofs) == [f"{static}/other"]
+    assert yolofs("run", "ls", static).out.split() == ["made", "other", "renamed", "sub"]
+    assert yolofs("run", "cat", static / "sub/new").out == "staged\n"
+    yolofs("travel", "base")
+    assert place.is_bound()
+
+
 def test_a_rule_that_comes_later_is_for_runs_that_begin_later(place: Place) -> None:
     script = f"echo ready; read line; cat {place.static}/file"
     first = subprocess.Popen(
