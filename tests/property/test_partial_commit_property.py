@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import Any
 
@@ -57,13 +58,14 @@ def check(
 ) -> None:
     with after(program, links, session) as (scribe, parking):
         root = scribe.base.root
-        view, before = scribe.expected(), scan(root)
+        view, before, numbers = scribe.expected(), scan(root), numbers_of(root)
         parts = split(scribe, selection)
         note(f"stays: {parts.rest}")
         note(f"held: {parts.held}")
         commit(scribe, parts.taken, parking)
         now = scan(root)
-        check_base(before, now, view, selection, parts)
+        come_along = carried(numbers, numbers_of(root), selection)
+        check_base(before, now, view, selection, parts, come_along)
         if not parts.rest:
             assert now == view
             return
@@ -77,16 +79,57 @@ def check(
 
 
 def check_base(
-    before: dict[bytes, Node], now: dict[bytes, Node], view: dict[bytes, Node], selection: Selection, parts: Split
+    before: dict[bytes, Node],
+    now: dict[bytes, Node],
+    view: dict[bytes, Node],
+    selection: Selection,
+    parts: Split,
+    come_along: dict[bytes, bytes],
 ) -> None:
-    """What is selected is as in the view, but for what is held; nothing else is other than before."""
+    """What is selected is as in the view, but for what is held; nothing else is other than before.
+
+    ``come_along``: what was carried along by a directory that was selected, from where to where.
+    """
+    for old, new in come_along.items():
+        assert plain(now[new]) == plain(before[old]), new
     held = [path for one in parts.held for path in one.paths]
     for path in before.keys() | now.keys() | view.keys():
+        if path in come_along or path in come_along.values():
+            continue
         if not selection.has(path):
             if path in before or not is_new_parent(path, now, selection):
                 assert plain(now.get(path)) == plain(before.get(path)), path
         elif not any(is_below(path, other) or is_below(other, path) for other in held):
             assert plain(now.get(path)) == plain(view.get(path)), path
+
+
+def numbers_of(root: bytes) -> dict[bytes, int]:
+    """Return the inode number of everything in a directory, by path."""
+    found = {}
+    for directory, directories, files in os.walk(root):
+        for name in (*directories, *files):
+            path = os.path.join(directory, name)
+            found[path[len(root) + 1 :]] = os.lstat(path).st_ino
+    return found
+
+
+def carried(before: dict[bytes, int], now: dict[bytes, int], selection: Selection) -> dict[bytes, bytes]:
+    """Return what lies elsewhere as a directory above it was selected and moved: old and new paths, not selected both.
+
+    A scratch directory goes where the directory goes in which it lies.
+    """
+    places = {number: path for path, number in now.items()}
+    found = {}
+    for old, number in before.items():
+        new = places.get(number)
+        if new is None or new == old or (selection.has(old) and selection.has(new)):
+            continue
+        top, there = old, new
+        while os.path.basename(top) == os.path.basename(there) and not (selection.has(top) and selection.has(there)):
+            top, there = os.path.dirname(top), os.path.dirname(there)
+        if selection.has(top) and selection.has(there) and before.get(top) == now.get(there):
+            found[old] = new
+    return found
 
 
 def is_new_parent(path: bytes, now: dict[bytes, Node], selection: Selection) -> bool:
@@ -125,6 +168,7 @@ def test_of_paths(program: list[Operation], selection: Selection) -> None:
 
 @given(programs, hard_links, selections)
 @example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("write", b"b", b"new")], [(b"b", b"a", b"link")], paths(b"a"))
 @example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b", b"d"))
 @example([("remove", b"b")], [(b"b", b"d", b"link")], paths(b"b"))
 @example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"b"))
@@ -139,6 +183,8 @@ def test_where_base_has_hard_links(
 
 @given(programs, by_regions)
 @example([("remove", b"d")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),))))
+@example([("exchange", b"d/a", b"d/d")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/d/d"),))))
+@example([("rename", b"d/d", b"d/new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/d/d"),))))
 @example(
     [("write", b"d/a/a", b"new"), ("write", b"d/b", b"new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),)))
 )
