@@ -6,6 +6,7 @@ until then base is, to the last ctime, what it was.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -13,58 +14,61 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.mount import probes
 from tests.mount.in_process import MountedView
 from tests.mount.manifest import manifest, untouched
+from tests.mount.probes import attributes, files, naming, sharing
+from tests.mount.probes.tools import prepare
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
+CHECKOUT = Path(__file__).parents[2]
 
 ANYBODY = (
-    probes.open_flags,
-    probes.nofollow_reads_and_writes_the_file_itself,
-    probes.names_that_are_long,
-    probes.paths_that_are_long,
-    probes.append_by_several_processes,
-    probes.append_ignores_the_position,
-    probes.direct_io,
-    probes.synchronous_io,
-    probes.beyond_4_gib,
-    probes.beyond_what_the_disk_can_hold,
-    probes.positions_and_vectors,
-    probes.allocate,
-    probes.copying_in_the_kernel,
-    probes.holes,
-    probes.mappings,
-    probes.mapping_that_outlives_its_file,
-    probes.mapping_shared_by_processes,
-    probes.mapping_rules,
-    probes.running_programs,
-    probes.locks_of_whole_files,
-    probes.locks_of_ranges,
-    probes.watching,
-    probes.names_of_open_files,
-    probes.parents_after_a_rename,
-    probes.what_one_does_others_see,
-    probes.links,
-    probes.links_that_were_there,
-    probes.symbolic_links,
-    probes.directories_and_their_errors,
-    probes.special_files,
-    probes.times,
-    probes.access_and_umask,
-    probes.figures_of_the_disk,
+    files.open_flags,
+    files.nofollow_reads_and_writes_the_file_itself,
+    files.names_that_are_long,
+    files.paths_that_are_long,
+    files.append_by_several_processes,
+    files.append_ignores_the_position,
+    files.direct_io,
+    files.synchronous_io,
+    files.beyond_4_gib,
+    files.beyond_what_the_disk_can_hold,
+    files.positions_and_vectors,
+    files.allocate,
+    files.copying_in_the_kernel,
+    files.holes,
+    sharing.mappings,
+    sharing.mapping_that_outlives_its_file,
+    sharing.mapping_shared_by_processes,
+    sharing.mapping_rules,
+    sharing.running_programs,
+    sharing.locks_of_whole_files,
+    sharing.locks_of_ranges,
+    sharing.watching,
+    naming.names_of_open_files,
+    naming.parents_after_a_rename,
+    naming.what_one_does_others_see,
+    naming.links,
+    naming.links_that_were_there,
+    naming.symbolic_links,
+    naming.directories_and_their_errors,
+    naming.special_files,
+    attributes.times,
+    attributes.access_and_umask,
+    attributes.figures_of_the_disk,
 )
 ROOT_ONLY = (
-    probes.devices,
-    probes.access_by_others,
-    probes.sticky_directories,
-    probes.setgid_directories,
-    probes.setuid_and_setgid,
+    naming.devices,
+    attributes.access_by_others,
+    attributes.sticky_directories,
+    attributes.setgid_directories,
+    attributes.setuid_and_setgid,
 )
 
 
@@ -77,8 +81,11 @@ def plain() -> Iterator[Path]:
 
 def run(probe: Callable[[], Any], directory: str) -> Any:
     """Run a probe in a directory; return what it saw."""
-    command = [sys.executable, "-P", probes.__file__, probe.__name__]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=60)
+    command = [sys.executable, "-P", inspect.getfile(probe), probe.__name__]
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -101,27 +108,27 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
 @pytest.mark.parametrize("probe", ANYBODY)
 @pytest.mark.parametrize("origin", ["base", "snapshotted"])
 def test_by_anybody(base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str) -> None:
-    probes.prepare(plain)
+    prepare(plain)
     if origin == "base":
-        probes.prepare(base)
+        prepare(base)
     view = mounted()
     if origin == "snapshotted":
-        probes.prepare(Path(os.fsdecode(view.mountpoint)))
+        prepare(Path(os.fsdecode(view.mountpoint)))
         view.snapshot()
     compare(probe, view, base, plain)
 
 
 @pytest.mark.parametrize("origin", ["base", "snapshotted"])
 def test_renames(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
-    probes.prepare_renames(plain)
+    naming.prepare_renames(plain)
     if origin == "base":
-        probes.prepare_renames(base)
+        naming.prepare_renames(base)
     view = mounted()
     if origin != "base":
-        probes.prepare_renames(Path(os.fsdecode(view.mountpoint)))
+        naming.prepare_renames(Path(os.fsdecode(view.mountpoint)))
     if origin == "snapshotted":
         view.snapshot()
-    compare(probes.renames, view, base, plain)
+    compare(naming.renames, view, base, plain)
 
 
 @pytest.mark.parametrize("probe", ROOT_ONLY)
@@ -129,32 +136,37 @@ def test_renames(base: Path, plain: Path, mounted: Mounter, origin: str) -> None
 def test_by_root_and_others(base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become other users and make devices")
-    probes.prepare(plain)
+    prepare(plain)
     if origin == "base":
-        probes.prepare(base)
+        prepare(base)
     for directory in (base, plain):
         directory.chmod(0o755)
     view = mounted(allow_other=True)
     if origin == "staged":
-        probes.prepare(Path(os.fsdecode(view.mountpoint)))
+        prepare(Path(os.fsdecode(view.mountpoint)))
     compare(probe, view, base, plain)
 
 
 @pytest.mark.parametrize("origin", ["base", "staged"])
 def test_extended_attributes(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
-    probes.prepare(plain)
+    prepare(plain)
     if origin == "base":
-        probes.prepare(base)
+        prepare(base)
         for directory in (base, plain):
             os.setxattr(directory / "f", "user.before", b"was there")
     view = mounted(xattrs=True)
     if origin == "staged":
-        probes.prepare(Path(os.fsdecode(view.mountpoint)))
-    compare(probes.extended_attributes, view, base, plain)
+        prepare(Path(os.fsdecode(view.mountpoint)))
+    compare(attributes.extended_attributes, view, base, plain)
 
 
 def test_every_probe_is_compared() -> None:
-    ours = {name for name, value in vars(probes).items() if getattr(value, "__module__", "") == probes.__name__}
-    tools = {"prepare", "prepare_renames", "outcome", "called", "facts", "content", "opened", "Child", "as_other"}
-    here = (*ANYBODY, *ROOT_ONLY, probes.renames, probes.extended_attributes)
-    assert ours - tools == {probe.__name__ for probe in here}
+    modules = (attributes, files, naming, sharing)
+    found = {name for one in modules for name, value in vars(one).items() if is_probe(value, one)}
+    here = (*ANYBODY, *ROOT_ONLY, naming.renames, attributes.extended_attributes)
+    assert found == {probe.__name__ for probe in here}
+
+
+def is_probe(value: object, module: ModuleType) -> bool:
+    is_own = getattr(value, "__module__", "") == module.__name__
+    return is_own and value is not naming.prepare_renames

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.mount.in_process import MountedView
-from tests.mount.probes import outcome
+from tests.mount.probes.tools import outcome
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
