@@ -24,6 +24,7 @@ Line: TypeAlias = list[tuple[str, str]]
 _LABEL = 10
 _MAX_PATH_LINES = 8
 _MAX_COMMAND_LINES = 3
+_MAX_MESSAGE_LINES = 4
 _MAX_NAMES = 8
 _ANSWER_KEYS = ("y allow once", "n deny once", "s for this session", "a always")
 _OTHER_KEYS = ("? explain", "l queue", "v look", "tab next", "q quit")
@@ -80,7 +81,8 @@ def _title(desk: Desk) -> str:
 
 
 def _message(desk: Desk, width: int) -> list[Line]:
-    return [[("ansiyellow", line)] for line in wrap(desk.message, width)] if desk.message else []
+    lines = _at_most(_MAX_MESSAGE_LINES, wrap(desk.message, width), width) if desk.message else []
+    return [[("ansiyellow", line)] for line in lines]
 
 
 def _history(desk: Desk, width: int, room: int) -> list[Line]:
@@ -183,10 +185,8 @@ def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: 
     if indent > width // 2:
         return [[(style, line)] for line in wrap(f"{label} {text}", width)]
     lines = wrap(text, width - indent)
-    if max_lines and len(lines) > max_lines:
-        half = max_lines // 2
-        left_out = _cut(f"[{len(lines) - 2 * half} lines left out]", width - indent)
-        lines = [*lines[:half], left_out, *lines[-half:]]
+    if max_lines:
+        lines = _at_most(max_lines, lines, width - indent)
     return [[("", (label if at == 0 else "").ljust(indent)), (style, line)] for at, line in enumerate(lines)]
 
 
@@ -198,7 +198,7 @@ def _list(title: str, rows: Sequence[str], desk: Desk, width: int) -> tuple[list
     for at, row in enumerate(rows[first:], first):
         text = f"{'>' if at == desk.chosen else ' '} {f'{at + 1}' if at < 9 else ' '}  {row}"
         if at == desk.chosen:
-            lines += [[("reverse", part)] for part in wrap(text, width)]
+            lines += [[("reverse", part)] for part in _at_most(_MAX_PATH_LINES, wrap(text, width), width)]
         else:
             (rest if at > desk.chosen else lines).append([("", _cut(text, width))])
     return lines, rest
@@ -251,6 +251,14 @@ def wrap(text: str, width: int) -> list[str]:
             lines.append(text[:end])
             text = text[end:]
     return [*lines, text]
+
+
+def _at_most(count: int, lines: list[str], width: int) -> list[str]:
+    """Return lines with those in the middle left out if there are more than ``count``."""
+    if len(lines) <= count:
+        return lines
+    half = count // 2
+    return [*lines[:half], _cut(f"[{len(lines) - 2 * half} lines left out]", width), *lines[-half:]]
 
 
 def _cut(text: str, width: int) -> str:

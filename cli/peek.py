@@ -65,8 +65,13 @@ def _content(data: bytes) -> list[str]:
     """Return content as text if it is that, else in hexadecimal."""
     if b"\0" in data:
         rows = (data[at : at + 16] for at in range(0, min(len(data), _HEX_BYTES), 16))
-        return [f"{at * 16:04x}  {row.hex(' '):<47}  {harmless(row)}" for at, row in enumerate(rows)]
+        return [f"{at * 16:04x}  {row.hex(' '):<47}  {_ascii(row)}" for at, row in enumerate(rows)]
     return [harmless(line) for line in data.splitlines()[:_MAX_LINES]]
+
+
+def _ascii(row: bytes) -> str:
+    """Return bytes as one character each: itself if it is printable ASCII, else a dot."""
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
 
 
 def harmless(line: bytes) -> str:

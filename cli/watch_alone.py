@@ -41,7 +41,11 @@ def answer_alone(events: Client, calls: Client, decision: str | None, shell_comm
 
     Raises:
         DaemonError: it has.
+        KeyboardInterrupt: a signal says that it is enough.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup(1) has it
+            signal.signal(number, signal.default_int_handler)
     answerer = _Answerer(calls, decision, shell_command)
     events.watch()
     try:

@@ -164,6 +164,19 @@ def test_a_look_at_what_is_staged_shows_what_is_staged(yolofs: Program, view: Pa
             terminal.wait_for_screen("^[[2J<9b> staged <202e>")
 
 
+def test_a_look_at_what_is_no_text_fits_into_80_columns(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "secret/bytes").write_bytes(bytes(range(256)))
+    with watch(yolofs) as terminal, reader(view / "secret/bytes"):
+        terminal.wait_for_screen(ARMED)
+        terminal.type("v")
+        terminal.wait_for_screen(
+            "0000  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f  ................\n"
+            "0010  10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f  ................\n"
+            "0020  20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d 2e 2f   !\"#$%&'()*+,-./\n",
+            "00f0  f0 f1 f2 f3 f4 f5 f6 f7 f8 f9 fa fb fc fd fe ff  ................",
+        )
+
+
 def test_when_the_time_is_up_the_card_goes(yolofs: Program) -> None:
     settings(yolofs, ask_timeout=2)
     with yolofs.mounted() as view, watch(yolofs) as terminal, reader(view / "secret/a") as first:
@@ -381,6 +394,25 @@ def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, d
         process.terminate()
         assert process.stderr is not None
         assert b"ask 1 gets the default, as the command failed" in process.stderr.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
+    yolofs: Program, view: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    pid = tmp_path / "pid"
+    with (
+        alone(yolofs, "--answer-with", f"echo $$ > {pid}; exec >&-; exec sleep 1000") as process,
+        reader(view / "secret/a") as blocked,
+    ):
+        wait_until(lambda: pid.exists() and pid.read_text(), "started")
+        process.send_signal(number)
+        assert process.wait(20) == 130
+        wait_until(lambda: not Path(f"/proc/{int(pid.read_text())}").exists(), "killed")
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert waiting(yolofs) == 1
+        assert blocked.process.poll() is None
 
 
 def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp_path: Path) -> None:

@@ -203,6 +203,25 @@ def test_too_small_a_screen_is_said_and_a_card_is_not_whole(desk: Desk) -> None:
     assert draw(desk, 80, 24).is_whole
 
 
+def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(desk: Desk, clock: Clock) -> None:
+    path = b"/d/" + b"x" * 4000
+    desk.take(ask(1, path))
+    desk.take(ask(2, b"/d/next"))
+    assert draw(desk, 40, 24).is_whole
+    show(desk, clock)
+    desk.key("a")
+    assert desk.mode is Mode.SCOPE
+    assert draw(desk, 40, 24).is_whole
+    desk.key("escape")
+    desk.take(EndedInfo(1, "timeout", "nobody in time", 5))
+    assert desk.message.startswith("timeout, by nobody in time: read /d/xxx")
+    drawing = draw(desk, 40, 24)
+    assert drawing.is_whole
+    shown = ["".join(part for _, part in line) for line in drawing.lines]
+    assert "read        /d/next" in shown
+    assert "timeout, by nobody in time: read" in shown
+
+
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
 texts = st.text(min_size=1, max_size=80).map(lambda name: name.encode(errors="surrogatepass"))
 
