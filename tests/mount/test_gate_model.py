@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.mount.gate_tools import Answers, renameat2
 from tests.mount.in_process import MountedView
 from tests.property.gate_machine import GateMachine
+from tests.property.gate_world import NOTE, Seen
 from yolofs.questions import Decision
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
 
@@ -25,7 +26,7 @@ class MountDriver:
         self.book = RuleBook()
         self.answers = Answers()
         self.old_umask = os.umask(0)
-        self.view = MountedView(base, book=self.book, asker=self.answers)
+        self.view = MountedView(base, book=self.book, asker=self.answers, xattrs=True)
         self.session = self.view.session
         self.held: list[int] = []
 
@@ -47,7 +48,14 @@ class MountDriver:
         self._write(path, data, os.O_CREAT | os.O_TRUNC)
 
     def _write(self, path: bytes, data: bytes, flags: int) -> None:
-        fd = os.open(self._at(path), os.O_WRONLY | flags, 0o644)
+        fd = os.open(self._at(path), os.O_WRONLY | os.O_NONBLOCK | flags, 0o644)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
+
+    def append(self, path: bytes, data: bytes) -> None:
+        fd = os.open(self._at(path), os.O_RDWR | os.O_NONBLOCK | os.O_APPEND)
         try:
             os.write(fd, data)
         finally:
@@ -62,6 +70,9 @@ class MountDriver:
 
     def mkdir(self, path: bytes) -> None:
         os.mkdir(self._at(path), 0o755)
+
+    def mkfifo(self, path: bytes) -> None:
+        os.mkfifo(self._at(path), 0o644)
 
     def rmdir(self, path: bytes) -> None:
         os.rmdir(self._at(path))
@@ -81,27 +92,63 @@ class MountDriver:
     def chmod(self, path: bytes, mode: int) -> None:
         os.chmod(self._at(path), mode)
 
-    def stat(self, path: bytes) -> int:
-        return os.lstat(self._at(path)).st_size
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None:
+        os.setxattr(self._at(path), name, value)
+
+    def removexattr(self, path: bytes, name: bytes) -> None:
+        os.removexattr(self._at(path), name)
+
+    def stat(self, path: bytes) -> Seen:
+        st = os.lstat(self._at(path))
+        return Seen(st.st_size, st.st_nlink)
+
+    def readlink(self, path: bytes) -> bytes:
+        return os.readlink(self._at(path))
 
     def listdir(self, path: bytes) -> list[bytes]:
         return os.listdir(self._at(path))
 
+    def getxattr(self, path: bytes, name: bytes) -> bytes:
+        return os.getxattr(self._at(path), name)
+
+    def listxattr(self, path: bytes) -> list[bytes]:
+        return [os.fsencode(name) for name in os.listxattr(self._at(path))]
+
     # ---- what is held
 
     def hold(self, path: bytes) -> int:
-        self.held.append(os.open(self._at(path), os.O_PATH | os.O_NOFOLLOW))
+        return self._hold(path, os.O_PATH | os.O_NOFOLLOW)
+
+    def hold_open(self, path: bytes) -> int:
+        return self._hold(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    def _hold(self, path: bytes, flags: int) -> int:
+        self.held.append(os.open(self._at(path), flags))
         return self.held[-1]
 
     def let_go(self, held: int) -> None:
         self.held.remove(held)
         os.close(held)
 
-    def is_shown(self, held: int) -> bool:
-        with contextlib.suppress(OSError):
-            os.stat(held)
-            return True
-        return False
+    def look(self, held: int) -> Seen:
+        st = os.stat(held)
+        return Seen(st.st_size, st.st_nlink)
+
+    def read_link(self, held: int) -> bytes:
+        return os.readlink(b"", dir_fd=held)
+
+    def read_held(self, held: int) -> bytes:
+        with open(b"/proc/self/fd/%d" % held, "rb", buffering=0) as file:
+            return file.read()
+
+    def read_note(self, held: int) -> bytes:
+        return os.getxattr(b"/proc/self/fd/%d" % held, NOTE)
+
+    def list_notes(self, held: int) -> list[bytes]:
+        return [os.fsencode(name) for name in os.listxattr(b"/proc/self/fd/%d" % held)]
+
+    def chmod_held(self, held: int, mode: int) -> None:
+        os.chmod(b"/proc/self/fd/%d" % held, mode)
 
     def shows_below(self, held: int, name: bytes) -> bool:
         with contextlib.suppress(OSError):
@@ -110,9 +157,7 @@ class MountDriver:
         return False
 
     def names_in(self, held: int) -> list[bytes]:
-        with contextlib.suppress(OSError):
-            return os.listdir(b"/proc/self/fd/%d" % held)
-        return []
+        return os.listdir(b"/proc/self/fd/%d" % held)
 
     def path_of(self, held: int) -> bytes | None:
         """Return where a held file is now, as the overlay knows it; the kernel tells its number only if it is shown."""

@@ -7,13 +7,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.property.core_driver import OWNER
 from tests.property.gate_machine import GateMachine
+from tests.property.gate_world import NOTE, Seen
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.gate import Gate, Grant
@@ -26,6 +27,14 @@ from yolofs.session import Access, Session
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 T = TypeVar("T")
 _LINKS = 3
+
+
+class Handle(NamedTuple):
+    """What a program has hold of; the kernel holds all directories on the way, too."""
+
+    number: int
+    looked_up: list[int]
+    directory: int | None = None
 
 
 class HandlersDriver:
@@ -77,7 +86,7 @@ class HandlersDriver:
         try:
             yield self._walk(ROOT_NUMBER, path, looked_up, 0, follows=follows)
         finally:
-            self.handlers.forget([(number, 1) for number in looked_up])
+            self._forget_all(looked_up)
 
     def _walk(self, start: int, path: bytes, looked_up: list[int], links: int, *, follows: bool) -> Attr:
         attr = self._call(self.handlers.getattr, start).attr
@@ -124,6 +133,14 @@ class HandlersDriver:
             self.handlers.release(opened.handle)
             self._forget(answer)
 
+    def append(self, path: bytes, data: bytes) -> None:
+        with self._at(path) as attr:
+            if not stat.S_ISREG(attr.mode):
+                raise IsADirectoryError(errno.EISDIR, "no file")
+            opened = self._call(self.handlers.open, attr.number, os.O_RDWR, 0)
+            self.handlers.write(opened.handle, attr.size, data)
+            self.handlers.release(opened.handle)
+
     def truncate(self, path: bytes, size: int) -> None:
         with self._at(path) as attr:
             self._call(self.handlers.setattr, attr.number, None, None, None, size, None, None)
@@ -132,15 +149,22 @@ class HandlersDriver:
         with self._at(path) as attr:
             if not stat.S_ISREG(attr.mode):
                 raise IsADirectoryError(errno.EISDIR, "no file")
-            opened = self._call(self.handlers.open, attr.number, os.O_RDONLY, 0)
-            try:
-                return bytes(self.handlers.read(opened.handle, 0, 1 << 16) or b"")
-            finally:
-                self.handlers.release(opened.handle)
+            return self._read(attr.number)
+
+    def _read(self, number: int) -> bytes:
+        opened = self._call(self.handlers.open, number, os.O_RDONLY, 0)
+        try:
+            return bytes(self.handlers.read(opened.handle, 0, 1 << 16) or b"")
+        finally:
+            self.handlers.release(opened.handle)
 
     def mkdir(self, path: bytes) -> None:
         with self._above(path) as (parent, name):
             self._forget(self._call(self.handlers.mkdir, parent, name, 0o755, OWNER))
+
+    def mkfifo(self, path: bytes) -> None:
+        with self._above(path) as (parent, name):
+            self._forget(self._call(self.handlers.mknod, parent, name, stat.S_IFIFO | 0o644, 0, OWNER))
 
     def rmdir(self, path: bytes) -> None:
         with self._above(path) as (parent, name):
@@ -166,9 +190,36 @@ class HandlersDriver:
         with self._at(path) as attr:
             self._call(self.handlers.setattr, attr.number, mode, None, None, None, None, None)
 
-    def stat(self, path: bytes) -> int:
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None:
+        with self._at(path) as attr:
+            self._check_xattr(attr)
+            self._call(self.handlers.setxattr, attr.number, name, value)
+
+    def removexattr(self, path: bytes, name: bytes) -> None:
+        with self._at(path) as attr:
+            self._check_xattr(attr)
+            self._call(self.handlers.removexattr, attr.number, name)
+
+    @staticmethod
+    def _check_xattr(attr: Attr) -> None:
+        if not (stat.S_ISREG(attr.mode) or stat.S_ISDIR(attr.mode)):
+            raise PermissionError(errno.EPERM, "only files and directories have attributes of users")
+
+    def stat(self, path: bytes) -> Seen:
         with self._at(path, follows=False) as attr:
-            return attr.size
+            return Seen(attr.size, attr.nlink)
+
+    def readlink(self, path: bytes) -> bytes:
+        with self._at(path, follows=False) as attr:
+            return self._call(self.handlers.readlink, attr.number)
+
+    def getxattr(self, path: bytes, name: bytes) -> bytes:
+        with self._at(path) as attr:
+            return self._call(self.handlers.getxattr, attr.number, name)
+
+    def listxattr(self, path: bytes) -> list[bytes]:
+        with self._at(path) as attr:
+            return self._call(self.handlers.listxattr, attr.number)
 
     def listdir(self, path: bytes) -> list[bytes]:
         with self._at(path) as attr:
@@ -179,51 +230,81 @@ class HandlersDriver:
     def _names(self, number: int) -> list[bytes]:
         handle = self._call(self.handlers.opendir, number)
         try:
-            directory = self.handlers.directory(handle, 0)
-            found = []
-            for name in directory.names[2:]:
-                answer = self.handlers.listed(directory, name)
-                if answer.attr is not None:
-                    found.append(name)
-                    self._forget(answer)
-            return found
+            return self._names_of_open(handle)
         finally:
             self.handlers.releasedir(handle)
 
+    def _names_of_open(self, handle: int) -> list[bytes]:
+        directory = self.handlers.directory(handle, 0)
+        found = []
+        for name in directory.names[2:]:
+            answer = self.handlers.listed(directory, name)
+            if answer.attr is not None:
+                found.append(name)
+                self._forget(answer)
+        return found
+
     # ---- what is held
 
-    def hold(self, path: bytes) -> int:
-        with self._at(path, follows=False) as attr:
-            self.overlay.inodes.by_number[attr.number].lookups += 1
-            return attr.number
+    def hold(self, path: bytes) -> Handle:
+        looked_up: list[int] = []
+        try:
+            attr = self._walk(ROOT_NUMBER, path, looked_up, 0, follows=False)
+        except OSError:
+            self._forget_all(looked_up)
+            raise
+        return Handle(attr.number, looked_up)
 
-    def let_go(self, held: int) -> None:
-        self.handlers.forget([(held, 1)])
+    def hold_open(self, path: bytes) -> Handle:
+        held = self.hold(path)
+        try:
+            if not self.overlay.inodes.by_number[held.number].is_directory:
+                raise NotADirectoryError(errno.ENOTDIR, "no directory")
+            return held._replace(directory=self._call(self.handlers.opendir, held.number))
+        except OSError:
+            self.let_go(held)
+            raise
 
-    def is_shown(self, held: int) -> bool:
+    def let_go(self, held: Handle) -> None:
+        if held.directory is not None:
+            self.handlers.releasedir(held.directory)
+        self._forget_all(held.looked_up)
+
+    def _forget_all(self, looked_up: list[int]) -> None:
+        self.handlers.forget([(number, 1) for number in looked_up])
+
+    def look(self, held: Handle) -> Seen:
+        attr = self._call(self.handlers.getattr, held.number).attr
+        assert attr is not None
+        return Seen(attr.size, attr.nlink)
+
+    def read_link(self, held: Handle) -> bytes:
+        return self._call(self.handlers.readlink, held.number)
+
+    def read_held(self, held: Handle) -> bytes:
+        return self._read(held.number)
+
+    def read_note(self, held: Handle) -> bytes:
+        return self._call(self.handlers.getxattr, held.number, NOTE)
+
+    def list_notes(self, held: Handle) -> list[bytes]:
+        return self._call(self.handlers.listxattr, held.number)
+
+    def chmod_held(self, held: Handle, mode: int) -> None:
+        self._call(self.handlers.setattr, held.number, mode, None, None, None, None, None)
+
+    def shows_below(self, held: Handle, name: bytes) -> bool:
         with contextlib.suppress(OSError):
-            self._call(self.handlers.getattr, held)
+            self.handlers.forget([(self._lookup(held.number, name).number, 1)])
             return True
         return False
 
-    def shows_below(self, held: int, name: bytes) -> bool:
-        if not self.overlay.inodes.by_number[held].is_directory:
-            return False
-        with contextlib.suppress(OSError):
-            self.handlers.forget([(self._lookup(held, name).number, 1)])
-            return True
-        return False
+    def names_in(self, held: Handle) -> list[bytes]:
+        return self._names(held.number) if held.directory is None else self._names_of_open(held.directory)
 
-    def names_in(self, held: int) -> list[bytes]:
-        if not self.overlay.inodes.by_number[held].is_directory:
-            return []
-        with contextlib.suppress(OSError):
-            return self._names(held)
-        return []
-
-    def path_of(self, held: int) -> bytes | None:
-        inode = self.overlay.inodes.by_number[held]
-        return None if inode.is_orphan or not _is_placed(self.overlay, held) else self.overlay.path(inode)
+    def path_of(self, held: Handle) -> bytes | None:
+        inode = self.overlay.inodes.by_number[held.number]
+        return None if inode.is_orphan or not _is_placed(self.overlay, held.number) else self.overlay.path(inode)
 
     def verdicts(self) -> dict[bytes, RuleState]:
         """Return what the inodes remember of the rules in force."""

@@ -1,0 +1,347 @@
+"""What a gate is compared with: random rules, what they say by a naive walk over all of them, and what a view really
+shows, by a second overlay that is made of the journal anew and knows no rules.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from hypothesis import strategies as st
+
+from tests.property.core_driver import CoreDriver
+from tests.property.naive_rules import in_force, walk
+from yolofs.overlay import Overlay
+from yolofs.rules import NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule
+from yolofs.session import Session
+
+NAMES = (b"a", b"b", b"c.x", b"d")
+names = st.sampled_from(NAMES)
+paths = st.sampled_from(
+    b"a a/b a/c.x a/b/b a/b/c.x b b/b b/c.x b/a/b b/d b/d/b b/d/c.x d d/a d/b d/b/c.x d/c.x c.x c.x/b".split()
+)
+"""Paths of rules: of what is there at first, and of what may come."""
+guarded_paths = st.sampled_from(
+    b"a/b a/b/b a/b/c.x a/b/a/b b/c.x b/a/b b/d/b b/d/c.x b/e/b d/b d/e/c.x e/b e/b/c.x e/e/b c.x c.x/b".split()
+)
+"""Paths below directories, below the link, and below what is not there."""
+states = st.sampled_from(list(RuleState))
+NOTE = b"user.note"
+"""The extended attribute that files may have."""
+
+
+class Drawn(NamedTuple):
+    """A rule as drawn, its paths relative to base."""
+
+    rank: int
+    """0 for the nearer of two sources."""
+    kind: str
+    """A rule for a "path", a "name" or a "suffix", or one for "above": base's parent."""
+    path: bytes
+    """The path, or the directory below which a pattern holds."""
+    name: bytes
+    state: RuleState
+    is_whole: bool = False
+
+    def made(self, base: bytes) -> Rule:
+        """Return the rule."""
+        full = os.path.join(base, self.path) if self.path else base
+        match self.kind:
+            case "path":
+                return PathRule(full, self.state, "test:1", self.is_whole)
+            case "above":
+                return PathRule(os.path.dirname(base), self.state, "test:1", self.is_whole)
+            case "name":
+                return NameRule(self.name, self.state, "test:1", full, self.is_whole)
+            case _:
+                return SuffixRule(self.name, self.state, "test:1", full, self.is_whole)
+
+
+def _drawn(kind: str, paths: st.SearchStrategy[bytes], name: st.SearchStrategy[bytes]) -> st.SearchStrategy[Drawn]:
+    ranks, whole = st.sampled_from((0, 1)), st.sampled_from((False, False, True))
+    return st.builds(Drawn, ranks, st.just(kind), paths, name, states, whole)
+
+
+_nothing = st.just(b"")
+_path_rules = _drawn("path", paths, _nothing)
+_scopes = st.one_of(_nothing, paths)
+drawn_rules = st.one_of(
+    _path_rules,
+    _path_rules,
+    _path_rules,
+    _drawn("name", _scopes, names),
+    _drawn("suffix", _scopes, st.just(b".x")),
+    _drawn("suffix", _scopes, st.just(b".x")),
+    st.one_of(_drawn("path", _nothing, _nothing), _drawn("above", _nothing, _nothing)),
+)
+rule_sets = st.lists(drawn_rules, max_size=4, unique_by=lambda drawn: drawn[:4])
+
+
+class What(NamedTuple):
+    """What is at a path, without what other names of a file, or names in a directory, may change."""
+
+    kind: str
+    """A "dir", "file", "link" or something "other"."""
+    mode: int
+    xattrs: Any = ()
+    time_ns: int = 0
+    """When the content changed; 0 for a directory."""
+    data: bytes = b""
+    """The content or target."""
+
+
+Shown = dict[bytes, What]
+
+
+class Seen(NamedTuple):
+    """What a look at a path tells."""
+
+    size: int
+    nlink: int
+
+
+class Driver(Protocol):
+    """How the machine works on a view through its gate, by paths relative to its root, raising OSError."""
+
+    session: Session
+
+    def create(self, path: bytes, data: bytes) -> None: ...
+    def overwrite(self, path: bytes, data: bytes) -> None: ...
+    def append(self, path: bytes, data: bytes) -> None: ...
+    def truncate(self, path: bytes, size: int) -> None: ...
+    def read(self, path: bytes) -> bytes: ...
+    def mkdir(self, path: bytes) -> None: ...
+    def mkfifo(self, path: bytes) -> None: ...
+    def rmdir(self, path: bytes) -> None: ...
+    def unlink(self, path: bytes) -> None: ...
+    def rename(self, old: bytes, new: bytes, flags: int) -> None: ...
+    def link(self, old: bytes, new: bytes) -> None: ...
+    def symlink(self, target: bytes, path: bytes) -> None: ...
+    def chmod(self, path: bytes, mode: int) -> None: ...
+    def setxattr(self, path: bytes, name: bytes, value: bytes) -> None: ...
+    def removexattr(self, path: bytes, name: bytes) -> None: ...
+    def stat(self, path: bytes) -> Seen: ...
+    def readlink(self, path: bytes) -> bytes: ...
+    def listdir(self, path: bytes) -> list[bytes]: ...
+    def getxattr(self, path: bytes, name: bytes) -> bytes: ...
+    def listxattr(self, path: bytes) -> list[bytes]: ...
+    def hold(self, path: bytes) -> Any: ...
+    def hold_open(self, path: bytes) -> Any: ...
+    def let_go(self, held: Any) -> None: ...
+    def look(self, held: Any) -> Seen: ...
+    def read_link(self, held: Any) -> bytes: ...
+    def read_held(self, held: Any) -> bytes: ...
+    def read_note(self, held: Any) -> bytes: ...
+    def list_notes(self, held: Any) -> list[bytes]: ...
+    def chmod_held(self, held: Any, mode: int) -> None: ...
+    def shows_below(self, held: Any, name: bytes) -> bool: ...
+    def names_in(self, held: Any) -> list[bytes]: ...
+    def path_of(self, held: Any) -> bytes | None: ...
+    def verdicts(self) -> dict[bytes, RuleState]: ...
+    def answer(self, *, yes: bool) -> None: ...
+    def replace_rules(self, *sources: RuleSet) -> None: ...
+    def snapshot(self) -> int: ...
+    def travel(self, generation: int) -> int: ...
+    def abort(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def populate(base: bytes) -> None:
+    """Make the tree that every example starts from; each content is unique."""
+    for directory in (b"a/b/a", b"b/a", b"d"):
+        os.makedirs(os.path.join(base, directory))
+    for path in (b"a/c.x", b"a/b/b", b"a/b/c.x", b"a/b/a/b", b"b/b", b"b/c.x", b"d/a", b"c.x"):
+        with open(os.path.join(base, path), "wb") as file:
+            file.write(b"base " + path)
+    for path in (b"a/b", b"a/c.x", b"b/b", b"b/c.x", b"c.x"):
+        os.setxattr(os.path.join(base, path), NOTE, b"note of " + path)
+    for path, other in ((b"a/b/b", b"d/b"), (b"b/c.x", b"b/a/b"), (b"d/a", b"a/d")):
+        os.link(os.path.join(base, path), os.path.join(base, other))
+    os.symlink(b"a", os.path.join(base, b"b/d"))
+
+
+class World:
+    """What is so, whatever the gate says."""
+
+    def __init__(self, base: bytes, session: Session) -> None:
+        self.base = base
+        self._session = session
+        self.sources: tuple[RuleSet, ...] = ()
+        self._decided: dict[bytes, Rule | None] = {}
+        self.kept: Shown = {}
+        """What the view shows to one whom no rules bind."""
+        self.first_names: dict[bytes, bytes] = {}
+        """The first name of the file at each path that is no directory: names of one file have the same."""
+        self.is_granting = False
+        """Whether everything that is asked is allowed."""
+
+    def adopt(self, drawn: Sequence[Drawn]) -> None:
+        """Take other rules; all else in base is allowed."""
+        sources: list[list[Rule]] = [[], [], [PathRule(self.base, RuleState.ALLOW, "test:2")]]
+        for one in drawn:
+            sources[one.rank].append(one.made(self.base))
+        self.sources = tuple(RuleSet(tuple(source)) for source in sources)
+        self._decided.clear()
+
+    def look(self) -> Shown:
+        """Return what the view shows now, and take note of which paths are names of one file."""
+        shadow = object.__new__(CoreDriver)
+        session = self._session
+        shadow.overlay = Overlay(
+            session.base, session.store, session.journal, session.state(), fresh_from=session.store.next_ino
+        )
+        try:
+            tree = shadow.tree()
+        finally:
+            shadow.overlay.close()
+        self.first_names = {path: what[-1] for path, what in tree.items() if what[0] != "dir"}
+        return {path: _what(described) for path, described in tree.items()}
+
+    # ---- rules
+
+    def full(self, path: bytes) -> bytes:
+        """Return a path as rules have it."""
+        return os.path.join(self.base, path) if path else self.base
+
+    def decides(self, path: bytes) -> Rule | None:
+        """Return the rule that decides over a path."""
+        if path not in self._decided:
+            self._decided[path] = walk(self.sources, self.full(path)).rule
+        return self._decided[path]
+
+    def state(self, path: bytes) -> RuleState:
+        """Return the state of a path."""
+        found = self.decides(path)
+        return found.state if found is not None else RuleState.ASK
+
+    def path_rules(self) -> Iterator[PathRule]:
+        """Yield the rules for paths that are in force."""
+        return (found for found in in_force(self.sources) if isinstance(found, PathRule))
+
+    def is_way(self, path: bytes) -> bool:
+        """Tell whether a path is hidden and leads to something that is not."""
+        above = self.full(path) + b"/"
+        leads = any(way.path.startswith(above) and way.state is not RuleState.HIDDEN for way in self.path_rules())
+        return leads and self.state(path) is RuleState.HIDDEN
+
+    def is_absent(self, path: bytes) -> bool:
+        """Tell whether a path may not be known."""
+        return self.state(path) is RuleState.HIDDEN and not self.is_way(path)
+
+    def is_out_of_sight(self, path: bytes) -> bool:
+        """Tell whether a path, or one above it, may not be known."""
+        return any(self.is_absent(path[:end]) for end in (*_ends(path), len(path)))
+
+    def is_fixed(self, path: bytes) -> bool:
+        """Tell whether nothing may change a path now."""
+        state = self.state(path)
+        return not state.may_write and not (self.is_granting and state.asks_to_write)
+
+    def may_tell_links(self, path: bytes) -> bool:
+        """Tell whether a directory's link count may be told: no rule for a path hides a name in it."""
+        hiding = (
+            rule
+            for rule in self.path_rules()
+            if rule.state is RuleState.HIDDEN and os.path.dirname(rule.path) == self.full(path)
+        )
+        return not self.is_way(path) and all(self.is_way(rule.path[len(self.base) + 1 :]) for rule in hiding)
+
+    # ---- what must not have been
+
+    def check_linked(self, path: bytes, before: dict[bytes, bytes]) -> None:
+        """Check that a file that got one more name may be changed by each that it had."""
+        for other, first in before.items():
+            is_other = first != before[path]
+            assert is_other or not self.is_fixed(other), f"{path!r} was linked, which is {other!r} too"
+
+    def check_carried(self, path: bytes, place: bytes) -> None:
+        """Check that what a rename carries along is protected by patterns alone, before and after, and no less."""
+        before, after = self.decides(path), self.decides(place)
+        if self.is_fixed(path):
+            assert not isinstance(before, PathRule), f"{path!r} was moved, which {before} protects"
+            assert before is not None, f"{path!r} was moved"
+        if self.is_fixed(place):
+            assert not isinstance(after, PathRule), f"{place!r} came to where {after} protects"
+            assert self.is_fixed(path), f"{path!r} came to {place!r}, where it could not have been made: {after}"
+        if not self.is_granting:
+            is_weaker = self.state(path).is_stricter_than(self.state(place))
+            assert not is_weaker, f"{path!r} is less protected as {place!r}"
+
+    def check_ways(self, now: Shown, why: str) -> None:
+        """Check that paths of rules lead through no links that were not there."""
+        nothing = What("", 0)
+        for found in self.path_rules():
+            if not found.path.startswith(self.base + b"/"):
+                continue
+            for way in above(found.path[len(self.base) + 1 :]):
+                if not found.state.is_stricter_than(self.state(way)):
+                    continue
+                before, after = self.kept.get(way, nothing), now.get(way, nothing)
+                if "link" in (before.kind, after.kind):
+                    assert before == after, f"{why} put {after} at {way!r}, above the path of {found}"
+                if before.kind == "dir":
+                    assert after.kind == "dir", f"{why} took {way!r} away, above the path of {found}"
+
+    # ---- paths
+
+    def real(self, path: bytes, *, follows: bool = False) -> bytes:
+        """Return where a path leads through links; ``follows``: also where its last name leads."""
+        place, rest, links = b"", path.split(b"/"), 0
+        while rest:
+            step = os.path.join(place, rest.pop(0))
+            what = self.kept.get(step)
+            if what is not None and what.kind == "link" and (rest or follows) and links < 9:
+                links += 1
+                rest = [what.data, *rest]
+            else:
+                place = step
+        return place
+
+    def names_of(self, path: bytes) -> list[bytes]:
+        """Return all names of the file at a path; that of a directory is its path."""
+        first = self.first_names.get(path)
+        return [other for other, of_other in self.first_names.items() if of_other == first] if first else [path]
+
+    def linked(self) -> list[bytes]:
+        """Return the names of the files that have several."""
+        count = Counter(self.first_names.values())
+        return sorted(path for path, first in self.first_names.items() if count[first] > 1)
+
+    def of_kind(self, *kinds: str) -> list[bytes]:
+        """Return the paths of what is of some kinds."""
+        return sorted(path for path, what in self.kept.items() if what.kind in kinds)
+
+    def names_in(self, path: bytes) -> list[bytes]:
+        """Return the paths right below a directory."""
+        return [below for below in self.kept if below.rpartition(b"/")[0] == path and below]
+
+
+def is_at_or_below(path: bytes, top: bytes) -> bool:
+    """Tell whether a path is another one or lies below it."""
+    return path == top or path.startswith(top + b"/")
+
+
+def above(path: bytes) -> list[bytes]:
+    """Return the directories above a path, the nearest last, without the top."""
+    return [path[:end] for end in _ends(path)]
+
+
+def _ends(path: bytes) -> list[int]:
+    return [end for end, char in enumerate(path) if char == ord("/")]
+
+
+def _what(described: tuple[Any, ...]) -> What:
+    """Return what :func:`tests.property.view_machine.describe` says of a file, by names."""
+    match described:
+        case ("dir", mode, _, _, _, _, xattrs):
+            return What("dir", mode, xattrs)
+        case ("file", _, data, xattrs, mode, _, _, time_ns, _, _):
+            return What("file", mode, xattrs, time_ns, data)
+        case ("link", target, mode, _, _, time_ns, _, _):
+            return What("link", mode, (), time_ns, target)
+        case ("other", _, mode, _, _, time_ns, _, _):
+            return What("other", mode, (), time_ns)
+        case _:
+            raise AssertionError(f"described otherwise: {described}")
