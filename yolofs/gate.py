@@ -87,9 +87,7 @@ class Gate:
             unjudged.append(current)
             current = current.parent
         if current.verdict_version != version:
-            home = current.home if current is not self._overlay.root else None  # of a file of which no name is known
-            current.verdict = self.book.at(self._overlay.base.path(home or b""))
-            current.verdict_version = version
+            current.verdict, current.verdict_version = self.book.at(self._overlay.base.root), version
         verdict = current.verdict
         for current in reversed(unjudged):
             verdict = self.book.below(verdict, current.name)
@@ -152,17 +150,18 @@ class Gate:
             if not (at.may_read or at.asks_to_read):
                 raise RefusedError(_refusal(names), Question(path, operation, at.state, at.rule))
         for path, at in names:
-            if at.asks_to_read and (path, False) not in self._granted and (path, True) not in self._granted:
+            if at.asks_to_read and (path, False) not in self._granted:
                 raise UndecidedError(Question(path, operation, at.state, at.rule))
 
     def check_open(self, inode: Inode, flags: int) -> None:
         """Raise unless a file may be opened with the flags of open(2)."""
+        operation = Operation.EXECUTE if flags & FMODE_EXEC else Operation.READ
         if may_write(flags) or flags & os.O_TRUNC:
-            self.check_change(inode, Operation.WRITE)
+            self.check_change(inode, Operation.WRITE)  # whoever may write may read, and so may who was allowed to once
             if flags & os.O_ACCMODE == os.O_WRONLY:
                 return
-        operation = Operation.EXECUTE if flags & FMODE_EXEC else Operation.READ
-        self.check_read(inode, operation)
+        else:
+            self.check_read(inode, operation)
         if not inode.noted & (2 if flags & FMODE_EXEC else 1) and not self._granted:
             self._note(inode, operation)
 
@@ -201,6 +200,10 @@ class Gate:
     def check_rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int) -> None:
         """Raise unless a name may become another: both are changed, and nothing leaves the rules below it."""
         source, target = self.verdict_below(parent, name), self.verdict_below(new_parent, new_name)
+        if source.seems_absent:
+            self._require([self._old(parent, name, source, Operation.RENAME)], errno.ENOENT)
+        if flags & RENAME_EXCHANGE and target.seems_absent:
+            self._require([self._old(new_parent, new_name, target, Operation.RENAME)], errno.ENOENT)
         if source.node is not None or target.node is not None:
             self._check_rules_below(parent, name, source, new_parent, new_name, target, flags)
         self._check_patterns_stay(parent, name, source, target)
@@ -209,13 +212,7 @@ class Gate:
         if source.may_write and target.may_write:
             return
         leaves = self._old(parent, name, source, Operation.RENAME)
-        if flags & RENAME_EXCHANGE:
-            comes = self._old(new_parent, new_name, target, Operation.RENAME)
-            self._require([leaves, comes], errno.ENOENT if target.seems_absent else _refusal([leaves]))
-        elif source.seems_absent:
-            self._require([leaves], errno.ENOENT)
-        else:
-            self._require([leaves, self._old(new_parent, new_name, target, Operation.RENAME)])
+        self._require([leaves, self._old(new_parent, new_name, target, Operation.RENAME)])
 
     def check_link(self, inode: Inode, directory: Inode, name: bytes) -> None:
         """Raise unless a file may get one more name: whoever has that name can change the file."""
@@ -256,11 +253,9 @@ class Gate:
             yield self._path(inode), verdict
             return
         base = self._overlay.base
-        paths = {self._path(inode)} if inode.parent is not None else set()
+        paths = {self._path(inode)}
         paths.update(base.path(entry.path()) for entry in (inode.staged.names if inode.staged is not None else ()))
-        paths.update(self._path_below(parent, name) for parent, name in inode.also)
-        if inode.has_links_in_base and inode.home is not None:
-            paths.add(base.path(inode.home))
+        paths.update(self._path_below(parent, name) for parent, name in self._overlay.inodes.other_names(inode))
         for path in sorted(paths):
             yield path, self.book.at(path)
 
@@ -359,7 +354,7 @@ class Gate:
         The error is that of a rename between two disks: who then moves it file by file has each of them judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new)
-        if rule is not None and not old.seems_absent and self._is_directory(directory, name):
+        if rule is not None and self._is_directory(directory, name):
             path = self._path_below(directory, name)
             raise RefusedError(errno.EXDEV, Question(path, Operation.RENAME, rule.state, rule))
 

@@ -77,7 +77,7 @@ class _Known:
                 if above is not None and (above is not parent or entry.name != inode.name):
                     yield above, entry.name, self._book.below(self._verdict(above), entry.name)
 
-        for also, name in inode.also:
+        for also, name in self._overlay.inodes.other_names(inode):
             yield also, name, self._book.below(self._verdict(also), name)
 
     def place(self, path: bytes) -> tuple[int, bytes] | None:

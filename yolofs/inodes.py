@@ -80,7 +80,8 @@ class Inode:
         self.name = name
         """With ``parent``: the name under which it was last seen (a hard link may have others)."""
         self.also: list[tuple[Inode, bytes]] = []
-        """Other names under which a file with hard links was seen; some may be gone."""
+        """Other names under which a file with hard links was seen; some may be gone, and so may be their directories:
+        see :meth:`InodeTable.other_names`."""
         self.entry: Entry | None = None
         """The entry of that name, None while the name comes from base as it is."""
         self.staged: Staged | None = None
@@ -230,6 +231,10 @@ class InodeTable:
             self.on_directory_moved(inode)
         else:
             inode.verdict_version = 0
+
+    def other_names(self, inode: Inode) -> list[tuple[Inode, bytes]]:
+        """Return the other names under which a file was seen and may still be reached without another look-up."""
+        return [place for place in inode.also if self.by_number.get(place[0].number) is place[0]]
 
     def drop_if_unused(self, inode: Inode) -> None:
         """Forget an inode that nobody holds, and its ancestors if they were only kept for it."""

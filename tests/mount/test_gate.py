@@ -49,6 +49,10 @@ FILE_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "chmod": ("write", lambda path, _: os.chmod(path, 0o700)),
     "chown": ("write", lambda path, _: os.chown(path, os.getuid(), os.getgid())),
     "utime": ("write", lambda path, _: os.utime(path, ns=(1, 2))),
+    "getxattr": ("read", lambda path, _: os.getxattr(path, "user.note")),
+    "listxattr": ("stat", lambda path, _: os.listxattr(path)),
+    "setxattr": ("write", lambda path, _: os.setxattr(path, "user.note", b"new")),
+    "removexattr": ("write", lambda path, _: os.removexattr(path, "user.note")),
     "unlink": ("write", lambda path, _: os.unlink(path)),
     "rename away": ("write", lambda path, free: os.rename(path, free + ".new")),
     "rename onto": ("replace", lambda path, free: os.rename(free, path)),
@@ -60,6 +64,8 @@ DIRECTORY_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "stat": ("stat", lambda path, _: os.stat(path)),
     "list": ("list", lambda path, _: os.listdir(path)),
     "chmod": ("write", lambda path, _: os.chmod(path, 0o700)),
+    "getxattr": ("read", lambda path, _: os.getxattr(path, "user.note")),
+    "setxattr": ("write", lambda path, _: os.setxattr(path, "user.note", b"new")),
     "rmdir": ("write", lambda path, _: os.rmdir(path)),
     "rename away": ("write", lambda path, free: os.rename(path, free + ".new")),
 }
@@ -111,6 +117,8 @@ def fill(base: Path) -> None:
     (base / "g/p/file.x").write_text("#!/bin/true\n")
     (base / "g/p/file.x").chmod(0o755)
     (base / "g/p/link.x").symlink_to("nowhere")
+    for name in ("directory.x", "file.x"):
+        os.setxattr(base / "g/p" / name, "user.note", b"old")
 
 
 def outcome(operation: Callable[[str, str], Any], path: str, free: str) -> int:
@@ -130,7 +138,7 @@ def outcome(operation: Callable[[str, str], Any], path: str, free: str) -> int:
 def test_the_table(base: Path, mounted: Mounter, kind: str, state: RuleState, place: str) -> None:
     fill(base)
     name = f"{kind}.x"
-    view = mounted(book=book(base, PLACES[place](base, name, state)), asker=(answers := Answers()))
+    view = mounted(book=book(base, PLACES[place](base, name, state)), asker=(answers := Answers()), xattrs=True)
     free = at(view, "free")
     for label, (column, operation) in KINDS[kind].items():
         want = expected(state, column, place)

@@ -162,12 +162,9 @@ class Finding(BigCopies):
         before = inode.parent
         if before is not None and inode.has_links_in_base and not inode.is_nameless:
             place = (before, inode.name)
-            inode.also = [other for other in inode.also if other != place and self._is_known(other[0])]
+            inode.also = [other for other in self.inodes.other_names(inode) if other != place]
             inode.also.append(place)
         self.inodes.move(inode, parent, name)
-
-    def _is_known(self, inode: Inode) -> bool:
-        return self.inodes.by_number.get(inode.number) is inode
 
     def _at(self, path: bytes) -> Inode:
         """Return the inode of a path of the view; it is not counted as looked up.

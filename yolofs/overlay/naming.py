@@ -270,8 +270,8 @@ class Naming(Data):
             self.inodes.move(inode, self._at(entry.parent.path()), entry.name)
             inode.entry = entry
             return
-        for parent, name in inode.also:
-            if self._is_known(parent) and not parent.is_orphan:
+        for parent, name in self.inodes.other_names(inode):
+            if not parent.is_orphan:
                 found = self._find(parent, name)
                 if found is not None and self._known(found) is inode:
                     self.inodes.move(inode, parent, name)

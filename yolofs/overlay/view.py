@@ -76,7 +76,7 @@ class Overlay(Naming):
         ``known_as`` tells the inodes of directories by their entries in the old tree.
         """
         names = [(inode.parent, inode.name)] if inode.parent is not None and not inode.is_nameless else []
-        names += [place for place in inode.also if place not in names and self._is_known(place[0])]
+        names += [place for place in self.inodes.other_names(inode) if place not in names]
         if inode.staged is not None and (len(inode.staged.names) > 1 or inode.staged.links):
             for entry in inode.staged.names:
                 parent = known_as.get(entry.parent) if entry.parent is not None else None
