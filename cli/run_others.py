@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from yolofs.attribution import NO_RUN, Attribution
@@ -20,6 +20,11 @@ class Work(NamedTuple):
     """Which others had a part in a change of the run, by ``id`` of the change."""
     others: dict[int, list[Change]]
     """Those that the run had no part in, by run; one that several made is there for each of them."""
+
+    def without(self, runs: Iterable[int]) -> Work:
+        """Return the same without what some of the others did alone."""
+        left_out = frozenset(runs)
+        return self._replace(others={run: some for run, some in self.others.items() if run not in left_out})
 
 
 def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> Work:

@@ -18,7 +18,7 @@ from yolofs.cli.output import progress, say
 from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.regions import Region, Regions
-from yolofs.runs import generation_of
+from yolofs.runs import Run, generation_of, read_runs
 from yolofs.session import Access, Session
 from yolofs.timeline import BASE
 
@@ -78,6 +78,8 @@ def summarise(project: bytes, ended: Ended, *, as_json: bool) -> None:
         span = Span(known if known is not None else BASE, ended.after)
         changes = _changes(session, span) if ended.has_changes else []
         work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))
+        if known is None:  # what a commit has left staged may be older than the run
+            work = work.without(run.number for run in read_runs(session.directory) if _ended_before(run, ended))
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
         place = Place(session.base.root, session.base.relative(session.project))
         regions = session.regions
@@ -126,6 +128,10 @@ def _changes(session: Session, span: Span) -> list[Change]:
         return compare(
             session.state(span.before), session.state(span.after), session.base, session.store, progress=update
         )
+
+
+def _ended_before(run: Run, ended: Ended) -> bool:
+    return run.end is not None and run.end.time_ns < ended.started_ns
 
 
 def _is_of(note: Note, ended: Ended) -> bool:

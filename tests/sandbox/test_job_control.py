@@ -9,12 +9,13 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import COMMAND, DEADLINE_S, Program, wait_until
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
@@ -160,6 +161,80 @@ def test_vim_edits_a_file_with_a_stop_in_between(yolofs: Program, shell: Termina
     shell.wait_for("M  text")
     assert (yolofs.project / "text").read_text() == "base\n"
     assert yolofs("run", "cat", "text").out == "edited\nbase\n"
+
+
+def wait_for_vims_size(shell: Terminal, lines: int, columns: int) -> None:
+    """Ask vim until it has heard of a size: it looks at signals when it has nothing to read."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        shown = shell.text.count("columns=")
+        shell.type(":set lines? columns?\r")
+        shell.wait_for("columns=", count=shown + 1)
+        is_there = shell.text.rsplit("lines=", 1)[1].split()[:2] == [str(lines), f"columns={columns}"]
+        shell.type("\r")
+        if is_there:
+            return
+        assert time.monotonic() < deadline, f"not {lines} and {columns}:\n{shell.screen}"
+
+
+def test_vim_follows_the_window_size_also_one_that_changed_while_it_was_stopped(shell: Terminal) -> None:
+    shell.resize(100, 30)
+    type_line(shell, f"{YOLOFS} run -- vim -u NONE -N sized")
+    shell.wait_for_screen("sized", "~")
+    wait_for_vims_size(shell, 30, 100)
+    shell.resize(90, 20)
+    wait_for_vims_size(shell, 20, 90)
+    prompts = shell.text.count("outside> ")  # the shell has shown it again for the first size
+    shell.type("\x1a")
+    shell.wait_for("Stopped")
+    shell.wait_for("outside> ", count=prompts + 1)
+    shell.resize(80, 25)
+    type_line(shell, "fg")
+    shell.wait_for_screen("~", gone="Stopped")
+    wait_for_vims_size(shell, 25, 80)
+    prompts = shell.text.count("outside> ")
+    shell.type(":q!\r")
+    shell.wait_for("outside> ", count=prompts + 1)
+
+
+def test_ctrl_c_in_a_program_that_vim_has_started_ends_that_program_alone(yolofs: Program, shell: Terminal) -> None:
+    shell.resize(100, 30)
+    type_line(shell, f"{YOLOFS} run -- vim -u NONE -N made-in-vim")
+    shell.wait_for_screen("made-in-vim", "~")
+    shell.type(":!echo sta''rted; sleep 600\r")
+    shell.wait_for("started")
+    shell.type("\x03")
+    shell.wait_for("Press ENTER")
+    shell.type("\riafter\x1b:wq\r")
+    shell.wait_for("A  made-in-vim")
+    assert yolofs("run", "cat", "made-in-vim").out == "after\n"
+
+
+def test_background_jobs_of_yolofs_shell_go_on_stop_and_end_with_it(yolofs: Program, shell: Terminal) -> None:
+    plain = yolofs.project / "plain-shell"
+    plain.write_text("#!/bin/sh\nexec bash --norc --noprofile -i\n")
+    plain.chmod(0o755)
+    type_line(shell, f"PS1='in''side> ' SHELL={plain} {YOLOFS} shell")
+    shell.wait_for("inside> ")
+    type_line(shell, "while [ ! -e end ]; do sleep 0.05; done > /dev/null & sleep 600 & read line &")
+    shell.wait_for("[3]")
+    shell.wait_for("inside> ", count=2)
+    while "Stopped" not in shell.text:  # what reads in the background
+        listed = shell.text.count("listed")
+        type_line(shell, "jobs; echo lis''ted")
+        shell.wait_for("listed", count=listed + 1)
+    type_line(shell, "touch end; wait %1; echo wai''ted=$?")
+    shell.wait_for("waited=0")
+    type_line(shell, "kill %3; fg %2")
+    shell.wait_for("sleep 600", count=shell.text.count("sleep 600") + 1)
+    shell.type("\x03")
+    type_line(shell, "echo in''terrupted=$?")
+    shell.wait_for("interrupted=130")
+    type_line(shell, "sleep 601 & echo left > behind; exit 3")
+    shell.wait_for("A  behind")
+    shell.wait_for("outside> ", count=2)
+    type_line(shell, "echo code=$?")
+    shell.wait_for("code=3")
 
 
 def test_an_ask_is_answered_from_elsewhere_while_a_full_screen_program_waits(yolofs: Program, shell: Terminal) -> None:

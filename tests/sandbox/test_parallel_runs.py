@@ -199,7 +199,8 @@ def test_a_run_whose_daemon_was_killed_has_ended_with_it(tmp_path: Path) -> None
         yolofs("unmount", "--force")
 
 
-def test_a_commit_meanwhile_ends_no_summary(yolofs: Program) -> None:
+def test_a_commit_meanwhile_ends_no_summary(yolofs: Program, tmp_path: Path) -> None:
+    yolofs("run", "touch", tmp_path / "by-an-earlier-one")
     with stepped(yolofs) as one:
         one.do("echo 1 > committed")
         yolofs("commit", "--yes")
@@ -209,3 +210,4 @@ def test_a_commit_meanwhile_ends_no_summary(yolofs: Program) -> None:
     assert said[0].endswith("what was staged has been committed or dropped meanwhile; yolofs status")
     assert "  A  later" in said
     assert "  A  committed" not in said
+    assert "meanwhile, by others:" not in said
