@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -130,8 +131,7 @@ class _Answerer:
                 process.stdin.write(msgspec.json.encode(ask_fields(ask)) + b"\n")
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
-            said = process.stdout.read(_MAX_OUTPUT)
-            _kill_unless_done(process, said)
+            said = _said_until_its_end(process, process.stdout.fileno())
             status = process.wait()
         finally:
             with self._lock:
@@ -168,10 +168,39 @@ def _parse(said: bytes) -> Reply:
     return reply
 
 
-def _kill_unless_done(process: subprocess.Popen[bytes], said: bytes) -> None:
-    """Kill a command that does not stop talking."""
-    if len(said) >= _MAX_OUTPUT:
-        _kill(process)
+def _said_until_its_end(process: subprocess.Popen[bytes], stdout: int) -> bytes:
+    """Return what a command says, and kill it if it does not stop talking.
+
+    What it has left running may keep its stdout open: the end of the command itself counts.
+    """
+    os.set_blocking(stdout, False)
+    said = b""
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        poller = select.poll()
+        for fd in (stdout, pidfd):
+            poller.register(fd, select.POLLIN)
+        while len(said) < _MAX_OUTPUT:
+            has_ended = any(fd == pidfd for fd, _ in poller.poll())
+            more = _read_all(stdout)
+            if more is not None:
+                said += more
+            if has_ended:
+                return said
+            if more is None:
+                poller.unregister(stdout)
+    finally:
+        os.close(pidfd)
+    _kill(process)
+    return said
+
+
+def _read_all(fd: int) -> bytes | None:
+    """Return what can be read without waiting, None at the end of a pipe."""
+    try:
+        return os.read(fd, _MAX_OUTPUT) or None
+    except BlockingIOError:
+        return b""
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -415,6 +415,19 @@ def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
         assert blocked.process.poll() is None
 
 
+def test_what_a_command_leaves_running_keeps_nobody_waiting(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    command = f"setsid sh -c 'echo $$ > {left}; exec sleep 1000' & echo allow"
+    try:
+        with alone(yolofs, "--answer-with", command) as process:
+            assert Reader(view / "secret/a").end()[0]
+            wait_until(lambda: left.exists() and left.read_text(), "left running")
+            process.terminate()
+            assert process.wait(20) == 130
+    finally:
+        os.kill(int(left.read_text()), signal.SIGKILL)
+
+
 def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp_path: Path) -> None:
     settings(yolofs, ask_timeout=2)
     with yolofs.mounted() as view, alone(yolofs, "--answer-with", f"echo $$ > {tmp_path}/pid; exec sleep 1000"):
