@@ -36,6 +36,8 @@ _FOUND_S = 1.0
 NOTED = 20_000
 """How many different accesses that rules allowed are kept in memory."""
 _NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
+_LEADING_ON = frozenset([stat.S_IFDIR, stat.S_IFLNK])
+"""What paths can go through."""
 FMODE_EXEC = 0x20
 """Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in linux/fs.h)."""
 
@@ -184,15 +186,15 @@ class Gate:
     def check_symlink(self, directory: Inode, name: bytes) -> None:
         """Raise unless a symbolic link may be made."""
         verdict = self.verdict_below(directory, name)
-        self._check_no_detour(directory, name, verdict, Operation.CREATE)
+        self._check_no_detour(directory, name, verdict, Operation.CREATE, is_link=True)
         if not verdict.may_write:
             self._require([self._new(directory, name, verdict, Operation.CREATE)])
 
     def check_remove(self, directory: Inode, name: bytes) -> None:
         """Raise unless a name may be removed, with what rules there are for paths below it."""
         verdict = self.verdict_below(directory, name)
-        if verdict.node is not None and self._leads_on(directory, name):
-            self._check_no_detour(directory, name, verdict, Operation.DELETE)
+        if verdict.node is not None and (kind := self._kind(directory, name)) in _LEADING_ON:
+            self._check_no_detour(directory, name, verdict, Operation.DELETE, is_link=kind == stat.S_IFLNK)
         if not verdict.may_write:
             changes = [self._old(directory, name, verdict, Operation.DELETE)]
             self._require(changes, _refusal(changes))
@@ -205,7 +207,11 @@ class Gate:
         if flags & RENAME_EXCHANGE and target.seems_absent:
             self._require([self._old(new_parent, new_name, target, Operation.RENAME)], errno.ENOENT)
         if source.node is not None or target.node is not None:
-            self._check_rules_below(parent, name, source, new_parent, new_name, target, flags)
+            kinds = {self._kind(parent, name), self._kind(new_parent, new_name)}
+            if not kinds.isdisjoint(_LEADING_ON):
+                is_link = stat.S_IFLNK in kinds
+                self._check_no_detour(parent, name, source, Operation.RENAME, is_link=is_link)
+                self._check_no_detour(new_parent, new_name, target, Operation.RENAME, is_link=is_link)
         self._check_patterns_stay(parent, name, source, target)
         if flags & RENAME_EXCHANGE:
             self._check_patterns_stay(new_parent, new_name, target, source)
@@ -218,7 +224,7 @@ class Gate:
         """Raise unless a file may get one more name: whoever has that name can change the file."""
         verdict, new = self.verdict(inode), self.verdict_below(directory, name)
         if inode.kind == stat.S_IFLNK:
-            self._check_no_detour(directory, name, new, Operation.LINK)
+            self._check_no_detour(directory, name, new, Operation.LINK, is_link=True)
         if not verdict.may_write or not new.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, Operation.LINK)
             self._require([*changes, self._new(directory, name, new, Operation.LINK)], _refusal(changes))
@@ -313,40 +319,17 @@ class Gate:
             if not verdict.may_write and (path, True) not in self._granted:
                 raise UndecidedError(Question(path, operation, verdict.state, verdict.rule, size()))
 
-    def _check_rules_below(
-        self,
-        parent: Inode,
-        name: bytes,
-        source: Verdict,
-        new_parent: Inode,
-        new_name: bytes,
-        target: Verdict,
-        flags: int,
+    def _check_no_detour(
+        self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation, *, is_link: bool
     ) -> None:
-        """Raise if a rename takes something away from the rules below its name, or brings it under such rules."""
-        if not (self._leads_on(parent, name) or self._leads_on(new_parent, new_name)):
-            return
-        self._check_no_detour(parent, name, source, Operation.RENAME)
-        self._check_no_detour(new_parent, new_name, target, Operation.RENAME)
-        self._check_patterns_hold(new_parent, new_name, target)
-        if flags & RENAME_EXCHANGE:
-            self._check_patterns_hold(parent, name, source)
+        """Raise if a rule below a name protects more than what protects the name itself.
 
-    def _check_no_detour(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> None:
-        """Raise if a rule for a path below a name protects more than what protects the name itself.
-
-        A directory there must not go away, nor a symbolic link come or go: the rule's path would lead elsewhere.
+        A directory there must not go away, nor a symbolic link (``is_link``) come or go: the rule's path would lead
+        elsewhere.
         """
-        rule = verdict.stricter_below()
+        rule = verdict.astray_by_link() if is_link else verdict.stricter_below()
         if rule is not None:
             raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
-
-    def _check_patterns_hold(self, directory: Inode, name: bytes, verdict: Verdict) -> None:
-        """Raise if a rule for a path below a name would open what a pattern protects in the directory put there."""
-        rule = self.book.undone_below(verdict)
-        if rule is not None:
-            path = self._path_below(directory, name)
-            raise RefusedError(errno.EACCES, Question(path, Operation.RENAME, rule.state, rule))
 
     def _check_patterns_stay(self, directory: Inode, name: bytes, old: Verdict, new: Verdict) -> None:
         """Raise if a directory would leave patterns that guard what may be in it, or come under other ones.
@@ -354,7 +337,7 @@ class Gate:
         The error is that of a rename between two disks: who then moves it file by file has each of them judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new)
-        if rule is not None and self._is_directory(directory, name):
+        if rule is not None and self._kind(directory, name) == stat.S_IFDIR:
             path = self._path_below(directory, name)
             raise RefusedError(errno.EXDEV, Question(path, Operation.RENAME, rule.state, rule))
 
@@ -366,14 +349,10 @@ class Gate:
         st = self._overlay.peek(directory, name)
         return st.st_size if st is not None and stat.S_ISREG(st.st_mode) else None
 
-    def _is_directory(self, directory: Inode, name: bytes) -> bool:
+    def _kind(self, directory: Inode, name: bytes) -> int:
+        """Return the type of what is at a name, 0 if there is nothing."""
         st = self._overlay.peek(directory, name)
-        return st is not None and stat.S_ISDIR(st.st_mode)
-
-    def _leads_on(self, directory: Inode, name: bytes) -> bool:
-        """Tell whether there is something that paths can go through: a directory or a symbolic link."""
-        st = self._overlay.peek(directory, name)
-        return st is not None and stat.S_IFMT(st.st_mode) in (stat.S_IFDIR, stat.S_IFLNK)
+        return stat.S_IFMT(st.st_mode) if st is not None else 0
 
     def _path(self, inode: Inode) -> bytes:
         """Return the absolute path under which an inode was last seen, also if it is gone from there."""

@@ -23,7 +23,7 @@ from tests.mount.gate_tools import (
     replace_rules,
 )
 from yolofs.questions import Operation
-from yolofs.rules import RuleState, SuffixRule
+from yolofs.rules import NameRule, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
 PEM = SuffixRule(b".pem", RuleState.DENY, "test:2")
@@ -66,6 +66,34 @@ def test_a_link_on_the_way_to_a_rules_path_stays_where_it_is(base: Path, mounted
     assert Path(at(view, "way/key")).read_text() == "key"
 
 
+@pytest.mark.parametrize("state", [RuleState.READ_ONLY, RuleState.ASK, RuleState.DENY, RuleState.HIDDEN])
+def test_the_directory_of_a_pattern_is_no_link_that_comes_or_goes(
+    base: Path, mounted: Mounter, state: RuleState
+) -> None:
+    for name in ("evil", "git"):
+        (base / name).mkdir()
+    (base / "link").symlink_to("evil")
+    (base / "way").symlink_to("evil")
+    patterns = [NameRule(b"hooks", state, "test:1", os.fsencode(base / name)) for name in ("git", "new", "way")]
+    view = mounted(book=book(base, *patterns), asker=(answers := Answers()))
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: os.symlink("evil", at(view, "new")),
+        lambda: os.link(at(view, "link"), at(view, "new"), follow_symlinks=False),
+        lambda: os.rename(at(view, "link"), at(view, "new")),
+        lambda: renameat2(at(view, "link"), at(view, "git"), EXCHANGE),
+        lambda: os.unlink(at(view, "way")),
+        lambda: os.rename(at(view, "way"), at(view, "other")),
+    )
+    for act in acts:
+        with refused():
+            act()
+    paths = [question.path[len(os.fsencode(base)) + 1 :] for question in answers.refusals]
+    assert paths == [b"new", b"new", b"new", b"git", b"way", b"way"]
+    os.mkdir(at(view, "new"))
+    os.rmdir(at(view, "new"))
+    os.rmdir(at(view, "git"))
+
+
 def test_files_may_come_and_go_where_only_a_directory_would_matter(base: Path, mounted: Mounter) -> None:
     view = mounted(book=book(base, path_rule(base, "git/hooks", RuleState.READ_ONLY)))
     Path(at(view, "git")).write_text("gitdir: elsewhere")
@@ -83,15 +111,15 @@ def test_a_rule_at_the_new_place_does_not_open_what_a_pattern_protects(base: Pat
     (base / "keys/deep/b.pem").write_text("secret")
     rules = [path_rule(base, path, RuleState.ALLOW) for path in ("open/a.pem", "open/deep/b.pem")]
     view = mounted(book=book(base, PEM, *rules))
-    with refused():
+    with refused(errno.EXDEV):
         os.rename(at(view, "keys"), at(view, "open"))
     os.mkdir(at(view, "open"))
     for flags in (0, EXCHANGE):
-        with refused():
+        with refused(errno.EXDEV):
             renameat2(at(view, "keys"), at(view, "open"), flags)
-    with refused():
+    with refused(errno.EXDEV):
         renameat2(at(view, "open"), at(view, "keys"), EXCHANGE)
-    with refused():
+    with refused(errno.EXDEV):
         os.rename(at(view, "keys/deep"), at(view, "open/deep"))
 
 

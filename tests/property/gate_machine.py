@@ -269,17 +269,16 @@ class GateMachine(RuleBasedStateMachine):
     ) -> None:
         """Try to bring what a pattern guards to where a rule for just its path lets more through."""
         fitting = [path for path in self.world.kept if path.endswith(b"c.x") and above(path)] or [b"a/c.x"]
-        source = above(fitting[pick[0] % len(fitting)])[0]
+        source = _any(above(fitting[pick[0] % len(fitting)]), pick)
         inside = [path[len(source) :] for path in fitting if path.startswith(source + b"/")]
         others = [path for path in self.world.of_kind("dir") if not is_at_or_below(path, source)]
         target = others[new[0] % len(others)] if how and others else b"free"
         self._put_in_force(
             [Drawn(1, "suffix", b"", b".x", state), *(Drawn(1, "path", target + rest, b"", opened) for rest in inside)]
         )
-        if new[0] % 2:
+        if how and new[0] % 2:
             source, target = target, source
         self._change("rename", source, target, how)
-        self._change("rename", target, source, how)
 
     @rule(pick=picks, new=picks, state=guards, is_staged=st.booleans(), is_known=st.booleans())
     def change_a_file_one_name_of_which_is_guarded(
@@ -306,12 +305,16 @@ class GateMachine(RuleBasedStateMachine):
                 self._change_file(operation, other)
             self._change("link", other, self._new(pick))
 
-    @rule(pick=picks, new=picks, state=states, below=states, how=flags)
+    @rule(pick=picks, new=picks, state=st.sampled_from((RuleState.ASK, RuleState.WRITE_ASK)), below=states, how=flags)
     def move_what_is_held(
         self, pick: tuple[int, bytes], new: tuple[int, bytes], state: RuleState, below: RuleState, how: int
     ) -> None:
         """Rename a directory with something in it that is known, to where there are other rules."""
-        source, target = self._old(pick, "dir"), self._old(new, "dir") if how else self._new(new)
+        inside = [path for path in self.world.kept if above(path)]
+        source = _any(above(inside[pick[0] % len(inside)]), pick) if inside else b"a"
+        target = self._old(new, "dir") if how else self._new((new[0], b"moved"))
+        while len(self.held) > _HELD - 2:
+            self.let_go(0)
         for path in self.world.names_in(source)[:2]:
             self._hold("hold", path)
         rules = [Drawn(0, "path", target, b"", state), Drawn(1, "name", new[1], b"b", below)]
@@ -487,3 +490,7 @@ class GateMachine(RuleBasedStateMachine):
         for path, state in self.view.verdicts().items():
             is_state = self.world.state(path)
             assert state is is_state, f"{path!r} is kept as {state}, and is {is_state}"
+
+
+def _any(paths: Sequence[bytes], pick: tuple[int, bytes]) -> bytes:
+    return paths[len(pick[1]) % len(paths)]

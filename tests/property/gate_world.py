@@ -270,19 +270,21 @@ class World:
             assert not is_weaker, f"{path!r} is less protected as {place!r}"
 
     def check_ways(self, now: Shown, why: str) -> None:
-        """Check that paths of rules lead through no links that were not there."""
+        """Check that what is written in rules leads through no links that were not there."""
         nothing = What("", 0)
-        for found in self.path_rules():
-            if not found.path.startswith(self.base + b"/"):
+        for found in in_force(self.sources):
+            written = found.path if isinstance(found, PathRule) else found.scope
+            if not written.startswith(self.base + b"/"):
                 continue
-            for way in above(found.path[len(self.base) + 1 :]):
+            written = written[len(self.base) + 1 :]
+            for way in above(written) if isinstance(found, PathRule) else (*above(written), written):
                 if not found.state.is_stricter_than(self.state(way)):
                     continue
                 before, after = self.kept.get(way, nothing), now.get(way, nothing)
                 if "link" in (before.kind, after.kind):
-                    assert before == after, f"{why} put {after} at {way!r}, above the path of {found}"
-                if before.kind == "dir":
-                    assert after.kind == "dir", f"{why} took {way!r} away, above the path of {found}"
+                    assert before == after, f"{why} put {after} at {way!r}, on the way of {found}"
+                if before.kind == "dir" and way != written:
+                    assert after.kind == "dir", f"{why} took {way!r} away, above {found}"
 
     # ---- paths
 

@@ -152,6 +152,16 @@ class Verdict:
             (rule for state, rule in self.node.states_below.items() if state.is_stricter_than(self.state)), None
         )
 
+    def astray_by_link(self) -> Rule | None:
+        """Return a rule whose path or directory would lead elsewhere if this were a symbolic link, None if none would.
+
+        Besides those of :meth:`stricter_below` that is a pattern of just this directory that lets less through.
+        """
+        rule = self.stricter_below()
+        if rule is not None or self.node is None or self.node.patterns is None:
+            return rule
+        return next((one for _, one in self.node.patterns if one.state.is_stricter_than(self.state)), None)
+
     @property
     def seems_absent(self) -> bool:
         """Whether nothing may be known of the path, not even that it is a way."""
@@ -226,7 +236,6 @@ class Index:
         self.guards_writing = False
         self.hidden_names: set[bytes] = set()
         self.hidden_suffixes: tuple[bytes, ...] = ()
-        self._pattern_states: set[RuleState] = set()
         self._found_wholly: dict[RuleState, list[bytes]] = {}
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to say so."""
@@ -260,7 +269,6 @@ class Index:
         if node.patterns is None:
             node.patterns = Patterns()
         node.patterns.add((rank, rule))
-        self._pattern_states.add(rule.state)
         if rule.state is RuleState.HIDDEN:
             if isinstance(rule, NameRule):
                 self.hidden_names.add(rule.name)
@@ -311,13 +319,6 @@ class Index:
             if verdict.node is not None:
                 pending.extend(self.below(verdict, name) for name in verdict.node.children)
         return True
-
-    def undone_below(self, verdict: Verdict) -> Rule | None:
-        if verdict.node is None:
-            return None
-        below = verdict.node.states_below.items()
-        patterns = self._pattern_states
-        return next((rule for state, rule in below if any(at.is_stricter_than(state) for at in patterns)), None)
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
         node = above.node.children.get(name) if above.node is not None else None
@@ -420,10 +421,6 @@ class RuleBook:
         A rule stands at each of them or somewhere below; whether anything is there is another question.
         """
         return self._index.wholly(state)
-
-    def undone_below(self, verdict: Verdict) -> Rule | None:
-        """Return a rule for a path strictly below that may open what a pattern protects, None if there is none."""
-        return self._index.undone_below(verdict)
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
         """Return the verdict over ``name`` in the directory that ``above`` is the verdict over."""
