@@ -25,7 +25,7 @@ from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
 from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
 from yolofs.daemon.protocol import unquote
 from yolofs.daemon.run_messages import BeginRunResult, EndRunResult
-from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError
+from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.environment import hidden_variables, without
@@ -84,11 +84,11 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         from yolofs.cli.run_summary import Ended, summarise
 
         before = Point(begun.generation, begun.marker_ns)
-        summarise(
-            project,
-            Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on),
-            as_json=manner.as_json,
-        )
+        what = Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on)
+        try:
+            summarise(project, what, as_json=manner.as_json)
+        except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
+            output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     return ended
 
 

@@ -145,7 +145,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     preset: Annotated[Literal["auto", "standard", "none"], Meta(description='"auto", "standard" or "none"')] = "auto"
     """Whether the built-in rules are in force; "auto": as the user's own file says."""
 
-    scratch: Names = ("/tmp", "/var/tmp", "~/.cache")
+    scratch: Names = ("/tmp", "/var/tmp", "~/.cache", "~/.npm")
     """Directories whose changes are shown and committed only when asked for; absolute, below ``~``, or relative to
     the project."""
 

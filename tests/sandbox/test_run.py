@@ -256,6 +256,23 @@ def test_a_command_reads_on_in_a_file_where_the_shell_stands_and_the_shell_goes_
     assert done.stdout == b"b'two\\n'\none three\n"
 
 
+def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    yolofs = Program(project)
+    yolofs("init")
+    yolofs("mount")
+    try:
+        yolofs("run", "true")
+        (yolofs.session / "audit.jsonl").unlink()
+        (yolofs.session / "audit.jsonl").mkdir()
+        done = yolofs("run", "sh", "-c", "echo 1 > made; exit 3", code=3)
+        assert "what run 2 changed cannot be told: " in done.err
+    finally:
+        yolofs("unmount", "--force")
+
+
 def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None:
     project = tmp_path / "small"
     project.mkdir()
