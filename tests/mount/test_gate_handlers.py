@@ -52,7 +52,8 @@ def test_a_name_whose_directory_is_forgotten_is_none_of_the_files_names_any_more
 def test_nothing_is_told_of_what_is_held_and_hidden_by_now(base: Path, handlers: Handlers) -> None:
     (base / "file").write_text("x")
     (base / "link").symlink_to("target")
-    rules = {name: path_rule(base, name, RuleState.HIDDEN) for name in ("file", "link")}
+    (base / "directory").mkdir()
+    rules = {name: path_rule(base, name, RuleState.HIDDEN) for name in ("file", "link", "directory")}
     numbers = {name: look_up(handlers, name) for name in rules}
     handlers.gate.book.replace(rule_set(base, *rules.values()))
     looks = {
@@ -64,6 +65,7 @@ def test_nothing_is_told_of_what_is_held_and_hidden_by_now(base: Path, handlers:
             lambda number: handlers.open(number, os.O_RDONLY, 0),
         ),
         "link": (handlers.getattr, handlers.readlink),
+        "directory": (handlers.getattr, handlers.opendir),
     }
     for name, some in looks.items():
         for look in some:

@@ -273,3 +273,21 @@ def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_wholly_i
 def test_what_is_wholly_in_a_state_may_lie_as_deep_as_a_path_can() -> None:
     assert wholly({"/": "allow", "/a" * 2000: "read-only"}) == ["/a" * 2000]
     assert wholly({"/": "read-only", "/a" * 2000: "read-only"}) == ["/"]
+
+
+def test_a_state_is_stricter_if_it_lets_less_be_read_or_less_be_changed() -> None:
+    for stricter, looser in (
+        (RuleState.DENY, RuleState.READ_ONLY),
+        (RuleState.ASK, RuleState.WRITE_ASK),
+        (RuleState.READ_ONLY, RuleState.ALLOW),
+    ):
+        assert stricter.is_stricter_than(looser)
+        assert not looser.is_stricter_than(stricter)
+    assert RuleState.READ_ONLY.is_stricter_than(RuleState.ASK)
+    assert RuleState.ASK.is_stricter_than(RuleState.READ_ONLY)
+
+
+def test_one_rule_that_is_no_allow_guards_writing() -> None:
+    assert not book({"/": "allow"}).guards_writing
+    assert book({"/": "allow", "/d/x": "read-only"}).guards_writing
+    assert book().guards_writing
