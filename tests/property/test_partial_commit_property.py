@@ -64,8 +64,9 @@ def check(
         note(f"held: {parts.held}")
         commit(scribe, parts.taken, parking)
         now = scan(root)
-        come_along = carried(numbers, numbers_of(root), selection)
-        check_base(before, now, view, selection, parts, come_along)
+        numbers_now = numbers_of(root)
+        come_along = carried(numbers, numbers_now, selection)
+        check_base(before, now, view, selection, held_at(parts, numbers, numbers_now), come_along)
         if not parts.rest:
             assert now == view
             return
@@ -83,16 +84,15 @@ def check_base(
     now: dict[bytes, Node],
     view: dict[bytes, Node],
     selection: Selection,
-    parts: Split,
+    held: set[bytes],
     come_along: dict[bytes, bytes],
 ) -> None:
-    """What is selected is as in the view, but for what is held; nothing else is other than before.
+    """What is selected is as in the view, but for what is ``held``; nothing else is other than before.
 
     ``come_along``: what was carried along by a directory that was selected, from where to where.
     """
     for old, new in come_along.items():
         assert plain(now[new]) == plain(before[old]), new
-    held = [path for one in parts.held for path in one.paths]
     for path in before.keys() | now.keys() | view.keys():
         if path in come_along or path in come_along.values():
             continue
@@ -101,6 +101,13 @@ def check_base(
                 assert plain(now.get(path)) == plain(before.get(path)), path
         elif not any(is_below(path, other) or is_below(other, path) for other in held):
             assert plain(now.get(path)) == plain(view.get(path)), path
+
+
+def held_at(parts: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
+    """Return the paths of what is held, and where it lies now if a directory above it has moved."""
+    places = {number: path for path, number in now.items()}
+    held: set[bytes] = {path for one in parts.held for path in one.paths}
+    return held | {places[before[path]] for path in held if before.get(path) in places}
 
 
 def numbers_of(root: bytes) -> dict[bytes, int]:
@@ -174,6 +181,8 @@ def test_of_paths(program: list[Operation], selection: Selection) -> None:
 @example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"b"))
 @example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"c"))
 @example([("remove", b"d"), ("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"d"))
+@example([("recreate", b"d"), ("write", b"b", b"new")], [(b"b", b"d/a", b"link")], paths(b"b"))
+@example([("recreate", b"d"), ("write", b"b", b"new")], [(b"b", b"d/a", b"link")], paths(b"d", b"b"))
 @example([("remove", b"d"), ("chmod", b"c", 0o700)], [(b"b", b"d", b"link")], paths(b"c"))
 def test_where_base_has_hard_links(
     program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
@@ -184,6 +193,7 @@ def test_where_base_has_hard_links(
 @given(programs, by_regions)
 @example([("remove", b"d")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),))))
 @example([("exchange", b"d/a", b"d/d")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/d/d"),))))
+@example([("rename", b"d/d", b"d/x"), ("rename", b"d/x/a", b"b")], Selection(Regions(RelPath(b"d"))))
 @example([("rename", b"d/d", b"d/new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/d/d"),))))
 @example(
     [("write", b"d/a/a", b"new"), ("write", b"d/b", b"new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),)))

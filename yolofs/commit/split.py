@@ -6,7 +6,6 @@ Both are written as :class:`~yolofs.records.Keep` records, parents before childr
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -14,9 +13,8 @@ import msgspec
 from yolofs.base import Base
 from yolofs.commit.choice import Choice, Held
 from yolofs.commit.holdings import StorePaths
-from yolofs.commit.survey import look
 from yolofs.commit.units import Unit, Units, directory_of
-from yolofs.paths import ROOT, RelPath, join
+from yolofs.paths import ROOT, RelPath
 from yolofs.records import Change, Keep, Rename
 from yolofs.selection import Selection
 from yolofs.tree import Entry, Staged, Tree
@@ -217,27 +215,11 @@ class _Splitter:
         for entry, number in self._units.numbers.items():
             if self._units.of[entry] not in self._taken:
                 counts[number] = counts.get(number, 0) + 1
-        todo = [source for source, entry in self._units.removed.items() if self._units.of[entry] not in self._taken]
-        while todo:
-            directory = todo.pop()
-            for name in _names(self._base, directory):
-                path = join(directory, name)
-                st = look(self._base, path)
-                if st is None or path in self._units.moved:
-                    continue
-                if stat.S_ISDIR(st.st_mode):
-                    todo.append(path)
-                elif st.st_nlink > 1:
-                    number = self._base.number(st)
+        for source, entry in self._units.removed.items():
+            if self._units.of[entry] not in self._taken:
+                for number in self._units.links_below(source):
                     counts[number] = counts.get(number, 0) + 1
         return counts
-
-
-def _names(base: Base, directory: RelPath) -> list[bytes]:
-    try:
-        return base.names(directory)
-    except OSError:
-        return []
 
 
 def _there(path: RelPath | None) -> RelPath:

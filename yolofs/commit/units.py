@@ -6,7 +6,7 @@ or, if it was born there, by its entry.  Slots that only make sense together are
 
 * those that something moved from and to, so that all in an exchange or a circle of renames,
 * all names of a staged file, and all names of a base file with hard links that differ,
-* a deleted directory and what was moved out of it.
+* a deleted directory and what was moved out of it, or is changed and has another name in it.
 
 What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has moved.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
 from yolofs.base import Base
@@ -133,6 +133,28 @@ class Units:
                 self._tie_to_removed(staged, staged.home)
         for source, entry in self.moved.items():
             self._tie_to_removed(entry, source)
+        if any(staged.links for staged in self.tree.staged.values()):  # else no other name of a removed file is changed
+            for source, entry in self.removed.items():
+                for number in self.links_below(source):
+                    self._join(entry, ("links", number))
+
+    def links_below(self, directory: RelPath) -> Iterator[int]:
+        """Yield the numbers of files with several names that base has below a removed directory, one for each name.
+
+        Left out is what has been moved away.
+        """
+        todo = [directory]
+        while todo:
+            directory = todo.pop()
+            for name in _names(self._base, directory):
+                path = join(directory, name)
+                st = look(self._base, path)
+                if st is None or path in self.moved:
+                    continue
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append(path)
+                elif st.st_nlink > 1:
+                    yield self._base.number(st)
 
     def _number(self, rel: RelPath) -> int | None:
         """Return the number of a base file with several names, None of anything else."""
@@ -202,6 +224,13 @@ class Units:
             unit.paths[path] = None
         if source is not None:
             unit.paths[source] = None
+
+
+def _names(base: Base, directory: RelPath) -> list[bytes]:
+    try:
+        return base.names(directory)
+    except OSError:
+        return []
 
 
 def natural_path(entry: Entry) -> RelPath | None:
