@@ -77,6 +77,11 @@ class Terminal:
         """What the screen shows now, without spaces at the ends of lines."""
         return "\n".join(line.rstrip() for line in self._display.display).rstrip()
 
+    @property
+    def foreground(self) -> int:
+        """The process group to which Ctrl-C goes."""
+        return os.tcgetpgrp(self._master)
+
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
         self._display.resize(rows, columns)

@@ -225,8 +225,10 @@ def test_background_jobs_of_yolofs_shell_go_on_stop_and_end_with_it(yolofs: Prog
         shell.wait_for("listed", count=listed + 1)
     type_line(shell, "touch end; wait %1; echo wai''ted=$?")
     shell.wait_for("waited=0")
+    before = shell.foreground
     type_line(shell, "kill %3; fg %2")
     shell.wait_for("sleep 600", count=shell.text.count("sleep 600") + 1)
+    wait_until(lambda: shell.foreground != before, "the job has the terminal")
     shell.type("\x03")
     type_line(shell, "echo in''terrupted=$?")
     shell.wait_for("interrupted=130")
