@@ -93,7 +93,7 @@ class Journal:
 
         If it begins as ``known`` says, only the rest is looked at (:attr:`known_bytes`).
 
-        Blocks while the whole file is read: about half a second for a million records.
+        Blocks while the whole file is read: about a second and a half for a million records.
 
         Raises:
             JournalError: it is no journal, of another version, or has a bad line that is not the last.
@@ -193,7 +193,7 @@ class Journal:
         """Yield the records between two byte offsets, each the start of a line or :attr:`size`.
 
         ``start`` 0 means the first record; ``end`` None means :attr:`size` as it is now.  A million records
-        take about two seconds.
+        take about three seconds.
 
         Raises:
             JournalError: a line cannot be decoded, or an offset is not the start of a line.

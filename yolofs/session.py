@@ -438,6 +438,8 @@ def locked(directory: bytes) -> Iterator[None]:
 def _wait_for_journal(directory: bytes, path: bytes) -> None:
     """See that there is a journal: a commit ends one before it begins the next, and may have died in between.
 
+    Blocks, for some :data:`_JOURNAL_WAIT_S` seconds at the most.
+
     Raises:
         SessionBusyError: there is none after a while, and another process holds the lock.
     """
@@ -449,7 +451,7 @@ def _wait_for_journal(directory: bytes, path: bytes) -> None:
         except SessionBusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks at a condition with a deadline
 
 
 def _load_settings(project: bytes, access: Access) -> tuple[Settings, str]:

@@ -63,7 +63,7 @@ def test_a_write_by_a_name_outside_of_what_is_watched_shows_within_a_second(
     end = time.monotonic() + 10  # a second, and what a busy machine adds
     while (view / "linked").stat().st_size != 6:
         assert time.monotonic() < end
-        time.sleep(0.02)
+        time.sleep(0.02)  # between two looks at a condition with a deadline
 
 
 def test_directories_that_come_later_are_watched_too(yolofs: Program, view: Path) -> None:
