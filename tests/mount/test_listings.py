@@ -15,7 +15,6 @@ import pytest
 
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
-from yolofs.fuse.trace import Trace
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
@@ -206,27 +205,71 @@ def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mount
     assert look(directory) == look(base / "d")
 
 
-def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(base)
-    view = mounted(base_timeout_s=LONG_S, trace=Trace())
-    directory = Path(os.fsdecode(view.mountpoint)) / "d"
-    expected = look(directory)
-    asked: set[str] = set()
+@pytest.fixture
+def asked(base: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names below ``d`` that were looked up in base."""
+    names: set[str] = set()
     lstat = os.lstat
 
     def noting(path: str | bytes | Path) -> os.stat_result:
         place, name = os.path.split(os.fsdecode(path))
         if place == str(base / "d"):
-            asked.add(name)
+            names.add(name)
         return lstat(path)
 
     monkeypatch.setattr(os, "lstat", noting)
-    assert look(directory) == expected
-    assert not asked
+    return names
+
+
+@pytest.mark.parametrize("base_timeout_s", [1.0, LONG_S])
+def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: set[str], base_timeout_s: float) -> None:
+    fill(base)
+    (base / "d/hard").unlink()  # the other name of a file with two could be changed anywhere
+    view = mounted(base_timeout_s=base_timeout_s)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    expected = look(directory)
+    end = time.monotonic() + 20
+    while True:  # somebody else may have the kernel forget everything in between, or it may take too long
+        asked.clear()
+        assert look(directory) == expected
+        if not asked:
+            break
+        assert time.monotonic() < end
     (directory / "b").chmod(0o600)
     asked.clear()
     look(directory)
     assert asked == set(expected)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")
+def test_a_listing_is_told_again_whatever_else_the_kernel_forgets(
+    base: Path, mounted: Mounter, asked: set[str]
+) -> None:
+    fill(base)
+    (base / "e").mkdir()
+    (base / "e/f").touch()
+    view = mounted(base_timeout_s=LONG_S)
+    top = Path(os.fsdecode(view.mountpoint))
+    held = [os.open(top / "d" / name, os.O_PATH | os.O_NOFOLLOW) for name in os.listdir(base / "d")]
+    try:
+        end = time.monotonic() + 20
+        while True:  # somebody else may be at it, too
+            expected = look(top / "d")
+            (top / "e/f").lstat()
+            forgotten = base.joinpath("e/f").stat().st_ino
+            assert forgotten in view.overlay.inodes.by_number
+            Path("/proc/sys/vm/drop_caches").write_text("2")
+            while forgotten in view.overlay.inodes.by_number:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            asked.clear()
+            assert look(top / "d") == expected
+            if not asked:
+                break
+            assert time.monotonic() < end
+    finally:
+        for fd in held:
+            os.close(fd)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")

@@ -160,7 +160,6 @@ class Adapter(pyfuse3.Operations):
         return _entry(self._handlers.lookup(parent, name))
 
     async def forget(self, items: Sequence[tuple[int, int]]) -> None:
-        self._handlers.listings.epoch += 1  # the inodes in them may be gone
         try:
             self._handlers.forget(items)
         except Exception:
@@ -354,14 +353,19 @@ class Adapter(pyfuse3.Operations):
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
         if directory.was_told and directory.listing is not None:
-            self._tell_again(directory.listing.rows, start, token)
+            self._tell_again(directory, directory.listing.rows, start, token)
         else:
             self._tell(directory, start, token)
 
-    def _tell_again(self, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
+    def _tell_again(self, directory: DirHandle, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
         reply = pyfuse3.readdir_reply
         for offset in range(start, len(rows)):
             name, entry, inode = rows[offset]
+            if inode is not None and not inode.lookups:  # the kernel has forgotten it, and so may we
+                self._handlers.listings.drop(directory.inode.number)
+                self._handlers.look_up_again(directory)
+                self._tell(directory, offset, token)
+                return
             if not reply(token, name, entry, offset + 1):
                 return
             if inode is not None:

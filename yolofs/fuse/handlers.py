@@ -334,18 +334,22 @@ class Handlers:
         opened = self._directories[handle]
         listings, listing = self.listings, opened.listing
         if start == 0:
-            opened.listing = listing = listings.find(opened.inode.number)
+            opened.listing = listing = listings.find(opened.inode)
             opened.was_told = listing is not None
             if listing is None:
                 names = self.overlay.names(opened.inode)
                 opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
-                opened.listing = listings.begin()
+                opened.listing = listings.begin(opened.inode)
         elif listing is not None and not listings.holds(listing):
-            if opened.was_told:
-                opened.names = [row.name for row in listing.rows]
-                opened.was_told = False
-            opened.listing = None
+            self.look_up_again(opened)
         return opened
+
+    def look_up_again(self, opened: DirHandle) -> None:
+        """Have the rest of an open directory looked up, as its listing does not hold any more."""
+        if opened.was_told and opened.listing is not None:
+            opened.names = [row.name for row in opened.listing.rows]
+            opened.was_told = False
+        opened.listing = None
 
     def dot(self, directory: DirHandle, name: bytes) -> Answer:
         """Return what ``.`` or ``..`` of an open directory is, without counting a look-up."""
@@ -376,7 +380,7 @@ class Handlers:
             lifetime_s = min(answer.name_timeout_s, answer.attr_timeout_s)
         listing.add(Row(name, entry, inode), lifetime_s)
         if len(listing.rows) == len(directory.names):
-            self.listings.keep(directory.inode.number, listing)
+            self.listings.keep(listing)
 
     def releasedir(self, handle: int) -> None:
         """Close a directory."""

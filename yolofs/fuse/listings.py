@@ -20,6 +20,8 @@ MAX_NAMES = 10_000
 """Directories of more names are not kept."""
 MAX_NAMES_IN_ALL = 50_000
 """So many names are kept at a time, at some 400 bytes each."""
+STEPS = 8
+"""In so many steps a lifetime goes by."""
 
 
 class Row(NamedTuple):
@@ -35,12 +37,14 @@ class Row(NamedTuple):
 class Listing:
     """The names of one directory, as they are told for the first time or were told before."""
 
-    __slots__ = ("_age_s", "_made_at", "_stamp", "_unstable", "lifetime_s", "rows")
+    __slots__ = ("_made_at", "_stamp", "_step", "_unstable", "inode", "lifetime_s", "rows")
 
-    def __init__(self, stamp: tuple[int, int], made_at: float) -> None:
+    def __init__(self, inode: Inode, stamp: tuple[int, int], made_at: float) -> None:
+        self.inode = inode
+        """The directory."""
         self._stamp = stamp
         self._made_at = made_at
-        self._age_s = 0
+        self._step = 0
         self._unstable: list[Any] = []
         self.rows: list[Row] = []
         self.lifetime_s = math.inf
@@ -54,17 +58,20 @@ class Listing:
             self.lifetime_s = min(self.lifetime_s, lifetime_s)
 
     def holds(self, stamp: tuple[int, int], now: float) -> bool:
-        """Tell whether all of it may be told again, and see that no lifetime goes on from the beginning."""
-        if stamp != self._stamp or self.lifetime_s <= 1:
+        """Tell whether all of it may be told again, and see that no lifetime goes on from the beginning.
+
+        A lifetime ends in steps, so that the entries need not be written anew each time.
+        """
+        if stamp != self._stamp or self.lifetime_s <= 0:
             return False
         if not self._unstable:
             return True
-        age_s = math.ceil(now - self._made_at)
-        left_s = self.lifetime_s - age_s
-        if left_s <= 0:
+        step = int((now - self._made_at) / self.lifetime_s * STEPS) + 1
+        if step >= STEPS:
             return False
-        if age_s != self._age_s:
-            self._age_s = age_s
+        if step != self._step:
+            self._step = step
+            left_s = self.lifetime_s * (STEPS - step) / STEPS
             for entry in self._unstable:
                 entry.entry_timeout = entry.attr_timeout = left_s
         return True
@@ -81,28 +88,37 @@ class Listings:
         self.epoch = 0
         """Counts what may have changed something."""
 
-    def find(self, number: int) -> Listing | None:
-        """Return the listing of a directory if it may be told again."""
-        listing = self._kept.get(number)
-        return listing if listing is not None and self.holds(listing) else None
+    def find(self, directory: Inode) -> Listing | None:
+        """Return the listing of a directory if it may be told again.
+
+        The kernel may have forgotten files in it since: a row whose inode has no look-ups must be looked up anew.
+        """
+        listing = self._kept.get(directory.number)
+        if listing is None or listing.inode is not directory:
+            return None
+        return listing if self.holds(listing) else None
 
     def holds(self, listing: Listing) -> bool:
         """Tell whether a listing may be told again, or what is missing be added to it."""
         return listing.holds((self.epoch, self._book.version), self._clock())
 
-    def begin(self) -> Listing:
+    def begin(self, directory: Inode) -> Listing:
         """Return an empty listing, to be filled while it :meth:`holds`."""
-        return Listing((self.epoch, self._book.version), self._clock())
+        return Listing(directory, (self.epoch, self._book.version), self._clock())
 
-    def keep(self, number: int, listing: Listing) -> None:
+    def keep(self, listing: Listing) -> None:
         """Keep the listing of a directory, now that all its names are in it."""
         count = len(listing.rows)
-        before = self._kept.pop(number, None)
-        self._names -= len(before.rows) if before is not None else 0
+        self.drop(listing.inode.number)
         if count > MAX_NAMES or not self.holds(listing):
             return
         if self._names + count > MAX_NAMES_IN_ALL:
             self._kept.clear()
             self._names = 0
-        self._kept[number] = listing
+        self._kept[listing.inode.number] = listing
         self._names += count
+
+    def drop(self, number: int) -> None:
+        """Keep no listing of a directory any more."""
+        before = self._kept.pop(number, None)
+        self._names -= len(before.rows) if before is not None else 0

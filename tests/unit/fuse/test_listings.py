@@ -1,0 +1,96 @@
+"""Which listing is kept, for which directory, and for how long it is told again."""
+
+from __future__ import annotations
+
+import stat
+from types import SimpleNamespace
+
+import pytest
+
+from yolofs.fuse.listings import MAX_NAMES, Listing, Listings, Row
+from yolofs.inodes import Inode
+from yolofs.rules import RuleBook, RuleSet
+
+
+class Clock:
+    """A clock that is set by hand, in seconds."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def listings(clock: Clock) -> Listings:
+    return Listings(RuleBook(RuleSet(())), clock)
+
+
+def directory(number: int = 7) -> Inode:
+    return Inode(number, stat.S_IFDIR, None, b"d")
+
+
+def told(listings: Listings, inode: Inode, *lifetimes_s: float | None) -> Listing:
+    """Keep a listing with one name for each lifetime; return it."""
+    listing = listings.begin(inode)
+    for number, lifetime_s in enumerate(lifetimes_s):
+        entry = SimpleNamespace(entry_timeout=lifetime_s, attr_timeout=lifetime_s)
+        listing.add(Row(b"%d" % number, entry, None), lifetime_s)
+    listings.keep(listing)
+    return listing
+
+
+def test_it_is_told_for_what_is_left_of_the_shortest_lifetime(listings: Listings, clock: Clock) -> None:
+    inode = directory()
+    listing = told(listings, inode, 1.0, 60.0, None)
+    for after_s in (0.0, 0.1, 0.124, 0.3, 0.5, 0.8):
+        clock.now = 100 + after_s
+        assert listings.find(inode) is listing
+        for row in listing.rows[:2]:
+            assert 0 < row.entry.entry_timeout == row.entry.attr_timeout <= 1 - after_s
+    clock.now = 100.9
+    assert listings.find(inode) is None
+
+
+def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, clock: Clock) -> None:
+    inode = directory()
+    listing = told(listings, inode, None, None)
+    clock.now += 1e6
+    assert listings.find(inode) is listing
+    listings.epoch += 1
+    assert listings.find(inode) is None
+
+
+def test_what_may_not_be_trusted_at_all_is_not_told_again(listings: Listings) -> None:
+    inode = directory()
+    told(listings, inode, 0.0, 60.0)
+    assert listings.find(inode) is None
+
+
+def test_another_directory_of_the_same_number_has_no_listing(listings: Listings) -> None:
+    told(listings, directory(), 60.0)
+    assert listings.find(directory()) is None
+
+
+def test_a_listing_that_is_too_long_is_not_kept(listings: Listings) -> None:
+    inode = directory()
+    told(listings, inode, *[None] * (MAX_NAMES + 1))
+    assert listings.find(inode) is None
+    assert listings.find(inode) is None
+    listing = told(listings, inode, *[None] * MAX_NAMES)
+    assert listings.find(inode) is listing
+    listings.drop(inode.number)
+    listings.drop(inode.number)
+    assert listings.find(inode) is None
+
+
+def test_the_names_of_all_listings_are_bounded(listings: Listings) -> None:
+    inodes = [directory(number) for number in range(6)]
+    for inode in inodes:
+        told(listings, inode, *[None] * MAX_NAMES)
+    assert [inode.number for inode in inodes if listings.find(inode) is not None] == [5]
