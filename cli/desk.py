@@ -64,6 +64,8 @@ class Desk:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.asks: dict[int, AskInfo] = {}
+        self._cards: dict[int, dict[int, AskInfo]] = {}
+        """The same by their groups: thousands may end at a time."""
         self._arrived: dict[int, float] = {}
         self._shown: dict[int, float] = {}
         self._sent: set[int] = set()
@@ -91,6 +93,7 @@ class Desk:
                 if event.id not in self.asks:
                     self._arrived[event.id] = self._clock()
                 self.asks[event.id] = event
+                self._cards.setdefault(event.group, {})[event.id] = event
                 if self.group is None:
                     self._put_up(event.group)
             case EndedInfo():
@@ -100,6 +103,10 @@ class Desk:
         ask = self.asks.pop(event.id, None)
         if ask is None:
             return
+        card = self._cards[ask.group]
+        del card[event.id]
+        if not card:
+            del self._cards[ask.group]
         by = "you" if event.id in self._sent and event.by.startswith(BY) else event.by
         line = f"{event.outcome}, by {by}: {verb(ask)} {path_text(ask)}"
         self.done.append(line)
@@ -108,11 +115,11 @@ class Desk:
         self._sent.discard(event.id)
         if ask.group != self.group:
             return
-        if not self.members():
+        if not card:
             if self.mode is not Mode.QUEUE:
                 self.message = "" if by == "you" else line
                 self.mode = Mode.CARD
-            self._put_up(next(iter(self.groups()), None))
+            self._put_up(self.asks[min(self.asks)].group if self.asks else None)
         elif event.id in self._members and self.mode in (Mode.SCOPE, Mode.STATE):
             self.mode, self.message = Mode.CARD, line
 
@@ -138,14 +145,14 @@ class Desk:
 
     def groups(self) -> dict[int, list[AskInfo]]:
         """Return all cards, oldest first."""
-        groups: dict[int, list[AskInfo]] = {}
-        for ask in sorted(self.asks.values(), key=lambda ask: ask.id):
-            groups.setdefault(ask.group, []).append(ask)
-        return groups
+        return {group: self._sorted(group) for group in sorted(self._cards, key=lambda group: min(self._cards[group]))}
 
     def members(self) -> list[AskInfo]:
         """Return the asks of the card that is up, oldest first."""
-        return self.groups().get(self.group, []) if self.group is not None else []
+        return self._sorted(self.group) if self.group is not None else []
+
+    def _sorted(self, group: int) -> list[AskInfo]:
+        return [ask for _, ask in sorted(self._cards.get(group, {}).items())]
 
     def waited_s(self, ask: AskInfo) -> float:
         """Return how long an ask has waited."""

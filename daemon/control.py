@@ -23,6 +23,7 @@ from yolofs.daemon.ask_messages import (
     ended_info,
 )
 from yolofs.daemon.asks import Ask, Ended
+from yolofs.daemon.backlog import Notice
 from yolofs.daemon.host import Host
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import (
@@ -308,10 +309,10 @@ class _Watcher:
         self._connection = connection
 
     def asked(self, ask: Ask) -> None:
-        self._connection.notify(encode_notification("asked", ask_info(ask)))
+        self._connection.notify(Notice(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))
 
     def ended(self, ended: Ended) -> None:
-        self._connection.notify(encode_notification("ended", ended_info(ended)))
+        self._connection.notify(Notice(ended.ask.id, True, lambda: encode_notification("ended", ended_info(ended))))
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

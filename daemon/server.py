@@ -1,8 +1,8 @@
 """JSON-RPC 2.0 over a Unix socket, one message a line: connections, framing and errors; what methods do is elsewhere.
 
 A connection's messages are handled one after the other; connections do not wait for each other.  Between answers
-the server may send notifications.  A client that sends nonsense gets an error, one that does not read what it is sent
-or sends no end of a line is hung up on.
+the server may send notifications.  A client that sends nonsense gets an error, one that does not read its answers or
+sends no end of a line is hung up on.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 import trio
 
 from yolofs.daemon import endpoint
+from yolofs.daemon.backlog import Backlog, Notice
 from yolofs.daemon.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -37,10 +38,8 @@ from yolofs.errors import YolofsError
 log = logging.getLogger("yolofs.daemon")
 
 MAX_CONNECTIONS = 64
-MAX_NOTIFICATIONS = 10_000
-"""How many notifications a client may be behind."""
 _SEND_TIMEOUT_S = 10.0
-"""How long a client may take to read a message."""
+"""How long a client may take to read an answer."""
 _ACCEPT_AGAIN_S = 0.1
 
 
@@ -67,26 +66,25 @@ class Connection:
         """The client's, 0 if it lives in another pid namespace."""
         self._stream = stream
         self._lock = trio.Lock()
-        self._notifications, self._to_send = trio.open_memory_channel[bytes](MAX_NOTIFICATIONS)
+        self._backlog = Backlog()
+        self._has_news = trio.Event()
 
-    def notify(self, line: bytes) -> None:
-        """Send a notification as soon as may be; never waits.  A client that is too far behind is hung up on."""
-        try:
-            self._notifications.send_nowait(line)
-        except trio.WouldBlock:
-            log.warning("hung up on process %d, which reads no notifications", self.pid)
-            self._stream.socket.close()
-        except trio.BrokenResourceError:
-            pass  # it is gone; the conversation is about to end
+    def notify(self, notice: Notice) -> None:
+        """Send a notification as soon as the client reads; never waits."""
+        self._backlog.add(notice)
+        self._has_news.set()
 
     async def send_notifications(self) -> None:
-        """Send what there is to send, until cancelled or the client goes away."""
-        with self._to_send:
-            try:
-                async for line in self._to_send:
-                    await self.send(line)
-            except (ConnectionError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
-                self._stream.socket.close()
+        """Send what there is to send, until cancelled or the client goes away; it may take its time to read."""
+        try:
+            while True:
+                await self._has_news.wait()
+                self._has_news = trio.Event()
+                while (notice := self._backlog.take()) is not None:
+                    async with self._lock:
+                        await self._stream.send_all(notice.encode())
+        except (ConnectionError, trio.BrokenResourceError, trio.ClosedResourceError):
+            self._stream.socket.close()
 
     async def send(self, data: bytes, fd: int | None = None) -> None:
         """Send a message, and a descriptor with it.

@@ -212,13 +212,15 @@ class Gate:
                 is_link = stat.S_IFLNK in kinds
                 self._check_no_detour(parent, name, source, Operation.RENAME, is_link=is_link)
                 self._check_no_detour(new_parent, new_name, target, Operation.RENAME, is_link=is_link)
+        touches = []
+        if not (source.may_write and target.may_write):
+            leaves = self._old(parent, name, source, Operation.RENAME)
+            touches = [leaves, self._old(new_parent, new_name, target, Operation.RENAME)]
+        self._refuse(touches)
         self._check_patterns_stay(parent, name, source, target)
         if flags & RENAME_EXCHANGE:
             self._check_patterns_stay(new_parent, new_name, target, source)
-        if source.may_write and target.may_write:
-            return
-        leaves = self._old(parent, name, source, Operation.RENAME)
-        self._require([leaves, self._old(new_parent, new_name, target, Operation.RENAME)])
+        self._ask(touches)
 
     def check_link(self, inode: Inode, directory: Inode, name: bytes) -> None:
         """Raise unless a file may get one more name: whoever has that name can change the file."""
@@ -308,13 +310,21 @@ class Gate:
         return _Touch(self._path_below(directory, name), verdict, operation, lambda: None)
 
     def _require(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
-        """Raise unless all paths may be changed.  Nobody is asked about one path if another is refused anyway.
+        """Raise unless all paths may be changed.  Nobody is asked about one path if another is refused anyway."""
+        self._refuse(touches, number)
+        self._ask(touches)
+
+    def _refuse(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
+        """Raise if a path may not be changed, whoever would be asked.
 
         ``number`` is the errno of a refusal: to create what is hidden is EACCES, whether something is there or not.
         """
         for path, verdict, operation, _ in touches:
             if not (verdict.may_write or verdict.asks_to_write):
                 raise RefusedError(number, Question(path, operation, verdict.state, verdict.rule))
+
+    def _ask(self, touches: Sequence[_Touch]) -> None:
+        """Raise if somebody has to answer first whether a path may be changed."""
         for path, verdict, operation, size in touches:
             if not verdict.may_write and (path, True) not in self._granted:
                 raise UndecidedError(Question(path, operation, verdict.state, verdict.rule, size()))

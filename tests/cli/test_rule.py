@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -279,3 +279,18 @@ def test_what_a_commit_left_staged_is_tried_on_the_rules_as_they_are_now(yolofs:
     yolofs("rule", "deny", "made")
     document = yolofs("rule", "test", "--json").json
     assert [document[key] for key in ("allowed", "refused")] == [2, 2], document
+
+
+@pytest.mark.mount
+def test_no_program_can_make_a_session_that_the_next_command_would_find(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "dir/other").mkdir()
+        acts: tuple[Callable[[], None], ...] = (
+            lambda: os.mkdir(view / "dir/.yolofs"),
+            lambda: os.rename(view / "dir/other", view / "dir/.yolofs"),
+            lambda: os.symlink("other", view / "dir/.yolofs"),
+        )
+        for act in acts:
+            with pytest.raises(PermissionError):
+                act()
+        assert "**/.yolofs = read-only, built-in" in yolofs("rule", "explain", "dir/.yolofs", "--op", "create").out

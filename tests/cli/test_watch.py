@@ -217,6 +217,41 @@ def test_a_watcher_that_is_killed_answers_nothing_and_another_one_can(yolofs: Pr
             assert blocked.end()[0]
 
 
+OPEN_MANY = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+def read(number):
+    try:
+        open(f"{sys.argv[1]}/{number}").close()
+    except OSError:
+        pass
+with ThreadPoolExecutor(50) as pool:
+    list(pool.map(read, range(5500)))
+"""
+
+
+def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "secret/many").mkdir()
+    for number in range(5500):
+        (yolofs.project / f"secret/many/{number}").touch()
+    with watch(yolofs) as terminal:
+        terminal.wait_for_screen("nothing waits")
+        terminal.process.send_signal(signal.SIGSTOP)
+        with (
+            alone(yolofs, "--deny-all", stdout=subprocess.DEVNULL),
+            reader(view / "secret/many", script=OPEN_MANY) as asking,
+        ):
+            assert asking.process.wait(60) == 0
+            assert len(yolofs("log").out.splitlines()) == 5500
+        with reader(view / "secret/a") as blocked:
+            wait_until(lambda: waiting(yolofs) == 1, "asked")
+            terminal.process.send_signal(signal.SIGCONT)
+            terminal.wait_for_screen("1 waiting", "secret/a", ARMED)
+            terminal.type("y")
+            assert blocked.end()[0]
+            terminal.wait_for_screen("nothing waits", "allowed, by you")
+
+
 @pytest.mark.parametrize("key", ["\x03", "\x04", "q"])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 def test_leaving_never_allows(yolofs: Program, view: Path, key: str, term: str) -> None:
@@ -336,9 +371,9 @@ def test_without_a_mount_there_is_nothing_to_watch(yolofs: Program) -> None:
 
 
 @contextlib.contextmanager
-def alone(yolofs: Program, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def alone(yolofs: Program, *options: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        [*COMMAND, "watch", *options], cwd=yolofs.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "watch", *options], cwd=yolofs.project, stdout=stdout, stderr=subprocess.PIPE
     ) as process:
         try:
             yield process

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import os
+import struct
 from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import Answers, Mounter, at, book, path_rule, path_to, refused, replace_rules, working_in
+from tests.mount.gate_tools import (
+    LIBC,
+    Answers,
+    Mounter,
+    at,
+    book,
+    path_rule,
+    path_to,
+    refused,
+    replace_rules,
+    working_in,
+)
 from tests.mount.in_process import MountedView
 from yolofs.questions import Operation
 from yolofs.rules import Index, NameRule, Rule, RuleSet, RuleState, SuffixRule
@@ -215,6 +229,69 @@ def test_no_file_handle_leads_to_what_is_hidden(base: Path, mounted: Mounter) ->
         with refused(errno.ENOENT):
             os.stat(file)
     assert {question.operation for question in answers.refusals} == {Operation.READ}
+
+
+AT_EMPTY_PATH, AT_STATX_DONT_SYNC = 0x1000, 0x4000
+
+
+def size_by_statx(fd: int, path: bytes = b"") -> int:
+    """Return what statx(2) tells of a size without asking the filesystem."""
+    room = ctypes.create_string_buffer(256)
+    if LIBC.statx(fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0x7FF, room):
+        raise OSError(ctypes.get_errno(), "statx")
+    size: int = struct.unpack_from("Q", room, 40)[0]
+    return size
+
+
+def test_attributes_that_are_not_asked_for_tell_a_holder_nothing_new(base: Path, mounted: Mounter) -> None:
+    (base / "d").mkdir()
+    (base / "d/f").write_text("x" * 77)
+    view = mounted(book=book(base), base_timeout_s=0.0)
+    with path_to(at(view, "d")) as directory, path_to(at(view, "d/f")) as file:
+        assert size_by_statx(file) == 77
+        replace_rules(view, path_rule(base, "d", HIDDEN))
+        (base / "d/f").write_text("x" * 99)
+        for fd, path in ((file, b""), (directory, b"f"), (directory, b"."), (file, b"")):
+            with refused(errno.ENOENT):
+                os.stat(path, dir_fd=fd) if path else os.stat(fd)
+        with refused(errno.ENOENT):
+            size_by_statx(directory, b"f")
+        assert size_by_statx(file) == 77
+
+
+def test_a_watch_that_was_set_before_tells_nothing_of_what_is_hidden(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base), base_timeout_s=0.0)
+    fill(view)
+    (base / "shown").mkdir()
+    (base / "shown/key.pem").write_text("x")
+    os.listdir(at(view, "shown"))
+    watch = LIBC.inotify_init1(os.O_NONBLOCK)
+    with path_to(at(view, "top/s/deep")) as deep, path_to(at(view, "top/s/file")) as file:
+        for path in ("top", "top/s", "top/s/deep", "top/s/file", "shown"):
+            assert LIBC.inotify_add_watch(watch, os.fsencode(at(view, path)), 0xFFF) > 0
+        replace_rules(view, path_rule(base, "top/s", HIDDEN), SuffixRule(b".pem", HIDDEN, "test:2"))
+        with contextlib.suppress(BlockingIOError):
+            os.read(watch, 1 << 16)
+        for act in (
+            lambda: os.open("new", os.O_CREAT, dir_fd=deep),
+            lambda: os.unlink("open", dir_fd=deep),
+            lambda: os.rename("open", at(view, "open"), src_dir_fd=deep),
+            lambda: os.open(f"/proc/self/fd/{file}", os.O_RDONLY),
+            lambda: os.unlink(at(view, "shown/key.pem")),
+            lambda: os.chmod(at(view, "shown/key.pem"), 0),
+        ):
+            with refused(errno.ENOENT):
+                act()
+        (base / "shown/other.pem").write_text("x")
+        (base / "shown/key.pem").unlink()
+        with refused(errno.ENOENT):
+            os.stat(at(view, "shown/key.pem"))
+        with pytest.raises(BlockingIOError):
+            os.read(watch, 1 << 16)
+        for path in ("top/s", "top/s/file", f"/proc/self/fd/{deep}", f"/proc/self/fd/{file}"):
+            assert LIBC.inotify_add_watch(watch, os.fsencode(at(view, path)), 0xFFF) == -1
+            assert ctypes.get_errno() == errno.ENOENT
+    os.close(watch)
 
 
 def test_a_directorys_link_count_does_not_tell_of_hidden_ones_in_it(base: Path, mounted: Mounter) -> None:

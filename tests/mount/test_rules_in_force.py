@@ -124,3 +124,18 @@ def test_a_directory_with_nothing_to_guard_stays_on_its_side_too(
     with pytest.raises(OSError, match="cross-device") as caught:
         os.rename(os.path.join(top, source), os.path.join(top, target))
     assert caught.value.errno == errno.EXDEV
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("kept", "open/kept"), ("open/inner", "kept/inner"), ("shut", "open/shut")]
+)
+def test_what_a_rule_refuses_is_refused_and_not_sent_to_be_copied(
+    base: Path, view: Callable[[dict[str, str]], MountedView], source: str, target: str
+) -> None:
+    for name in ("kept", "shut", "open/inner"):
+        (base / name).mkdir()
+    mount = view({".": "allow", "open/**": "allow", "kept": "read-only", "shut": "deny", "**/*.pem": "deny"})
+    top = os.fsdecode(mount.mountpoint)
+    with pytest.raises(PermissionError) as caught:
+        os.rename(os.path.join(top, source), os.path.join(top, target))
+    assert caught.value.errno == errno.EACCES

@@ -119,6 +119,7 @@ SECTIONS: tuple[Section, ...] = (
         RuleState.READ_ONLY,
         "./.yolofs.toml",
         "~/.config/yolofs",
+        ("**/.yolofs", "a session made in a subdirectory would be the one that yolofs finds there after a commit"),
     ),
     _section(
         "Secrets by their name",

@@ -16,6 +16,7 @@ import trio
 import trio.testing
 
 from yolofs.daemon import endpoint, server
+from yolofs.daemon.backlog import Notice
 from yolofs.daemon.protocol import MAX_LINE_BYTES, Done, NoParams, SnapshotParams, SnapshotResult
 from yolofs.daemon.server import Connection, Method, Result, Server
 from yolofs.errors import BusyFilesError, GenerationError
@@ -26,11 +27,13 @@ class Fake:
 
     def __init__(self) -> None:
         self.open_count = 0
+        self.connections: list[Connection] = []
         self.gate = trio.Event()
 
     @contextlib.asynccontextmanager
     async def converse(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
         self.open_count += 1
+        self.connections.append(connection)
         yield {
             "info": Method(NoParams, self.info),
             "snapshot": Method(SnapshotParams, self.snapshot),
@@ -248,6 +251,36 @@ def test_a_client_that_reads_no_answers_is_hung_up_on(tmp_path: Path, monkeypatc
             while True:
                 await client.say(request * 100)
         assert (await connect().call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_SEND_TIMEOUT_S", 0.05)
+
+    def line(number: int, text: str) -> Callable[[], bytes]:
+        return lambda: json.dumps({"number": number, "text": text.ljust(1000)}).encode() + b"\n"
+
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        client = connect()
+        await client.call(call("info"))
+        (connection,) = fake.connections
+        for number in range(20_000):
+            connection.notify(Notice(number, False, line(number, "came")))
+            connection.notify(Notice(number, True, line(number, "ended")))
+            if not number % 100:
+                await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(0.2)  # longer than an answer may take
+        connection.notify(Notice(20_000, False, line(20_000, "waits")))
+        heard = {}
+        while 20_000 not in heard:
+            message = await client.answer()
+            heard[message["number"]] = message["text"].rstrip()
+        assert set(heard.values()) == {"ended", "waits"}
+        assert (await client.call(call("info")))["result"] == {}
 
     serve(tmp_path, talk)
 

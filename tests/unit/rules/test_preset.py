@@ -94,6 +94,7 @@ def test_work_in_the_project_and_in_caches_is_free(path: str) -> None:
         "~/.rustup/toolchains/x",
         ".yolofs.toml",
         "~/.config/yolofs/config.toml",
+        "src/.yolofs/journal",
     ],
 )
 def test_the_system_and_programs_are_readable_and_never_ask(path: str) -> None:

@@ -1,0 +1,60 @@
+"""What a watcher is still to be told, for as long as it does not read.
+
+Somebody may have stopped it, or its terminal's output: then it hears later how things stand by then, and not all that
+happened meanwhile.  So what is kept stays bounded by what waits, and by what it was told of before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+MAX_BEHIND = 1_000
+"""Up to so much is told in full."""
+
+
+class Notice(NamedTuple):
+    """That something is new or has changed, or has ended."""
+
+    number: int
+    """Which thing it is about."""
+    is_end: bool
+    encode: Callable[[], bytes]
+    """Makes the message, in the moment in which it is sent."""
+
+
+class Backlog:
+    """Notices in their order."""
+
+    def __init__(self) -> None:
+        self._notices: deque[Notice] = deque()
+        self._told: set[int] = set()
+        """What was told of and has not been told to have ended."""
+        self._room = MAX_BEHIND
+
+    def __len__(self) -> int:
+        return len(self._notices)
+
+    def add(self, notice: Notice) -> None:
+        """Take in a notice."""
+        self._notices.append(notice)
+        if len(self._notices) > self._room:
+            self._shorten()
+
+    def take(self) -> Notice | None:
+        """Return what is to be told next, None if there is nothing."""
+        if not self._notices:
+            return None
+        notice = self._notices.popleft()
+        if notice.is_end:
+            self._told.discard(notice.number)
+        else:
+            self._told.add(notice.number)
+        return notice
+
+    def _shorten(self) -> None:
+        """Keep the last notice of each thing, and none of what came and ended unheard of."""
+        last = {notice.number: notice for notice in self._notices}
+        self._notices = deque(one for one in last.values() if not one.is_end or one.number in self._told)
+        self._room = max(MAX_BEHIND, 2 * len(self._notices))
