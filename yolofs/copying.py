@@ -130,56 +130,59 @@ def open_source(path: bytes, *, data: bool = True) -> Source:
 
 def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
     """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as :func:`copy_node`."""
-    fd = _create(source, dst)
+    st = source.metadata.st
+    if stat.S_ISREG(st.st_mode):
+        fd, left_out = write_file(source, dst)
+        os.close(fd)
+        return left_out
+    if stat.S_ISDIR(st.st_mode):
+        os.mkdir(dst, 0o700)
+    elif stat.S_ISLNK(st.st_mode):
+        os.symlink(source.target, dst)
+    else:
+        os.mknod(dst, stat.S_IFMT(st.st_mode) | 0o600, st.st_rdev)
     try:
-        if fd >= 0:
-            _fill(source, fd)
         return write_metadata(dst, source.metadata)
     except BaseException:
         with contextlib.suppress(OSError):
-            (os.rmdir if stat.S_ISDIR(source.metadata.st.st_mode) else os.unlink)(dst)
+            (os.rmdir if stat.S_ISDIR(st.st_mode) else os.unlink)(dst)
         raise
 
 
-def _create(source: Source, dst: bytes) -> int:
-    """Make the new file, open to its owner only until it has its real mode; return a regular file's descriptor, or -1.
+def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[int, tuple[str, ...]]:
+    """Make ``dst`` a copy of a regular file, of its first ``keep`` bytes (None: all of it).
 
-    :func:`_fill` closes it.
+    Returns a descriptor for reading and writing, which the caller owns, and what could not be carried over.  Until it
+    has its real mode the file is open to its owner only.
+
+    Raises:
+        OSError: as :func:`copy_node`.
     """
     st = source.metadata.st
-    match stat.S_IFMT(st.st_mode):
-        case stat.S_IFREG:
-            return os.open(dst, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        case stat.S_IFDIR:
-            os.mkdir(dst, 0o700)
-        case stat.S_IFLNK:
-            os.symlink(source.target, dst)
-        case kind:
-            os.mknod(dst, kind | 0o600, st.st_rdev)
-    return -1
-
-
-def _fill(source: Source, fd: int) -> None:
-    """Give a new file its data, or its size alone, and close it."""
-    st = source.metadata.st
+    fd = os.open(dst, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
+        size = st.st_size if keep is None else min(keep, st.st_size)
         if source.fd < 0:
-            os.ftruncate(fd, st.st_size)
-        elif not _copy_small(source.fd, fd, st):
-            copy_data(source.fd, fd, st.st_size)
-    finally:
+            os.ftruncate(fd, size)
+        elif not _copy_small(source.fd, fd, st, size):
+            copy_data(source.fd, fd, size)
+        return fd, write_metadata(fd, source.metadata)
+    except BaseException:
         os.close(fd)
+        with contextlib.suppress(OSError):
+            os.unlink(dst)
+        raise
 
 
-def _copy_small(src_fd: int, dst_fd: int, st: os.stat_result) -> bool:
-    """Copy a small file without holes by one read and one write, a third of the calls; tell whether that could be done.
+def _copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
+    """Copy a few bytes without holes by one read and one write, a third of the calls; tell whether that could be done.
 
     If not, what was written is of no use.
     """
-    if st.st_size > _SMALL_BYTES or st.st_blocks * 512 < st.st_size:
+    if size > _SMALL_BYTES or st.st_blocks * 512 < st.st_size:
         return False
-    data = os.pread(src_fd, st.st_size, 0)
-    return len(data) == st.st_size == os.pwrite(dst_fd, data, 0)
+    data = os.pread(src_fd, size, 0)
+    return len(data) == size == os.pwrite(dst_fd, data, 0)
 
 
 def _open_to_read(path: bytes) -> int:
@@ -210,7 +213,7 @@ def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, t
 def read_metadata(src: bytes | int, *, st: os.stat_result | None = None) -> Metadata:
     """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
     if st is None:
-        st = os.lstat(src) if isinstance(src, bytes) else os.fstat(src)
+        st = _stat(src)
     xattrs, unread = [], []
     for name in _list_xattrs(src):
         try:
@@ -223,8 +226,8 @@ def read_metadata(src: bytes | int, *, st: os.stat_result | None = None) -> Meta
     return Metadata(st, tuple(xattrs), tuple(unread))
 
 
-def write_metadata(dst: bytes, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
-    """Give ``dst`` what :func:`read_metadata` read; returns and raises as :func:`copy_metadata`."""
+def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
+    """Give ``dst``, a path or descriptor, what :func:`read_metadata` read; as :func:`copy_metadata` otherwise."""
     st = metadata.st
     skipped = _write_owner(dst, st)
     # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still writable;
@@ -237,8 +240,8 @@ def write_metadata(dst: bytes, metadata: Metadata, *, times: bool = True) -> tup
     return skipped
 
 
-def _write_owner(dst: bytes, st: os.stat_result) -> tuple[str, ...]:
-    now = os.lstat(dst)
+def _write_owner(dst: bytes | int, st: os.stat_result) -> tuple[str, ...]:
+    now = _stat(dst)
     skipped: tuple[str, ...] = ()
     if now.st_gid != st.st_gid and not _may_chown(dst, -1, st.st_gid):
         skipped += ("group",)
@@ -247,9 +250,13 @@ def _write_owner(dst: bytes, st: os.stat_result) -> tuple[str, ...]:
     return skipped
 
 
-def _may_chown(dst: bytes, uid: int, gid: int) -> bool:
+def _stat(file: bytes | int) -> os.stat_result:
+    return os.lstat(file) if isinstance(file, bytes) else os.fstat(file)
+
+
+def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
     try:
-        os.chown(dst, uid, gid, follow_symlinks=False)
+        os.chown(dst, uid, gid, follow_symlinks=isinstance(dst, int))
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: an id that this user namespace does not have
             raise
@@ -257,18 +264,18 @@ def _may_chown(dst: bytes, uid: int, gid: int) -> bool:
     return True
 
 
-def _may_chmod(dst: bytes, mode: int) -> bool:
+def _may_chmod(dst: bytes | int, mode: int) -> bool:
     """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already."""
     try:
         os.chmod(dst, mode)
     except PermissionError:
-        return stat.S_IMODE(os.lstat(dst).st_mode) == mode
+        return stat.S_IMODE(_stat(dst).st_mode) == mode
     return True
 
 
-def _may_set_times(dst: bytes, st: os.stat_result) -> bool:
+def _may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
     try:
-        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
+        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=isinstance(dst, int))
     except PermissionError:
         return False
     return True
@@ -284,7 +291,7 @@ def _mode_for(st: os.stat_result, skipped: tuple[str, ...]) -> int:
     return mode
 
 
-def _write_xattrs(dst: bytes, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
+def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
     """Make the xattrs of ``dst`` those ``wanted``; leave those alone of which it is not known what they should be."""
     present = _list_xattrs(dst)
     if not wanted and not present:
@@ -298,18 +305,18 @@ def _write_xattrs(dst: bytes, wanted: dict[str, bytes], unread: tuple[str, ...])
     return tuple(f"xattr {name}" for name in skipped)
 
 
-def _let_owner_in(path: bytes) -> None:
+def _let_owner_in(path: bytes | int) -> None:
     """Widen the mode, if it is ours to change: xattrs cannot be read or written through a mode that forbids it."""
-    mode = os.lstat(path).st_mode
+    mode = _stat(path).st_mode
     if mode & 0o600 != 0o600 and not stat.S_ISLNK(mode):
         with contextlib.suppress(PermissionError):
             os.chmod(path, stat.S_IMODE(mode) | 0o600)
 
 
-def _may_set_xattr(path: bytes, name: str, value: bytes, is_present: bool) -> bool:
+def _may_set_xattr(path: bytes | int, name: str, value: bytes, is_present: bool) -> bool:
     try:
-        if not is_present or os.getxattr(path, name, follow_symlinks=False) != value:
-            os.setxattr(path, name, value, follow_symlinks=False)
+        if not is_present or os.getxattr(path, name, follow_symlinks=isinstance(path, int)) != value:
+            os.setxattr(path, name, value, follow_symlinks=isinstance(path, int))
     except OSError as error:
         if error.errno not in _NOT_PERMITTED:
             raise
@@ -317,9 +324,9 @@ def _may_set_xattr(path: bytes, name: str, value: bytes, is_present: bool) -> bo
     return True
 
 
-def _may_remove_xattr(path: bytes, name: str) -> bool:
+def _may_remove_xattr(path: bytes | int, name: str) -> bool:
     try:
-        os.removexattr(path, name, follow_symlinks=False)
+        os.removexattr(path, name, follow_symlinks=isinstance(path, int))
     except OSError as error:
         if error.errno not in _NOT_PERMITTED | {errno.ENODATA}:
             raise

@@ -158,13 +158,26 @@ class Store:
 
     def copy_into(self, ino: StoreIno, src: bytes, *, data: bool = True) -> tuple[str, ...]:
         """Do the copying of :meth:`copy_up` for a number from :meth:`reserve`; return what was left out."""
-        source = self._open_source(src, data=data)
+        source = self.open_source(src, data=data)
         try:
             return copying.write_copy(source, self.path(ino))
         finally:
             source.close()
 
-    def _open_source(self, src: bytes, *, data: bool) -> copying.Source:
+    def copy_file(self, source: copying.Source, *, keep: int | None = None) -> tuple[StoreIno, int]:
+        """Make a store inode that is a copy of a regular file, or of its first ``keep`` bytes.
+
+        Returns its number and a descriptor for reading and writing, which the caller owns; raises as :meth:`copy_up`.
+        """
+        ino = self.reserve()
+        return ino, copying.write_file(source, self.path(ino), keep=keep)[0]
+
+    def open_source(self, src: bytes, *, data: bool) -> copying.Source:
+        """Open what is to be copied, a path in base or in this store; the caller closes it.
+
+        Raises:
+            OSError: it cannot be read.
+        """
         if not src.startswith(self.directory + b"/"):
             return copying.open_source(src, data=data)  # base is only ever read: its modes are not ours to widen
         with self._modes:

@@ -36,6 +36,10 @@ FILESYSTEM_NAME = "yolofs"
 _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
+_LATELY_NS = 1_000_000
+"""See :attr:`yolofs.overlay.layers.Layers.lately_ns`: requests that belong together come within less."""
+
+
 class NobodyToAsk:
     """Answers every question at once."""
 
@@ -77,6 +81,7 @@ class Mount:
     ) -> None:
         self.overlay = overlay
         overlay.is_shared = allow_other
+        overlay.lately_ns = _LATELY_NS
         self.mountpoint = mountpoint
         self.loop = DeviceLoop(spin_us=spin_us)
         self._allow_other = allow_other

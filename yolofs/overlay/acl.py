@@ -14,13 +14,12 @@ _VERSION = 2
 _USER, _GROUP_OBJ, _GROUP, _MASK, _OTHER = 2, 4, 8, 16, 32
 
 
-def narrowed_mode(mode: int, file: bytes | int) -> int:
-    """Return the mode of a file (its path or descriptor) without what its list, if it has one, forbids to some."""
+def read(file: bytes | int) -> bytes | None:
+    """Return the list of a file (its path or descriptor); None if it has none, or the filesystem none at all."""
     try:
-        acl = os.getxattr(file, XATTR, follow_symlinks=isinstance(file, int))
-    except OSError:  # it has none, or the filesystem none at all
-        return mode
-    return narrowed(mode, acl)
+        return os.getxattr(file, XATTR, follow_symlinks=isinstance(file, int))
+    except OSError:
+        return None
 
 
 def narrowed(mode: int, acl: bytes) -> int:

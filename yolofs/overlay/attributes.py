@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from time import monotonic_ns
 
 from yolofs.inodes import Attr, Inode
 from yolofs.links import nlink_of
@@ -12,6 +13,9 @@ from yolofs.overlay import acl
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath, join
 from yolofs.tree import Entry
+
+_SETTLED_NS = 1_000_000_000
+"""Nothing changes without another ctime that has a ctime so old: the system's clock has long gone on."""
 
 
 class Attributes(Layers):
@@ -23,7 +27,8 @@ class Attributes(Layers):
         Raises:
             OSError: the base file behind it is gone; ESTALE if another has taken its place.
         """
-        return self._attr(inode, self._stat(inode))
+        is_directory = inode.kind == stat.S_IFDIR
+        return self._attr(inode, self._stat_of_directory(inode) if is_directory else self._stat(inode))
 
     def readlink(self, inode: Inode) -> bytes:
         """Return the target of a symbolic link."""
@@ -59,8 +64,22 @@ class Attributes(Layers):
             raise os_error(errno.ESTALE)
         return st
 
-    def _attr(self, inode: Inode, st: os.stat_result) -> Attr:
-        """Return an inode's attributes, given those of its store inode or base file."""
+    def _stat_of_directory(self, directory: Inode) -> os.stat_result:
+        """Return the attributes of the store inode or base directory, and remember them for :meth:`_stat_lately`."""
+        st = self._stat(directory)
+        if self.lately_ns:
+            self._looked_at = directory, st, monotonic_ns()
+        return st
+
+    def _stat_lately(self, directory: Inode) -> os.stat_result:
+        """Return the attributes of the store inode or base directory as they are, or were a moment ago."""
+        looked_at = self._looked_at
+        if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[2] >= self.lately_ns:
+            return self._stat_of_directory(directory)
+        return looked_at[1]
+
+    def _attr(self, inode: Inode, st: os.stat_result, *, is_new: bool = False) -> Attr:
+        """Return an inode's attributes, given those of its store inode (which may be a new one) or base file."""
         staged = inode.staged
         size, blocks, mtime_ns, ctime_ns = st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns
         nlink = st.st_nlink
@@ -81,7 +100,7 @@ class Attributes(Layers):
             inode.seen = (mtime_ns, size)
         return Attr(
             inode.number,
-            self._mode(inode, st),
+            st.st_mode if is_new else self._mode(inode, st),
             nlink,
             st.st_uid,
             st.st_gid,
@@ -96,9 +115,15 @@ class Attributes(Layers):
 
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
         """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""
-        if not self.is_shared or inode.kind == stat.S_IFLNK:
-            return st.st_mode
-        return acl.narrowed_mode(st.st_mode, inode.fd if inode.fd >= 0 else self._physical(inode))
+        mode, ctime_ns = st.st_mode, st.st_ctime_ns
+        if not self.is_shared or inode.free_of_acl_ns == ctime_ns or inode.kind == stat.S_IFLNK:
+            return mode
+        listed = acl.read(inode.fd if inode.fd >= 0 else self._physical(inode))
+        if listed is not None:
+            return acl.narrowed(mode, listed)
+        if self.clock_ns() - ctime_ns > _SETTLED_NS:
+            inode.free_of_acl_ns = ctime_ns
+        return mode
 
     # ---- link counts of directories
 

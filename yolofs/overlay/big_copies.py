@@ -145,7 +145,8 @@ class BigCopies(CopyUp):
         job = self._copied.get(inode)
         if job is None or (inode.staged is not None and self._is_own(inode.staged, metadata_only=metadata_only)):
             return False
-        if not self._fits(job):
+        base_st = self._base_stat(inode) if inode.staged is None else None
+        if (base_st is None and inode.staged is None) or not self._fits(job):
             self.drop_copy(inode)
             return False
         del self._copied[inode]
@@ -157,7 +158,7 @@ class BigCopies(CopyUp):
                 os.rename(self.store.path(ino), self.store.path(staged.ino))
                 self._show(inode, staged.ino, None, None)
             else:
-                self._show(inode, ino, None, self._base_stat(inode) if staged is None else None)
+                self._show(inode, ino, None, base_st)
         return True
 
     def _placed_now(self, job: CopyJob) -> StoreIno:

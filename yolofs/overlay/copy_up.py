@@ -24,6 +24,7 @@ class CopyUp(Attributes):
 
     def _own_metadata(self, inode: Inode) -> bytes:
         """Make sure that an inode's metadata is its own in the present; return the path of its store inode."""
+        self._looked_at = None
         staged = inode.staged
         if staged is None or staged.ino < self.fresh_from:
             self._copy_up_metadata(inode)
@@ -49,33 +50,54 @@ class CopyUp(Attributes):
 
         What has no data that could stay in base is copied whole.
         """
-        staged = inode.staged
-        if staged is None and self._is_lost(inode):
-            self._copy_up_lost(inode, None)
-            return
+        base_st = None
+        if inode.staged is None:
+            base_st = self._base_stat(inode)
+            if base_st is None:
+                self._copy_up_lost(inode, None)
+                return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
         ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
         with self._removed_on_error(ino):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
                 path = self.store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
-            self._show(inode, ino, origin, self._base_stat(inode) if staged is None else None)
+            self._show(inode, ino, origin, base_st)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""
-        staged = inode.staged
-        if staged is None and self._is_lost(inode):
-            self._copy_up_lost(inode, keep)
-            return
-        base_st = self._base_stat(inode) if staged is None else None
-        origin = staged.origin if staged is not None else None
-        ino = self.store.copy_up(self._checked_physical(inode), data=keep != 0 and origin is None)
-        with self._removed_on_error(ino):
-            if origin is not None:
+        base_st = None
+        if inode.staged is None:
+            base_st = self._base_stat(inode)
+            if base_st is None:
+                self._copy_up_lost(inode, keep)
+                return
+        if inode.staged is not None and inode.staged.origin is not None:
+            ino = self.store.copy_up(self._checked_physical(inode), data=False)
+            with self._removed_on_error(ino):
                 self._copy_data(inode, ino, keep)
-            elif keep is not None:
-                self._cut(ino, keep)
-            self._show(inode, ino, None, base_st)
+                self._show(inode, ino, None, None)
+            return
+        ino, fd = self._copy_of_file(inode, base_st, keep)
+        try:
+            with self._removed_on_error(ino):
+                self._show(inode, ino, None, base_st)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._keep_fd(inode, fd, writes=True)
+
+    def _copy_of_file(self, inode: Inode, base_st: os.stat_result | None, keep: int | None) -> tuple[StoreIno, int]:
+        """Copy a file, whose attributes are ``base_st`` if it is in base; return the copy's number and descriptor."""
+        if base_st is not None and inode.fd >= 0:
+            metadata = copying.read_metadata(inode.fd, st=base_st)
+            source = copying.Source(metadata, fd=inode.fd if keep != 0 else -1)  # which it does not close
+            return self.store.copy_file(source, keep=keep)
+        source = self.store.open_source(self._checked_physical(inode), data=keep != 0)
+        try:
+            return self.store.copy_file(source, keep=keep)
+        finally:
+            source.close()
 
     def _fill(self, inode: Inode, staged: Staged, keep: int | None) -> None:
         """Copy the data of a metadata-only store inode from base."""
@@ -95,18 +117,12 @@ class CopyUp(Attributes):
         """
         if inode.fd < 0:
             raise os_error(errno.ESTALE)
-        source = copying.Source(copying.read_metadata(inode.fd), fd=os.dup(inode.fd))
-        ino = self.store.reserve()
-        try:
-            copying.write_copy(source, self.store.path(ino))
-        finally:
-            source.close()
-        with self._removed_on_error(ino):
-            if keep is not None:
-                self._cut(ino, keep)
-            inode.is_orphan = True
-            inode.entry = None
-            self._show(inode, ino, None, None)
+        source = copying.Source(copying.read_metadata(inode.fd), fd=inode.fd)  # which it does not close
+        ino, fd = self.store.copy_file(source, keep=keep)
+        inode.is_orphan = True
+        inode.entry = None
+        self._show(inode, ino, None, None)
+        self._keep_fd(inode, fd, writes=True)
 
     def _copy_data(self, inode: Inode, ino: StoreIno, keep: int | None) -> None:
         """Copy an inode's data, which is in base so far, into a store inode."""
@@ -201,16 +217,16 @@ class CopyUp(Attributes):
 
     def _is_lost(self, inode: Inode) -> bool:
         """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the host's doing."""
+        return self._base_stat(inode) is None
+
+    def _base_stat(self, inode: Inode) -> os.stat_result | None:
+        """Return the attributes of the base file or directory, None if the host has put another there, or none."""
         assert inode.base is not None
         try:
             st = self.base.lstat(inode.base)
         except (FileNotFoundError, NotADirectoryError):
-            return True
-        return stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st)
-
-    def _base_stat(self, inode: Inode) -> os.stat_result:
-        assert inode.base is not None
-        return self.base.lstat(inode.base)
+            return None
+        return st if stat.S_IFMT(st.st_mode) == inode.kind and self._is_file_of(inode, st) else None
 
     def _checked_physical(self, inode: Inode) -> bytes:
         if inode.staged is None and inode.base in self.base.pseudo:

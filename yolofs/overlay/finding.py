@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from time import monotonic_ns
 from typing import NamedTuple
 
 from yolofs.inodes import Attr, Inode, natural_number
@@ -98,8 +99,8 @@ class Finding(BigCopies):
 
     # ---- inside
 
-    def _find(self, parent: Inode, name: bytes) -> Found | None:
-        """Return what ``parent`` shows under ``name``.
+    def _find(self, parent: Inode, name: bytes, *, lately: bool = False) -> Found | None:
+        """Return what ``parent`` shows under ``name``; with ``lately`` base may have shown nothing there a moment ago.
 
         Raises:
             OSError: ENAMETOOLONG; or base cannot be looked at.
@@ -125,9 +126,13 @@ class Finding(BigCopies):
             if source in self.base.pseudo:
                 return None
             rel = join(source, name)
+        if lately and self._missed[0] == rel and monotonic_ns() - self._missed[1] < self.lately_ns:
+            return None
         try:
             st = self.base.lstat(rel)
         except (FileNotFoundError, NotADirectoryError):
+            if self.lately_ns:
+                self._missed = rel, monotonic_ns()
             return None
         staged = staged_for(self.tree, self.base, st)
         if staged is None:

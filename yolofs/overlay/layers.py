@@ -56,6 +56,13 @@ class Layers:
         self._max_fds = max_fds
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""
+        self.lately_ns = 0
+        """For so long a look at base counts as one at the same time as a change that follows: a lookup and a getattr
+        come right before each create."""
+        self._missed: tuple[bytes, int] = (b"", 0)
+        """The base path that was last found to lead nowhere, and when."""
+        self._looked_at: tuple[Inode, os.stat_result, int] | None = None
+        """The directory that was looked at last, what it was like, and when."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")

@@ -117,7 +117,7 @@ class Naming(Data):
         if flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE):
             raise os_error(errno.EINVAL)
         source = self._find(parent, name)
-        target = self._find(new_parent, new_name)
+        target = self._find(new_parent, new_name, lately=True)
         if source is None or (target is None and flags & RENAME_EXCHANGE):
             raise os_error(errno.ENOENT)
         if target is not None and flags & RENAME_NOREPLACE:
@@ -167,7 +167,7 @@ class Naming(Data):
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
-        return inode, self._attr(inode, st)
+        return inode, self._attr(inode, st, is_new=True)
 
     def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
         """Record that a name that showed nothing shows a store inode.
@@ -192,7 +192,7 @@ class Naming(Data):
         """
         uid, gid = owner
         bits = stat.S_IMODE(mode)
-        parent_st = self._stat(parent)
+        parent_st = self._stat_lately(parent)
         if parent_st.st_mode & stat.S_ISGID:
             gid = parent_st.st_gid
             if stat.S_ISDIR(mode):
@@ -348,16 +348,25 @@ class Naming(Data):
         if source is not None:
             if source in self.base.pseudo:
                 raise os_error(errno.EROFS)
-            if parent.staged is None and self._is_lost(parent):
-                raise os_error(errno.ENOENT)
+            if parent.staged is None:
+                self._check_there(parent)
             if self.base.is_hidden_name(source, name):
                 raise os_error(errno.EACCES)
 
     def _check_new(self, parent: Inode, name: bytes) -> None:
         """Raise unless ``name`` can be created in ``parent``."""
         self._check_place(parent, name)
-        if self._find(parent, name) is not None:
+        if self._find(parent, name, lately=True) is not None:
             raise os_error(errno.EEXIST)
+
+    def _check_there(self, directory: Inode) -> None:
+        """Raise if the host has taken a base directory away."""
+        try:
+            self._stat_lately(directory)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+                raise os_error(errno.ENOENT) from None
+            raise
 
     def _check_replaceable(self, parent: Inode, name: bytes, found: Found) -> None:
         """Raise unless a directory that was found may be removed: it is empty and nothing is mounted there."""

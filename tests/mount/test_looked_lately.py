@@ -1,0 +1,124 @@
+"""What was looked at a moment ago counts for a change that follows; what the view itself changed since does not."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mount.plain_handlers import handlers_of
+from yolofs.fuse.handlers import Handlers
+from yolofs.overlay import Owner
+
+LONG_NS = 3600 * 10**9
+OWNER = Owner(os.geteuid(), os.getegid())
+ANOTHER_GROUP = 4321
+USER_OBJ, USER, GROUP_OBJ, MASK, OTHER = 1, 2, 4, 16, 32
+
+
+@pytest.fixture
+def handlers(base: Path) -> Iterator[Handlers]:
+    (base / "d").mkdir()
+    (base / "d/there").touch()
+    with handlers_of(base) as found:
+        found.overlay.lately_ns = LONG_NS
+        yield found
+
+
+def number_of(handlers: Handlers, name: bytes, parent: int = 1) -> int:
+    attr = handlers.lookup(parent, name).attr
+    assert attr is not None
+    return attr.number
+
+
+def create(handlers: Handlers, parent: int, name: bytes) -> os.stat_result:
+    opened, answer = handlers.create(parent, name, 0o644, os.O_WRONLY | os.O_EXCL, OWNER)
+    handlers.release(opened.handle)
+    assert answer.attr is not None
+    inode = handlers.overlay.inodes.by_number[answer.attr.number]
+    assert inode.staged is not None
+    return os.lstat(handlers.overlay.store.path(inode.staged.ino))
+
+
+def test_base_is_not_asked_twice(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d")
+    handlers.getattr(directory)
+    assert handlers.lookup(directory, b"new").attr is None
+    (base / "d/new").touch()  # as if in the same moment
+    create(handlers, directory, b"new")
+
+
+def test_but_it_is_after_the_moment(handlers: Handlers, base: Path) -> None:
+    handlers.overlay.lately_ns = 1
+    directory = number_of(handlers, b"d")
+    handlers.getattr(directory)
+    assert handlers.lookup(directory, b"new").attr is None
+    (base / "d/new").touch()
+    with pytest.raises(FileExistsError):
+        create(handlers, directory, b"new")
+    (base / "d/new").unlink()
+    (base / "d/there").unlink()
+    (base / "d").rmdir()
+    with pytest.raises(FileNotFoundError):
+        create(handlers, directory, b"new")
+
+
+def test_what_another_request_created_meanwhile_is_there(handlers: Handlers) -> None:
+    directory = number_of(handlers, b"d")
+    assert handlers.lookup(directory, b"new").attr is None
+    create(handlers, directory, b"new")
+    with pytest.raises(FileExistsError):
+        create(handlers, directory, b"new")
+    handlers.unlink(directory, b"new")
+    create(handlers, directory, b"new")
+
+
+def test_a_name_that_came_by_a_rename_is_there(handlers: Handlers) -> None:
+    directory = number_of(handlers, b"d")
+    assert handlers.lookup(directory, b"new").attr is None
+    handlers.rename(directory, b"there", directory, b"new", 0)
+    with pytest.raises(FileExistsError):
+        create(handlers, directory, b"new")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a directory to any group")
+def test_a_directory_that_the_view_changed_since_is_looked_at_again(handlers: Handlers) -> None:
+    directory = number_of(handlers, b"d")
+    handlers.getattr(directory)
+    assert create(handlers, directory, b"one").st_gid == OWNER.gid
+    handlers.setattr(directory, 0o2755, None, ANOTHER_GROUP, None, None, None)
+    assert create(handlers, directory, b"two").st_gid == ANOTHER_GROUP
+    handlers.setattr(directory, 0o755, None, None, None, None, None)
+    assert create(handlers, directory, b"three").st_gid == OWNER.gid
+
+
+def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: Path) -> None:
+    (base / "d/there").chmod(0o660)
+    rules = [(USER_OBJ, 6, 0), (USER, 0, 99), (GROUP_OBJ, 6, 0), (MASK, 6, 0), (OTHER, 0, 0)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *rule) for rule in rules)
+    handlers.overlay.is_shared = True
+    number = number_of(handlers, b"there", number_of(handlers, b"d"))
+
+    def mode() -> int:
+        attr = handlers.getattr(number).attr
+        assert attr is not None
+        return stat.S_IMODE(attr.mode)
+
+    inode = handlers.overlay.inodes.by_number[number]
+    end = time.monotonic() + 20
+    while inode.free_of_acl_ns < 0:  # it is remembered once the file has been left alone for a while
+        assert mode() == 0o660
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    try:
+        os.setxattr(base / "d/there", "system.posix_acl_access", acl)
+    except OSError:
+        pytest.skip("this filesystem has no access control lists")
+    assert mode() == 0o600
+    os.removexattr(base / "d/there", "system.posix_acl_access")
+    assert mode() == 0o660
