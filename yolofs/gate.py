@@ -255,15 +255,19 @@ class Gate:
     def _names(self, inode: Inode, verdict: Verdict) -> Iterator[tuple[bytes, Verdict]]:
         """Yield every path by which an inode can be reached, with the verdict over it.
 
-        The kernel does not say by which of its names a file was opened, so all of them have to agree.
+        The kernel does not say by which of its names a file was opened, so all of them have to agree.  One that is gone
+        has no say.
         """
         if not _is_linked(inode):
             yield self._path(inode), verdict
             return
-        base = self._overlay.base
+        overlay, staged = self._overlay, inode.staged
         paths = {self._path(inode)}
-        paths.update(base.path(entry.path()) for entry in (inode.staged.names if inode.staged is not None else ()))
-        paths.update(self._path_below(parent, name) for parent, name in self._overlay.inodes.other_names(inode))
+        paths.update(overlay.base.path(entry.path()) for entry in (staged.names if staged is not None else ()))
+        for parent, name in overlay.inodes.other_names(inode):
+            is_free = self.verdict_below(parent, name).may_write and not verdict.seems_absent  # whatever it leads to
+            if is_free or overlay.still_leads(parent, name, inode):
+                paths.add(self._path_below(parent, name))
         for path in sorted(paths):
             yield path, self.book.at(path)
 

@@ -28,10 +28,12 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
     if not book.hides or not (paths or may_readmit):
         return stale
     known = _Known(book, overlay)
+    if book.at(overlay.base.root).seems_absent:  # the kernel asks for it no more, but may go through it
+        stale.attributes.append(overlay.root.number)
     for inode in known.inodes:
         names = list(known.names(inode))
         stale.entries.extend((parent.number, name) for parent, name, verdict in names if verdict.seems_absent)
-        if names and all(verdict.seems_absent for _, _, verdict in names):
+        if any(verdict.seems_absent for _, _, verdict in names):  # of the others some may be gone
             stale.attributes.append(inode.number)
     for path in paths:  # hard links in base are known by the name last seen alone
         place = known.place(path) if book.at(path).seems_absent else None

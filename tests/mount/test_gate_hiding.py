@@ -139,6 +139,19 @@ def test_the_root_itself_and_what_is_above_it_can_be_hidden(base: Path, mounted:
             os.stat(at(view, name))
 
 
+def test_what_a_pattern_opens_below_the_hidden_root_is_out_of_sight(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base))
+    fill(view)
+    for path in (".", "top", "top/free"):
+        os.stat(at(view, path))
+    replace_rules(view, path_rule(base, ".", HIDDEN), NameRule(b"top", RuleState.ALLOW, ""))
+    for path in ("top", "top/free", "."):
+        with refused(errno.ENOENT):
+            os.stat(at(view, path))
+    replace_rules(view)
+    assert os.stat(at(view, "top/free")).st_size == 77
+
+
 def test_a_rule_that_goes_hides_what_it_had_opened(base: Path, mounted: Mounter) -> None:
     opening = (path_rule(base, "top/s/file", RuleState.ALLOW), NameRule(b"x", RuleState.ALLOW, ""))
     ways = (path_rule(base, "top/s/deep/deeper", RuleState.READ_ONLY),)
@@ -210,6 +223,14 @@ def test_a_directory_that_was_opened_before_shows_nothing_of_it_after(base: Path
         assert os.listdir(fd) == ["deep"]
     finally:
         os.close(fd)
+
+
+def test_a_listing_that_was_begun_goes_on_with_what_is_not_hidden_itself(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base))
+    fill(view)
+    with os.scandir(at(view, "top/s")) as entries:
+        replace_rules(view, path_rule(base, "top/s", HIDDEN), NameRule(b"file", RuleState.ALLOW, ""))
+        assert [entry.name for entry in entries] == ["file"]
 
 
 def test_no_file_handle_leads_to_what_is_hidden(base: Path, mounted: Mounter) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import Answers, at, book, path_rule, replace_rules
+from tests.mount.gate_tools import Answers, at, book, path_rule, refused, replace_rules
 from tests.mount.in_process import MountedView
 from yolofs.questions import Decision
 from yolofs.rules import RuleState
@@ -135,3 +136,48 @@ def test_a_name_that_was_renamed_to_a_guarded_place_is_guarded_there(
     replace_rules(view, path_rule(linked, "guarded/g", RuleState.READ_ONLY))
     with pytest.raises(PermissionError):
         CHANGES[change](at(view, "open/f"))
+
+
+LOSSES: dict[str, Callable[[MountedView, str, str], object]] = {
+    "removed": lambda view, lost, _: os.unlink(at(view, lost)),
+    "renamed": lambda view, lost, kept: os.rename(at(view, lost), at(view, os.path.dirname(kept) + "/g")),
+    "replaced": lambda view, lost, _: os.rename(at(view, "new"), at(view, lost)),
+    "left-by-travel": lambda view, *_: view.travel(1),
+    "removed-by-the-host": lambda view, lost, _: os.unlink(os.path.join(os.fsdecode(view.base), lost)),
+}
+"""Ways in which a file loses a name, given that one and another that it keeps."""
+
+
+def see_and_lose(view: MountedView, lost: str, kept: str, loss: str) -> int:
+    """Have a file seen by two names, the second last, and lose the first; return what holds the file."""
+    Path(at(view, "new")).write_bytes(b"new")
+    if loss == "left-by-travel":
+        os.unlink(at(view, lost))
+        view.snapshot()
+        view.travel(0)
+    os.stat(at(view, lost))
+    held = os.open(at(view, kept), os.O_PATH)
+    LOSSES[loss](view, lost, kept)
+    return held
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_name_that_is_gone_shows_nothing_of_a_file_that_is_hidden(linked: Path, mounted: Mounter, loss: str) -> None:
+    view = mounted(book=book(linked))
+    held = see_and_lose(view, "open/f", "guarded/f", loss)
+    try:
+        assert os.stat(held).st_size == 4
+        replace_rules(view, path_rule(linked, "guarded", RuleState.HIDDEN))
+        with refused(errno.ENOENT):
+            os.stat(held)
+    finally:
+        os.close(held)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_name_that_is_gone_keeps_nobody_from_reading(linked: Path, mounted: Mounter, loss: str) -> None:
+    view = mounted(book=book(linked), asker=(answers := Answers()))
+    os.close(see_and_lose(view, "guarded/f", "open/f", loss))
+    replace_rules(view, path_rule(linked, "guarded/f", RuleState.DENY))
+    assert Path(at(view, "open/f")).read_bytes() == b"kept"
+    assert not answers.refusals

@@ -53,6 +53,8 @@ class Held(NamedTuple):
     path: bytes
     """By which it was found; empty once that may be another file's."""
     handle: Any
+    is_open: bool
+    """Whether it is a directory that was opened to be listed."""
 
 
 class GateMachine(RuleBasedStateMachine):
@@ -374,7 +376,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def _check_listing(self, path: bytes) -> None:
         world = self.world
-        is_out = world.is_absent(b"") or world.is_out_of_sight(path)
+        is_out = world.is_out_of_sight(path)
         may_list = world.state(path).may_list or world.is_way(path)
         number = errno.ENOENT if is_out else 0 if may_list else errno.EACCES
         listed = self._told("listdir", path, number=number)
@@ -397,7 +399,7 @@ class GateMachine(RuleBasedStateMachine):
         if len(self.held) < _HELD:
             handle, _ = self._attempt(operation, path)
             if handle is not None:
-                self.held.append(Held(self.world.real(path), handle))
+                self.held.append(Held(self.world.real(path), handle, operation == "hold_open"))
 
     @precondition(lambda self: self.held)
     @rule(number=st.integers(0, _HELD))
@@ -445,7 +447,7 @@ class GateMachine(RuleBasedStateMachine):
                 assert is_told != world.is_absent(below), f"{below!r} is told of: {is_told}"
             listed, _ = self._attempt("names_in", held.handle)
             assert not any(world.is_absent(os.path.join(path, name)) for name in listed or ())
-            assert not listed or world.state(path).may_list or not world.is_absent(path)
+            assert listed is None or held.is_open or not world.is_absent(path), f"{path!r} is hidden, and was listed"
 
     # ---- steps: rules and time
 
@@ -482,7 +484,7 @@ class GateMachine(RuleBasedStateMachine):
         self._show_another_state()
 
     def _show_another_state(self) -> None:
-        self.held = [Held(b"", held.handle) for held in self.held]
+        self.held = [held._replace(path=b"") for held in self.held]
         self.world.kept = self.world.look()
 
     @invariant()

@@ -232,7 +232,7 @@ class World:
 
     def is_out_of_sight(self, path: bytes) -> bool:
         """Tell whether a path, or one above it, may not be known."""
-        return any(self.is_absent(path[:end]) for end in (*_ends(path), len(path)))
+        return any(self.is_absent(path[:end]) for end in (0, *_ends(path), len(path)))
 
     def is_fixed(self, path: bytes) -> bool:
         """Tell whether nothing may change a path now."""

@@ -89,6 +89,14 @@ class Finding(BigCopies):
         found = self._find(parent, name)
         return found.st if found is not None else None
 
+    def still_leads(self, parent: Inode, name: bytes, inode: Inode) -> bool:
+        """Tell whether a name under which a file was seen is still one of its names, as far as can be told."""
+        try:
+            found = self._find(parent, name)
+        except OSError:  # base does not let us look
+            return True
+        return found is not None and self._known(found) is inode
+
     def known_at(self, path: RelPath) -> Inode | None:
         """Return the inode of a path if it, and each directory above it, is known already."""
         inode: Inode | None = self.root
