@@ -124,6 +124,7 @@ class Adapter(pyfuse3.Operations):
                 await self._copies.make(obstacle.inode, obstacle.size)
                 copies += 1
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
+            self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self._handlers.gate.granting(granted))
                 if copies >= _MAX_COPIES:

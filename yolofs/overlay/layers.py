@@ -70,6 +70,10 @@ class Layers:
         self._place_root()
         self.inodes.add(self.root)
 
+    def look_anew(self) -> None:
+        """Take nothing for true any more that base was seen to be a moment ago."""
+        self._missed, self._looked_at = (b"", 0), None
+
     def close(self) -> None:
         """Let go of every inode; the overlay must not be used afterwards."""
         for inode in self.inodes.by_number.values():

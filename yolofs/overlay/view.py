@@ -45,7 +45,7 @@ class Overlay(Naming):
         """
         self.journal = journal
         self.tree = tree
-        self._missed, self._looked_at = (b"", 0), None
+        self.look_anew()
         self.fresh_from = fresh_from
         stale = Invalidation([], [], [], [])
         directories = [inode for inode in self.inodes.by_number.values() if inode.is_directory]
