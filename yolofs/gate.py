@@ -106,23 +106,21 @@ class Gate:
         """Tell whether a name may be looked up; else it seems not to exist."""
         book = self.book
         verdict = directory.verdict if directory.verdict_version == book.version else self.verdict(directory)
-        return book.surely_shows(verdict, name) or not book.below(verdict, name).seems_absent
+        return book.shows(verdict, name)
 
     def shown(self, directory: Inode, names: list[bytes]) -> list[bytes]:
         """Return those of a directory's ``names`` that may be looked up."""
         if not self.book.hides:
             return names
-        verdict, book = self.verdict(directory), self.book
-        return [
-            name for name in names if book.surely_shows(verdict, name) or not book.below(verdict, name).seems_absent
-        ]
+        verdict, shows = self.verdict(directory), self.book.shows
+        return [name for name in names if shows(verdict, name)]
 
     def counts_links(self, inode: Inode) -> bool:
         """Tell whether the link count of a file may be told: a directory's tells how many are in it."""
         if not inode.is_directory:
             return True
         verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
-        return verdict.node is None or not verdict.hides_inside
+        return not verdict.hides_inside
 
     def check_stat(self, inode: Inode) -> None:
         """Raise unless attributes may be read: under one of its names, or because it is open already."""

@@ -106,6 +106,23 @@ def test_a_name_that_plainly_shows_is_looked_up_without_a_step(judged: Judged) -
     assert judged.book.steps == 1
 
 
+def test_a_name_that_a_rule_for_a_path_is_about_costs_one_step(judged: Judged) -> None:
+    directory = judged.files[0].parent
+    assert directory is not None
+    path = judged.driver.overlay.base.path(judged.driver.overlay.path(directory))
+    hidden, opened = (
+        PathRule(path + b"/hidden", RuleState.HIDDEN, "t:1"),
+        PathRule(path + b"/way/in", RuleState.DENY, "t:2"),
+    )
+    judged.change(hidden, PathRule(path + b"/way", RuleState.HIDDEN, "t:3"), opened)
+    judged.gate.check_list(directory)
+    judged.book.steps = 0
+    for _ in range(FILES):
+        assert not judged.gate.shows(directory, b"hidden")
+        assert judged.gate.shows(directory, b"way")
+    assert judged.book.steps == 2
+
+
 def test_a_directory_that_moves_keeps_the_verdicts_in_it_unless_other_rules_hold_there(judged: Judged) -> None:
     judged.driver.rename(b"a/b/c", b"a/c")
     judged.book.steps = 0

@@ -95,17 +95,20 @@ class Verdict:
     __slots__ = (
         "asks_to_read",
         "asks_to_write",
+        "hides_inside",
         "is_way",
         "limit",
         "may_list",
         "may_read",
         "may_stat",
         "may_write",
+        "named",
         "node",
         "outside",
         "patterns",
         "rest",
         "rule",
+        "seems_absent",
         "state",
     )
 
@@ -135,8 +138,15 @@ class Verdict:
         """Of these only patterns count whose source has a lower number."""
         self.is_way = self.state is RuleState.HIDDEN and node is not None and node.leads_to_open
         """Whether this is a hidden directory that one has to pass to reach what a rule below opens."""
+        self.seems_absent = not (self.may_stat or self.is_way)
+        """Whether nothing may be known of the path, not even that it is a way."""
+        hides_one = node is not None and any(child.is_hidden for child in node.children.values())
+        self.hides_inside = self.is_way or hides_one
+        """Whether a rule for a path hides a name in here, be there anything of that name or not."""
         self.rest = self if node is None else Verdict(rule, None, patterns, outside, limit)
         """The verdict over names in here that no rule is about."""
+        self.named: dict[bytes, Verdict] = {}
+        """The verdicts found so far over names in here at which, or below which, there is a rule for a path."""
 
     def stricter_below(self) -> Rule | None:
         """Return a rule strictly below that lets less through than this verdict, None if there is none.
@@ -161,17 +171,6 @@ class Verdict:
         if rule is not None or self.node is None or self.node.patterns is None:
             return rule
         return next((one for _, one in self.node.patterns if one.state.is_stricter_than(self.state)), None)
-
-    @property
-    def seems_absent(self) -> bool:
-        """Whether nothing may be known of the path, not even that it is a way."""
-        return not (self.may_stat or self.is_way)
-
-    @property
-    def hides_inside(self) -> bool:
-        """Whether a rule for a path hides a name in here, be there anything of that name or not."""
-        node = self.node
-        return self.is_way or (node is not None and any(child.is_hidden for child in node.children.values()))
 
     def pattern_lost(self, new: Verdict) -> Rule | None:
         """Return a pattern that guards names in here and would not if this directory became the one of ``new``.
@@ -322,9 +321,20 @@ class Index:
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
         node = above.node.children.get(name) if above.node is not None else None
+        if node is None:
+            return self._below_by_pattern(above, None, name)
+        named = above.named.get(name)
+        if named is None:
+            named = above.named[name] = self._below_by_path(above, node, name)
+        return named
+
+    def _below_by_path(self, above: Verdict, node: Node, name: bytes) -> Verdict:
+        if node.rule is None:
+            return self._below_by_pattern(above, node, name)
+        return self._verdict(above, node, node.rank, node.rule, self._exempt.get(name) if above.patterns else None)
+
+    def _below_by_pattern(self, above: Verdict, node: Node | None, name: bytes) -> Verdict:
         exempt = self._exempt.get(name) if above.patterns else None
-        if node is not None and node.rule is not None:
-            return self._verdict(above, node, node.rank, node.rule, exempt)
         found = above.find_pattern(name) if above.patterns else None
         if found is not None:
             return self._verdict(above, node, *found, exempt)
@@ -402,18 +412,22 @@ class RuleBook:
         """Whether there is anything at all that may not be changed freely."""
         return self._index.guards_writing
 
-    def surely_shows(self, above: Verdict, name: bytes) -> bool:
-        """Tell whether ``name`` in the directory that ``above`` is about plainly shows: false means nothing.
+    def shows(self, above: Verdict, name: bytes) -> bool:
+        """Tell whether ``name`` in the directory that ``above`` is about may be looked up.
 
         Each look-up comes here.  To find the pattern that decides over an ordinary name would take four times as long.
         """
         node = above.node
-        return (
+        if node is not None and name in node.children:
+            known = above.named.get(name)
+            return not (known if known is not None else self.below(above, name)).seems_absent
+        if (
             above.rest.may_stat
-            and (node is None or name not in node.children)
             and name not in self._hidden_names
             and not (self._hidden_suffixes and name.endswith(self._hidden_suffixes))
-        )
+        ):
+            return True
+        return not self.below(above, name).seems_absent
 
     def wholly(self, state: RuleState) -> list[bytes]:
         """Return the paths at and below which every path has this state, whatever its name; none lies below another.
