@@ -27,6 +27,7 @@ from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
+_MARKERS = (Snapshot, Travel)
 _REPAIR_HINT = "yolofs doctor --repair"
 
 
@@ -149,13 +150,16 @@ class Journal:
         if self.read_only:
             raise io.UnsupportedOperation("the journal is open for reading only")
         lines = [encode(record) for record in records]
+        data = lines[0] if len(lines) == 1 else b"".join(lines)
         offset = self.size
-        data = b"".join(lines)
-        self._room.take(offset, len(data), is_removal=all(isinstance(record, Delete) for record in records))
+        if not self._room.has(offset, len(data)):
+            self._room.take(offset, len(data), is_removal=all(isinstance(record, Delete) for record in records))
         self._write(data)
         for record, line in zip(records, lines, strict=True):
             end = offset + len(line)
-            self._take(record, offset, end)
+            if isinstance(record, _MARKERS):
+                self._take_marker(record, offset, end)
+            self._record_count += 1
             offset = end
 
     def sync(self) -> None:
@@ -181,11 +185,9 @@ class Journal:
         self._room.forget()
         self._is_whole = True
 
-    def _take(self, record: Record, offset: int, end: int) -> None:
-        if isinstance(record, Snapshot | Travel):
-            self.markers.append(MarkerAt(offset, end, record))
-            self._counts_before.append(self._record_count)
-        self._record_count += 1
+    def _take_marker(self, record: Snapshot | Travel, offset: int, end: int) -> None:
+        self.markers.append(MarkerAt(offset, end, record))
+        self._counts_before.append(self._record_count)
 
     # --- reading ---
 
@@ -280,10 +282,11 @@ class Journal:
                         if end < file_size:
                             self._fail(offset, JournalError("the checksum does not match"))
                         return
-                    if line[0] in _CHANGE_TAGS:
-                        self._record_count += 1
-                    else:
-                        self._take(self._decode_at(offset, line), offset, end)
+                    if line[0] not in _CHANGE_TAGS:
+                        record = self._decode_at(offset, line)
+                        assert isinstance(record, _MARKERS)
+                        self._take_marker(record, offset, end)
+                    self._record_count += 1
                     offset = end
         finally:
             self.size = offset  # also after an error: it has to agree with the markers taken in

@@ -47,6 +47,10 @@ class Room:
         self._fd = fd
         self._end = 0
 
+    def has(self, start: int, length: int) -> bool:
+        """Tell whether ``length`` bytes can be written at ``start`` without a :meth:`take`."""
+        return start + length + ROOM_BYTES // 2 <= self._end
+
     def take(self, start: int, length: int, *, is_removal: bool) -> None:
         """See that ``length`` bytes can be written at ``start``, as far as that can be told beforehand.
 
@@ -54,8 +58,6 @@ class Room:
             OSError: ENOSPC: the disk is full, and what room is left is for removals.
         """
         end = start + length
-        if end + ROOM_BYTES // 2 <= self._end:
-            return
         try:
             syscalls.reserve_space(self._fd, start, length + ROOM_BYTES)
             self._end = end + ROOM_BYTES

@@ -34,7 +34,7 @@ _MAX_COPIES = 3
 """So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
 
 
-def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Callable[..., Coroutine[Any, Any, Any]]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
     Where the last argument is no request context, nothing is judged.
@@ -44,6 +44,8 @@ def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, 
         try:
             try:
                 self.origin.request = args
+                if may_change:
+                    self._handlers.listings.epoch += 1
                 return handler(self, *args)
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
@@ -67,13 +69,7 @@ def answering(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, 
 
 def changing(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
     """:func:`answering`, for what may change the view: nothing that was listed before is told again."""
-
-    def changed(self: Adapter, *args: Any) -> Any:
-        self._handlers.listings.epoch += 1
-        return handler(self, *args)
-
-    changed.__name__ = handler.__name__
-    return answering(changed)
+    return answering(handler, may_change=True)
 
 
 class Adapter(pyfuse3.Operations):
@@ -125,6 +121,7 @@ class Adapter(pyfuse3.Operations):
                 copies += 1
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
+            self._handlers.listings.epoch += 1
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self._handlers.gate.granting(granted))
                 if copies >= _MAX_COPIES:
