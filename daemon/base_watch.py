@@ -24,6 +24,8 @@ MAX_DIRECTORIES = 50_000
 _SHARE = 4
 """At most this part of the user's inotify watches is taken."""
 _LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
+_LOOK_S = 0.5
+"""So often files are looked at that a watch may have missed: what the host changes shows within a second."""
 _DELAY_S = 1.0
 """A mount that serves one command need not be watched, and one that starts has other things to do."""
 
@@ -43,6 +45,7 @@ async def watch_base(host: Host) -> None:
     run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(run)
+        nursery.start_soon(_look_after, host)
         try:
             await _listen(host, process)
         finally:
@@ -71,6 +74,13 @@ async def _listen(host: Host, process: trio.Process) -> None:
                 changes += host.change_at(path, is_name=letter != b"*")
         if changes:
             await _in_thread(partial(host.host_changed, changes))
+
+
+async def _look_after(host: Host) -> None:
+    while True:
+        await trio.sleep(_LOOK_S)
+        if host.is_trusted:
+            await _in_thread(partial(host.look_after_watched))
 
 
 async def _in_thread(function: partial[None]) -> None:

@@ -257,6 +257,20 @@ class Host:
             some = changes[start : start + _CHANGES_AT_ONCE]
             self._mount.invalidate(self._call(partial(stale_after, self._overlay, some)))
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the kernel trusts the attributes of a watched file for long."""
+        return self._mount.lifetimes.trusts_any
+
+    def look_after_watched(self) -> None:
+        """Have the kernel forget what changed without a notice where base is watched."""
+        try:
+            changes = [HostChange(path, is_name=False) for path in self._mount.unnoticed()]
+        except LoopClosedError:
+            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
+        if changes:
+            self.host_changed(changes)
+
     def forget_watched(self) -> None:
         """Have the kernel forget all that it was told of what is watched: something happened there."""
         top = self.watchable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,34 @@ def test_the_kernel_is_told_what_the_host_changed(yolofs: Program, view: Path) -
     (project / "other").rename(project / "top/file")
     wait_until(lambda: (view / "top/file").stat().st_size == 8, "the replaced file")
     assert (view / "top/file").read_text() == "replaced"
+
+
+def test_a_write_through_a_shared_mapping_makes_no_notice_and_shows_all_the_same(yolofs: Program, view: Path) -> None:
+    script = """if True:
+        import mmap, sys
+        file = open(sys.argv[1], "r+b")
+        mapping = mmap.mmap(file.fileno(), 0)
+        print("mapped", flush=True)
+        for line in sys.stdin:
+            mapping[0:1] = line[:1].encode()
+            mapping.flush()  # so that the next write moves the time again
+            print("written", flush=True)
+    """
+    file = yolofs.project / "top/file"
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", script, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "mapped\n"
+        for content in "23":
+            before = (view / "top/file").stat().st_mtime_ns
+            process.stdin.write(content + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "written\n"
+            wait_until(lambda: (view / "top/file").stat().st_mtime_ns != before, "the new time")  # noqa: B023 - now
+            assert (view / "top/file").stat().st_mtime_ns == file.stat().st_mtime_ns
+            assert (view / "top/file").read_text() == content
 
 
 def test_a_write_by_a_name_outside_of_what_is_watched_shows_within_a_second(

@@ -3,20 +3,51 @@
 What only the view can change is invalidated by whoever changes it, so it may live long.  What comes from base the host
 can change at any time: it lives for a second or so, or longer where somebody watches base for us and has it
 invalidated (a watch may miss something, so not for ever).
+
+One thing no watch sees: a write through a shared mapping, which moves the times of a file and nothing else.  So the
+files whose attributes the kernel trusts for long are kept, and somebody looks at them every now and then
+(:meth:`Lifetimes.unnoticed`).
 """
 
 from __future__ import annotations
 
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
 from yolofs.base import Base
 from yolofs.inodes import Attr, Inode
-from yolofs.paths import RelPath, is_below
+from yolofs.paths import ROOT, RelPath, is_below
+
+MAX_TRUSTED = 4096
+"""Of so many files the attributes are trusted for long; to look at them all takes some 8 ms."""
+
+
+class Told(NamedTuple):
+    """What the kernel was told of a base file, and until when it may trust that."""
+
+    mtime_ns: int
+    size: int
+    until_s: float
 
 
 class Lifetimes:
-    """The lifetimes of one mount."""
+    """The lifetimes of one mount; ``clock`` counts seconds."""
 
-    def __init__(self, base: Base, *, staged_s: float, base_s: float, watched_s: float | None = None) -> None:
+    def __init__(
+        self,
+        base: Base,
+        *,
+        staged_s: float,
+        base_s: float,
+        watched_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._base = base
+        self._clock = clock
+        self._trusted: dict[RelPath, Told] = {}
         self.staged_s = staged_s
         self._base_s = base_s
         self._watched_s = base_s if watched_s is None else max(base_s, watched_s)
@@ -44,7 +75,50 @@ class Lifetimes:
             return self.staged_s
         if attr.nlink > 1 and not inode.is_directory:  # a write by a name elsewhere no watch would see
             return self._base_s
-        return self._of_base(inode.source)
+        lifetime_s = self._of_base(inode.source)
+        if lifetime_s > self._base_s and inode.staged is None and inode.kind == stat.S_IFREG:
+            return self._trust(inode.source, attr)
+        return lifetime_s
+
+    def _trust(self, source: RelPath | None, attr: Attr) -> float:
+        assert source is not None
+        trusted = self._trusted
+        if len(trusted) >= MAX_TRUSTED and source not in trusted:
+            return self._base_s
+        trusted[source] = Told(attr.mtime_ns, attr.size, self._clock() + self._watched_s)
+        return self._watched_s
+
+    @property
+    def trusts_any(self) -> bool:
+        """Whether there is a file to be looked at by :meth:`unnoticed`."""
+        return bool(self._trusted)
+
+    def unnoticed(self) -> tuple[list[tuple[RelPath, Told]], list[tuple[RelPath, Told]]]:
+        """Return which files have changed since the kernel was told of them, and which it does not trust any more.
+
+        Both are to be given to :meth:`drop`.  Looks at each file; for any thread.
+        """
+        changed, over = [], []
+        prefix, now = self._base.path(ROOT).rstrip(b"/") + b"/", self._clock()
+        for item in list(self._trusted.items()):  # at one go, as nothing of it is Python code
+            source, told = item
+            if told.until_s < now:
+                over.append(item)
+                continue
+            try:
+                st = os.lstat(prefix + source)
+            except OSError:
+                changed.append(item)
+                continue
+            if st.st_mtime_ns != told.mtime_ns or st.st_size != told.size:
+                changed.append(item)
+        return changed, over
+
+    def drop(self, items: Iterable[tuple[RelPath, Told]]) -> None:
+        """Look no more after what was returned by :meth:`unnoticed`, unless the kernel was told of it anew."""
+        for source, told in items:
+            if self._trusted.get(source) is told:
+                del self._trusted[source]
 
     def _of_base(self, source: RelPath | None) -> float:
         if self._top is None or source is None:

@@ -25,7 +25,7 @@ from yolofs.fuse.origin import RunOf
 from yolofs.fuse.trace import Trace
 from yolofs.gate import Gate
 from yolofs.overlay import Invalidation, Overlay
-from yolofs.paths import display
+from yolofs.paths import RelPath, display
 from yolofs.questions import Asker, Decision, Question
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
@@ -199,6 +199,16 @@ class Mount:
         for path in stale.moved:
             with contextlib.suppress(OSError):
                 os.lstat(os.path.join(self.mountpoint, path))
+
+    def unnoticed(self) -> list[RelPath]:
+        """Return the watched base files that have changed without a notice: through a shared mapping.
+
+        Looks at each file of which the kernel trusts the attributes for long.  Blocks.
+        """
+        changed, over = self.lifetimes.unnoticed()
+        if changed or over:
+            self.loop.call(self.lifetimes.drop, changed + over)
+        return [path for path, _ in changed]
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
