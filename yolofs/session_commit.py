@@ -62,7 +62,7 @@ def commit(
     if finished is not None:
         return finished
     parts = split(session, selection)
-    conflicts = find_conflicts(parts.taken, session.base)
+    conflicts = find_conflicts(parts.taken, session.base, session.store)
     if conflicts and not force:
         listed = ", ".join(display(path) for path in conflicts[:3]) + (", …" if len(conflicts) > 3 else "")
         raise ConflictError(

@@ -308,3 +308,21 @@ def test_a_closed_pipe_is_no_complaint(yolofs: Program) -> None:
                 ["bash", "-c", script, "sh", *COMMAND, word], cwd=yolofs.project, capture_output=True, check=True
             )
             assert (done.stdout, done.stderr) == (b"141\n", b"")
+
+
+def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs: Program) -> None:
+    """As git does with its index, by a new file that is renamed to its place."""
+    index = yolofs.project / "index"
+    index.write_bytes(b"DIRC")
+    with yolofs.mounted() as mountpoint:
+        for place in (mountpoint, yolofs.project):
+            (place / "index.lock").write_bytes(index.read_bytes())
+            (place / "index.lock").rename(place / "index")
+        assert yolofs("status").out.endswith("X  index  (time)\n\n1 change: 1 metadata only\n")
+        yolofs("commit", "--yes")
+        assert index.read_bytes() == b"DIRC"
+        assert "no changes\n" in yolofs("status").out
+        (mountpoint / "index").write_bytes(b"VIEW")
+        index.write_bytes(b"HOST")
+        assert "1 path changed in base since copy-up" in yolofs("commit", "--yes", code=9).err
+        assert index.read_bytes() == b"HOST"

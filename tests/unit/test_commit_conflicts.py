@@ -40,7 +40,7 @@ def tick() -> None:
 
 
 def conflicts(scribe: CommitScribe) -> list[bytes]:
-    return list(find_conflicts(scribe.tree, scribe.base))
+    return list(find_conflicts(scribe.tree, scribe.base, scribe.store))
 
 
 def test_a_changed_file_whose_names_are_all_unknown(scribe: RealTimeScribe, base: Path) -> None:
@@ -76,6 +76,71 @@ def test_a_modified_file_that_the_host_modified_too(scribe: RealTimeScribe, base
     assert conflicts(scribe) == [b"a", b"a2"]
 
 
+def same_by_both(scribe: RealTimeScribe, base: Path) -> None:
+    """Give a file the same new content in the view and in base, at other times."""
+    scribe.write(b"a", b"both")
+    (base / "a").write_text("both")
+
+
+def test_a_file_that_the_host_gave_the_same_content_is_none(scribe: RealTimeScribe, base: Path, tmp_path: Path) -> None:
+    same_by_both(scribe, base)
+    assert conflicts(scribe) == []
+    staged_ns = os.stat(scribe.meta(b"a")).st_mtime_ns
+    scribe.commit(os.fsencode(tmp_path / "commit"))
+    assert (base / "a").read_text() == "both"
+    assert (base / "a").stat().st_mtime_ns == staged_ns
+
+
+def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: RealTimeScribe, base: Path) -> None:
+    """As git does with its index, by a file beside it."""
+    scribe.write(b"a.lock", b"both")
+    scribe.rename(b"a.lock", b"a")
+    tick()
+    (base / "a.lock").write_text("both")
+    (base / "a.lock").rename(base / "a")
+    assert conflicts(scribe) == []
+    (base / "a").write_text("BOTH")
+    assert conflicts(scribe) == [b"a"]
+
+
+def test_a_new_file_that_both_made_alike_is_none(scribe: RealTimeScribe, base: Path) -> None:
+    scribe.write(b"d/new", b"both")
+    tick()
+    (base / "d/new").write_text("both")
+    assert conflicts(scribe) == []
+
+
+@pytest.mark.parametrize("other", ["content", "mode", "type", "xattr"])
+def test_the_same_content_is_a_conflict_if_anything_but_the_time_differs(
+    scribe: RealTimeScribe, base: Path, other: str
+) -> None:
+    same_by_both(scribe, base)
+    match other:
+        case "content":
+            (base / "a").write_text("BOTH")
+        case "mode":
+            (base / "a").chmod(0o600)
+        case "type":
+            (base / "a").unlink()
+            (base / "a").symlink_to("both")
+        case _:
+            os.setxattr(base / "a", "user.by", b"the host")
+    assert conflicts(scribe) == [b"a"]
+
+
+def test_a_file_moved_away_that_was_changed_alike_is_one(scribe: RealTimeScribe, base: Path) -> None:
+    """What base has is at its old name, where the view has nothing."""
+    same_by_both(scribe, base)
+    scribe.rename(b"a", b"z")
+    assert conflicts(scribe) == [b"z"]
+
+
+def test_a_file_with_hard_links_that_was_changed_alike_is_one(scribe: RealTimeScribe, base: Path) -> None:
+    (base / "other").hardlink_to(base / "a")
+    same_by_both(scribe, base)
+    assert conflicts(scribe) == [b"a"]
+
+
 def test_a_file_that_the_host_replaced_by_one_of_the_same_size_and_time(scribe: RealTimeScribe, base: Path) -> None:
     work(scribe)
     st = (base / "a").stat()
@@ -108,7 +173,7 @@ def test_a_directory_with_a_new_mode_that_the_host_replaced(scribe: RealTimeScri
 def test_a_new_file_where_the_host_made_one_too(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"")
     tick()
-    (base / "d" / "new").touch()
+    (base / "d" / "new").write_text("from the host")
     assert conflicts(scribe) == [b"d/new"]
 
 

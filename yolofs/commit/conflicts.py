@@ -11,6 +11,9 @@ What the override tree can tell:
   which no program can set back) the view cannot have known.  What the host did before that moment and after the
   name's own change goes unnoticed, as does a change deep inside a directory that the view deleted.  Neither is lost:
   a commit keeps all that it replaces.
+
+No conflict is a file that both sides have changed to the same, as git does with its index: if base has a file of the
+same content at the very name, and nothing but their times differs, a commit loses nothing but a time.
 """
 
 from __future__ import annotations
@@ -18,18 +21,20 @@ from __future__ import annotations
 import stat
 
 from yolofs.base import Base
+from yolofs.changes import Aspect, Change, Kind, compare
 from yolofs.commit.survey import Name, look, survey
 from yolofs.paths import RelPath
+from yolofs.store import Store
 from yolofs.tree import Staged, Tree
 
 _CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
 
 
-def find_conflicts(tree: Tree, base: Base) -> list[RelPath]:
+def find_conflicts(tree: Tree, base: Base, store: Store) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
-    Of a file whose known names are all gone, and that base has under others, it is the path where base had it.
+    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone, and that base has under others, it is the path where base had it.
 
     Raises:
         OSError: base cannot be read.
@@ -38,7 +43,30 @@ def find_conflicts(tree: Tree, base: Base) -> list[RelPath]:
     in_use = _base_paths_in_use(tree, names)
     nameless = (staged for staged in tree.staged.values() if not staged.names and _has_changed(staged, base))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    return sorted(homes.union(name.path for name in names if _is_conflict(name, base, in_use)))
+    found = [name for name in names if _is_conflict(name, base, in_use)]
+    agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
+    return sorted(homes.union(name.path for name in found if name.path not in agreed))
+
+
+def _may_agree(name: Name) -> bool:
+    """Tell whether both sides have a file of their own at this name, which no other name shows in base."""
+    staged, here = name.entry.staged, name.here
+    if staged is None or staged.origin is not None or here is None or name.is_cut_off:
+        return False
+    return staged.home in (None, name.natural) and not staged.links and here.st_nlink == 1
+
+
+def _agreed(tree: Tree, base: Base, store: Store, paths: list[RelPath]) -> frozenset[RelPath]:
+    """Return the paths at which the view and base show the same, but for its time."""
+    if not paths:
+        return frozenset()
+    changes = compare(Tree(), tree, base, store, paths=paths)
+    differing = {path for change in changes if not _is_time_alone(change) for path in change.paths}
+    return frozenset(paths) - differing
+
+
+def _is_time_alone(change: Change) -> bool:
+    return change.kind is Kind.METADATA and change.old_path is None and set(change.metadata) <= {Aspect.TIME}
 
 
 def _base_paths_in_use(tree: Tree, names: list[Name]) -> set[bytes]:
