@@ -15,6 +15,7 @@ import msgspec
 
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
 from yolofs.cli.namespaces import find_possible, leave_mounts
+from yolofs.cli.native_mounts import mount_over
 from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display
@@ -113,7 +114,7 @@ def confined(
     if not has_filter(machine):
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
     possible = find_possible()
-    native = place.native if possible.leave_mounts else ()
+    native = place.native if possible.native_mounts else ()
     with contextlib.ExitStack() as stack:
         info_read, info_write = _pipe(stack)
         block_read, block_write = _pipe(stack)
@@ -122,7 +123,6 @@ def confined(
             view=place.mountpoint,
             runtime_root=place.runtime_root,
             agent_socket=place.agent_socket,
-            native=native,
             covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
             has_network=place.has_network,
             has_user_namespace=possible.user_namespace,
@@ -133,7 +133,7 @@ def confined(
         )
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = _popen(sandbox, start, environment, stdin, report_write)
+            process = _popen(sandbox, native, start, environment, stdin, report_write)
         for fd in (info_write, block_read, report_write):
             os.close(fd)
         try:
@@ -151,15 +151,24 @@ def confined(
 
 
 def _popen(
-    sandbox: Sandbox, start: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int, report_fd: int
+    sandbox: Sandbox,
+    native: Sequence[bytes],
+    start: Sequence[bytes],
+    environment: Mapping[bytes, bytes],
+    stdin: int,
+    report_fd: int,
 ) -> subprocess.Popen[bytes]:
+    def mount_native() -> None:
+        leave_mounts()
+        mount_over(sandbox.view, native)
+
     try:
         return subprocess.Popen(
             sandbox.command(start),
             stdin=stdin or None,
             env=environment,
             process_group=0,
-            preexec_fn=leave_mounts if sandbox.native else None,
+            preexec_fn=mount_native if native else None,
             pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
         )
     except FileNotFoundError:

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+from yolofs.cli.native_mounts import try_copy
+
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
 _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
@@ -21,8 +23,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Possible(NamedTuple):
     """What this process can do."""
 
-    leave_mounts: bool
-    """Whether :func:`leave_mounts` works."""
+    native_mounts: bool
+    """Whether :func:`leave_mounts` works, and :mod:`yolofs.cli.native_mounts` then."""
     user_namespace: bool
     """Whether a user namespace can be had; who is not root cannot do without one, so that is not tried."""
 
@@ -31,7 +33,8 @@ def find_possible() -> Possible:
     """Try it in a child."""
     child = os.fork()
     if not child:
-        os._exit(_works(leave_mounts) | 2 * (os.geteuid() != 0 or _works(_make_user_namespace)))
+        can_mount = _works(leave_mounts) and _works(try_copy)
+        os._exit(can_mount | 2 * (os.geteuid() != 0 or _works(_make_user_namespace)))
     found = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return Possible(bool(found & 1), bool(found & 2))
 

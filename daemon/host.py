@@ -212,20 +212,21 @@ class Host:
         return session.settings.run.native_binds and session.base.root == b"/"
 
     def native_candidates(self) -> dict[bytes, list[bytes]]:
-        """Return where the rules have the view show base alone, and for each path what in it shows something else now.
+        """Return where the rules have the view show base alone, and for each path what in it shows something else now,
+        or has other rules.
 
         All are absolute paths.
         """
         base = self._session.base
-        paths = native.candidates(self._book, base, self._session.project)
+        ruled = native.candidates(self._book, base, self._session.project)
 
         def on_loop() -> tuple[dict[bytes, list[bytes]], list[Staged]]:
             tree = self._overlay.tree
-            return native.overridden(tree, base, paths), native.staged_with_links(tree)
+            return native.overridden(tree, base, ruled), native.staged_with_links(tree)
 
         found, files = self._call(on_loop)
         names = native.linked(base, files)
-        return {path: [*some, *names] for path, some in found.items()} if names is not None else {}
+        return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
     # ---- what the host does to base
 

@@ -13,7 +13,7 @@ import trio
 
 from yolofs.daemon import survey
 from yolofs.daemon.host import Host
-from yolofs.daemon.parts import parts
+from yolofs.daemon.parts import apart, parts
 from yolofs.errors import DaemonError
 from yolofs.paths import display
 
@@ -62,7 +62,7 @@ class NativeBinds:
         with trio.move_on_at(self._started_s + _FIRST_WAIT_S):
             await self._is_first_done.wait()
         found = {path: [*some, *self._found[path]] for path, some in wanted.items() if path in self._found}
-        return await trio.to_thread.run_sync(lambda: [part for item in found.items() for part in parts(*item)])
+        return await trio.to_thread.run_sync(lambda: apart(part for item in found.items() for part in parts(*item)))
 
     def _is_old(self) -> bool:
         age_s = trio.current_time() - self._started_s

@@ -26,7 +26,7 @@ _MOST = 50
 def find(top: bytes) -> list[bytes]:
     """Return the paths below ``top`` that must not be reached; ``top`` itself if there are many."""
     found: list[bytes] = []
-    todo = [top]
+    todo = [] if os.path.islink(top) else [top]
     while todo and len(found) <= _MOST:
         directory = todo.pop()
         try:

@@ -1,14 +1,15 @@
-"""Which directories (and two files) a sandbox may get straight from base, as the view cannot show anything else there.
+"""Which directories (and a few files) a sandbox may get straight from base, as the view can show nothing else there.
 
-The rules must say read-only at such a directory and everywhere below, whatever the names; the override tree must leave
-it alone.  What else may lie there is found out by :mod:`yolofs.daemon.survey`, what is mounted there by
-:mod:`yolofs.cli.native`; why all of this is needed: ``docs/design/native-binds.md``.
+The rules must say read-only at such a directory and everywhere below, whatever the names, but for paths that are told
+apart; the override tree must leave it alone.  What else may lie there is found out by
+:mod:`yolofs.daemon.survey`, what is mounted there by :mod:`yolofs.cli.native`; why all of this is needed:
+``docs/design/native-binds.md``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from yolofs.base import Base
@@ -21,31 +22,44 @@ _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
 """What lies there are not files that somebody has put there, whatever a rule says."""
 _FILES = (b"/etc/ld.so.cache", b"/etc/locale.alias")
 """What nearly every program opens before it does anything: an open and a release each time, in the view."""
+_LINKS = (b"/bin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/sbin")
+"""Links by which every program is found, and each of its libraries: a request each time, as the kernel keeps none."""
 _OVERRIDDEN_LIMIT = 1_000
 """Where more than so many names are overridden, nothing is bound."""
 _NAMES_LOOKED_AT = 5_000
 """Among so many names of base those of a file with hard links are looked for; the gate does the same."""
 
 
-def candidates(book: RuleBook, base: Base, project: bytes) -> list[bytes]:
-    """Return what qualifies by the rules and by what base is: absolute paths, none below another.
+def candidates(book: RuleBook, base: Base, project: bytes) -> dict[bytes, list[bytes]]:
+    """Return what qualifies by the rules and by what base is, as absolute paths, and what has other rules in each.
 
-    These are directories, and of :data:`_FILES` those for which the rules say the same.
+    These are directories, of which none lies in another but in what is told of that, and of :data:`_FILES` and
+    :data:`_LINKS` those for which the rules say the same, wherever they lie.
 
     ``project`` is the session's, where everything goes through the view.  Looks at base, a few system calls for each.
     """
-    paths = (path for path in book.wholly(RuleState.READ_ONLY) if _is_apart(path, base, project))
-    found = [path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path]
-    return found + [path for path in _FILES if _qualifies(path, book, base, project) and not _is_in(path, found)]
+    found: dict[bytes, list[bytes]] = {}
+    mostly = book.mostly(RuleState.READ_ONLY)
+    for path in sorted(mostly, key=len):
+        is_directory = os.path.isdir(path) and os.path.realpath(path) == path
+        if is_directory and _is_apart(path, base, project) and not _is_told(path, found):
+            found[path] = mostly[path]
+    files = [path for path in _FILES if os.path.isfile(path) and os.path.realpath(path) == path]
+    links = [path for path in _LINKS if os.path.islink(path)]
+    for path in files + links:
+        if _qualifies(path, book, base, project):
+            found[path] = []
+    return found
 
 
-def _qualifies(file: bytes, book: RuleBook, base: Base, project: bytes) -> bool:
-    is_file = os.path.isfile(file) and os.path.realpath(file) == file
-    return is_file and book.at(file).state is RuleState.READ_ONLY and _is_apart(file, base, project)
+def _qualifies(path: bytes, book: RuleBook, base: Base, project: bytes) -> bool:
+    return book.at(path).state is RuleState.READ_ONLY and _is_apart(path, base, project)
 
 
-def _is_in(path: bytes, directories: Iterable[bytes]) -> bool:
-    return any(is_below(path, directory) for directory in directories)
+def _is_told(path: bytes, found: Mapping[bytes, Iterable[bytes]]) -> bool:
+    """Tell whether a path lies in what has been found already, and not in what that leaves out."""
+    around = (left_out for top, left_out in found.items() if is_below(path, top))
+    return any(not any(is_below(path, other) for other in left_out) for left_out in around)
 
 
 def _is_apart(path: bytes, base: Base, project: bytes) -> bool:

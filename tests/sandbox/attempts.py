@@ -194,12 +194,12 @@ def write():
     os.close(os.open(f"{static}/file", os.O_WRONLY))
 out(works(write) or works(os.mkdir, f"{static}/made") or works(os.rename, f"{static}/file", f"{static}/moved"))
 """,
-        without=("--ro-bind STATIC STATIC",),
+        without=(),
         extra=("--bind", "STATIC", "STATIC"),
     ),
     "a device node in a directory that comes straight from base": Attempt(
         'out(works(lambda: os.close(os.open(f"{static}/node", os.O_RDONLY))))',
-        without=("--ro-bind STATIC STATIC",),
+        without=(),
         extra=("--dev-bind", "STATIC", "STATIC"),
     ),
     "a socket of a program outside": Attempt(

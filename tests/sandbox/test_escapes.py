@@ -19,6 +19,8 @@ import pytest
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.sandbox.attempts import ATTEMPTS, HEAD, Attempt
 from tests.sandbox.binds import native_binds
+from yolofs.cli.namespaces import leave_mounts
+from yolofs.cli.native_mounts import mount_over
 from yolofs.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox
 from yolofs.sandbox.seccomp import compile_filter
@@ -26,7 +28,7 @@ from yolofs.sandbox.seccomp import compile_filter
 pytestmark = pytest.mark.mount
 
 IPC_RMID = 0
-REPLACED = ("--bind", "--ro-bind")
+REPLACED = ("--bind",)
 """In the place of these options come those that are added, as what comes later lies on top."""
 
 
@@ -69,7 +71,6 @@ class Scene:
             view=self.mountpoint,
             runtime_root=runtime_root,
             agent_socket=os.path.join(os.path.dirname(self.mountpoint), AGENT_SOCKET_NAME),
-            native=(os.fsencode(self.static),),
             covered=(),
             has_network=True,
             has_user_namespace=True,
@@ -97,6 +98,7 @@ class Scene:
         try:
             done = subprocess.run(
                 [*command, b"--", *map(os.fsencode, start)],
+                preexec_fn=self._mount_native,
                 pass_fds=(fd, null_fd, info_fd),
                 capture_output=True,
                 check=False,
@@ -107,6 +109,10 @@ class Scene:
                 os.close(other)
         assert done.returncode == 0, done.stderr
         return done.stdout.decode()
+
+    def _mount_native(self) -> None:
+        leave_mounts()
+        mount_over(self.mountpoint, [os.fsencode(self.static)])
 
 
 @pytest.fixture(scope="module")

@@ -92,6 +92,49 @@ def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_
         assert cache in native_binds(place.program)
 
 
+LINK = "/sbin"
+NEEDS_LINK = pytest.mark.skipif(not os.path.islink(LINK), reason=f"{LINK} is no link here")
+
+
+@NEEDS_LINK
+def test_links_that_every_program_follows_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:
+    with session(tmp_path, f'"{LINK}" = "read-only"') as place:
+        yolofs = place.program
+        place.wait_until_bound()
+        assert LINK in native_binds(yolofs)
+        assert yolofs("run", "readlink", LINK).out == f"{os.readlink(LINK)}\n"
+        yolofs("rule", "hidden", LINK)
+        assert LINK not in native_binds(yolofs)
+        assert "No such file" in yolofs("run", "ls", "-ld", LINK, code=2).err
+
+
+@NEEDS_LINK
+@NEEDS_ROOT
+def test_a_link_that_leads_elsewhere_in_the_view_is_not_bound(tmp_path: Path) -> None:
+    target = os.readlink(LINK)
+    with session(tmp_path) as place:
+        yolofs = place.program
+        place.wait_until_bound()
+        yolofs("run", "ln", "-sfn", "elsewhere", LINK)
+        yolofs("rule", "read-only", LINK)
+        assert LINK not in native_binds(yolofs)
+        assert yolofs("run", "readlink", LINK).out == "elsewhere\n"
+        yolofs("travel", "base")
+        wait_until(lambda: LINK in native_binds(yolofs), "it is bound")
+        assert yolofs("run", "readlink", LINK).out == f"{target}\n"
+        assert os.readlink(LINK) == target
+
+
+@NEEDS_LINK
+def test_a_link_cannot_be_changed_nor_anything_by_it(tmp_path: Path) -> None:
+    with session(tmp_path, f'"{LINK}" = "read-only"', '"/usr" = "read-only"') as place:
+        wait_until(lambda: {LINK, "/usr"} <= set(native_binds(place.program)), "the link and its target are bound")
+        script = f"rm {LINK}; mv {LINK} /elsewhere; ln -sfn x {LINK}; touch -h {LINK}; touch {LINK}/new"
+        assert place.program("run", "sh", "-c", f"{script}; true").err.count("\n") >= 5
+    assert os.path.islink(LINK)
+    assert not os.path.lexists(f"{LINK}/new")
+
+
 def test_it_is_read_only_and_nobodys_way_to_other_rights(place: Place) -> None:
     (place.static / "su").write_text("#!/bin/sh\n")
     (place.static / "su").chmod(0o4755)
@@ -146,6 +189,31 @@ def test_a_setting_switches_it_off(tmp_path: Path) -> None:
 def test_another_rule_that_counts_below_keeps_it_in_the_view(tmp_path: Path, rule: str) -> None:
     with session(tmp_path, rule.format(static=tmp_path / "static")) as place:
         assert native_binds(place.program) == []
+
+
+def test_a_rule_below_keeps_only_the_directories_around_its_path_in_the_view(tmp_path: Path) -> None:
+    for name in ("other/deep", "sub/secret", "sub/second"):
+        (tmp_path / "static" / name).mkdir(parents=True)
+        (tmp_path / "static" / name / "file").write_text(name)
+    with session(tmp_path) as place:
+        place.wait_until_bound()
+        yolofs, static = place.program, place.static
+        yolofs("rule", "deny", static / "sub/secret")
+        assert native_binds(yolofs) == [f"{static}/other", f"{static}/sub/second"]
+        assert yolofs("run", "cat", static / "sub/second/file").out == "sub/second"
+        assert "Permission denied" in yolofs("run", "cat", static / "sub/secret/file", code=1).err
+        yolofs("rule", "hidden", static / "other/not-there-yet")
+        assert native_binds(yolofs) == [f"{static}/other/deep", f"{static}/sub/second"]
+        (static / "other/not-there-yet").mkdir()
+        assert yolofs("run", "ls", static / "other").out == "deep\n"
+        yolofs("rule", "write-ask", static)
+        assert native_binds(yolofs) == []
+        yolofs("rule", "read-only", static / "sub/secret")
+        wait_until(lambda: native_binds(yolofs) == [f"{static}/sub/secret"], "it has been looked through by itself")
+        yolofs("rule", "unset", static / "sub/secret")
+        yolofs("rule", "unset", static / "other/not-there-yet")
+        yolofs("rule", "unset", static)
+        assert place.is_bound()
 
 
 def test_a_pattern_that_a_whole_rule_keeps_out_does_not_matter_and_one_of_a_nearer_file_does(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ _CLOCK_SLACK_NS = 10_000_000
 def find_conflicts(tree: Tree, base: Base, store: Store) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
-    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone, and that base has under others, it is the path where base had it.
+    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone,
+    and that base has under others, it is the path where base had it.
 
     Raises:
         OSError: base cannot be read.

@@ -235,7 +235,7 @@ class Index:
         self.guards_writing = False
         self.hidden_names: set[bytes] = set()
         self.hidden_suffixes: tuple[bytes, ...] = ()
-        self._found_wholly: dict[RuleState, list[bytes]] = {}
+        self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to say so."""
         for rank, source in enumerate(sources):
@@ -287,37 +287,28 @@ class Index:
             node = child
         return node, passed
 
-    def wholly(self, state: RuleState) -> list[bytes]:
-        found = self._found_wholly.get(state)
+    def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
+        found = self._found_mostly.get(state)
         if found is None:
-            found = self._found_wholly[state] = self._find_wholly(state)
+            found = self._found_mostly[state] = self._find_mostly(state)
         return found
 
-    def _find_wholly(self, state: RuleState) -> list[bytes]:
-        found = []
-        pending = [(self._top, b"")]
-        while pending:  # no recursion: a rule's path may be as deep as it likes
-            verdict, path = pending.pop()
-            if self._is_wholly(verdict, state):
-                found.append(path or b"/")
-            elif verdict.node is not None:
-                names = reversed(verdict.node.children)
-                pending.extend((self.below(verdict, name), path + b"/" + name) for name in names)
-        return found
-
-    def _is_wholly(self, verdict: Verdict, state: RuleState) -> bool:
-        """Tell whether each path in here has a state, whatever the names are that no rule for a path tells."""
-        pending = [verdict]
-        while pending:
-            verdict = pending.pop()
-            patterns = list(verdict._patterns_in_force().values())
-            if patterns:  # below a name that one of them fits, those from outside may count again
-                patterns = [rule for some in verdict.patterns for _, rule in some]
-            if verdict.state is not state or any(rule.state is not state for rule in patterns):
-                return False
-            if verdict.node is not None:
-                pending.extend(self.below(verdict, name) for name in verdict.node.children)
-        return True
+    def _find_mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
+        steps = [(0, b"", self._top)]  # no recursion: a rule's path may be as deep as it likes
+        for at, (_, path, verdict) in enumerate(steps):
+            names = verdict.node.children if verdict.node is not None else ()
+            steps.extend((at, path + b"/" + name, self.below(verdict, name)) for name in names)
+        exceptions: list[list[bytes] | None] = [[] if _holds_throughout(step[2], state) else None for step in steps]
+        for at in range(len(steps) - 1, 0, -1):  # what lies below comes before what it lies in
+            above, path, _ = steps[at]
+            into, found = exceptions[above], exceptions[at]
+            if into is not None:
+                into += found if found is not None else [path]
+        return {
+            path or b"/": found
+            for at, (above, path, _) in enumerate(steps)
+            if (found := exceptions[at]) is not None and not (at and exceptions[above] == [])
+        }
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
         node = above.node.children.get(name) if above.node is not None else None
@@ -429,16 +420,26 @@ class RuleBook:
             return True
         return not self.below(above, name).seems_absent
 
-    def wholly(self, state: RuleState) -> list[bytes]:
-        """Return the paths at and below which every path has this state, whatever its name; none lies below another.
+    def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
+        """Return the paths at and below which every path has this state, whatever its name, but for some told below.
 
-        A rule stands at each of them or somewhere below; whether anything is there is another question.
+        These are told for each: there, and further below, there may be another state.  One without any has none of the
+        paths below it; of the others there may be several below each other.  A rule stands at each of them or somewhere
+        below; whether anything is there is another question.
         """
-        return self._index.wholly(state)
+        return self._index.mostly(state)
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
         """Return the verdict over ``name`` in the directory that ``above`` is the verdict over."""
         return self._index.below(above, name)
+
+
+def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
+    """Tell whether a path and all below it have a state, as far as rules for paths below say nothing else."""
+    patterns = list(verdict._patterns_in_force().values())
+    if patterns:  # below a name that one of them fits, those from outside may count again
+        patterns = [rule for some in verdict.patterns for _, rule in some]
+    return verdict.state is state and all(rule.state is state for rule in patterns)
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -15,13 +15,11 @@ class Sandbox(NamedTuple):
     """What a sandbox is made of.  Paths are absolute, without symbolic links."""
 
     view: bytes
-    """The mountpoint of the view of ``/``, which becomes the root."""
+    """The mountpoint of the view of ``/``, which becomes the root, with what is mounted in there."""
     runtime_root: bytes
     """Where the control sockets of all sessions lie: covered, but for the next one."""
     agent_socket: bytes
     """The restricted socket; shown as ``agent.sock`` in ``runtime_root``."""
-    native: tuple[bytes, ...]
-    """Directories that come straight from base, read-only, in place of the view's."""
     covered: tuple[bytes, ...]
     """Directories of the view that show as empty ones, private to this sandbox."""
     has_network: bool
@@ -48,8 +46,6 @@ class Sandbox(NamedTuple):
 
     def _files(self) -> Iterator[bytes]:
         yield from (b"--bind", self.view, b"/")
-        for path in self.native:
-            yield from (b"--ro-bind", path, path)
         yield from (b"--proc", b"/proc")
         if self.is_root:
             # Files of /proc/sys belong to root, who may write them without any capability: core_pattern, for example,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.daemon import parts as parts_module
-from yolofs.daemon.parts import parts
+from yolofs.daemon.parts import apart, parts
 
 
 @pytest.fixture
@@ -45,3 +45,7 @@ def test_where_there_would_be_too_many_those_far_down_are_left_out(top: Path, mo
     for number in range(5):
         (top / f"a/{number}").mkdir()
     assert parts(bytes(top), [bytes(top / "a/socket")]) == [bytes(top / "b"), bytes(top / "c")]
+
+
+def test_of_paths_below_each_other_the_highest_are_left() -> None:
+    assert apart([b"/b/file", b"/a", b"/a/b", b"/b/c", b"/a-b", b"/b/c"]) == [b"/a", b"/a-b", b"/b/c", b"/b/file"]

@@ -232,47 +232,65 @@ def test_every_change_counts_the_version_up() -> None:
     assert found.version == before + 2
 
 
-def wholly(*sources: dict[str, str], exempt: frozenset[bytes] = frozenset()) -> list[str]:
+def mostly(*sources: dict[str, str], exempt: frozenset[bytes] = frozenset()) -> dict[str, list[str]]:
     sets = [rules(str(number), **source) for number, source in enumerate(sources)]
     sets[-1] = RuleSet(sets[-1].rules, exempt)
-    return sorted(path.decode() for path in RuleBook(*sets).wholly(RuleState.READ_ONLY))
+    found = RuleBook(*sets).mostly(RuleState.READ_ONLY)
+    return {path.decode(): sorted(below.decode() for below in exceptions) for path, exceptions in found.items()}
 
 
-def test_wholly_are_the_highest_paths_from_which_on_one_state_holds() -> None:
-    assert wholly({"/": "allow", "/a": "read-only", "/b/c": "read-only"}) == ["/a", "/b/c"]
-    assert wholly({"/": "read-only", "/a": "read-only"}) == ["/"]
-    assert wholly({"/a": "allow"}) == []
+def test_mostly_are_the_highest_paths_from_which_on_one_state_holds() -> None:
+    assert mostly({"/": "allow", "/a": "read-only", "/b/c": "read-only"}) == {"/a": [], "/b/c": []}
+    assert mostly({"/": "read-only", "/a": "read-only"}) == {"/": []}
+    assert mostly({"/a": "allow"}) == {}
 
 
-@pytest.mark.parametrize("below", ["/a/b", "/a/b/c/d", "/a/**/x", "/a/b/**/*.x", "**/x", "**/*.x"])
-def test_a_rule_below_or_a_pattern_takes_a_path_out_of_what_is_wholly_in_a_state(below: str) -> None:
-    assert wholly({"/a": "read-only", below: "deny"}) == []
-    assert wholly({"/a": "read-only", below: "read-only"}) == ["/a"]
+@pytest.mark.parametrize("below", ["/a/b", "/a/b/c/d", "/a/b/**"])
+def test_a_rule_for_a_path_below_with_another_state_is_an_exception(below: str) -> None:
+    found = mostly({"/a": "read-only", below: "deny"})
+    assert found["/a"] == [below.removesuffix("/**")]
+    assert mostly({"/a": "read-only", below: "read-only"})["/a"] == []
 
 
-def test_what_lies_beside_a_rule_below_may_be_wholly_in_a_state() -> None:
-    assert wholly({"/a": "read-only", "/a/b": "deny", "/a/c/d": "read-only"}) == ["/a/c"]
+@pytest.mark.parametrize("below", ["/a/**/x", "**/x", "**/*.x"])
+def test_a_pattern_takes_a_path_out_of_what_is_mostly_in_a_state(below: str) -> None:
+    assert mostly({"/a": "read-only", below: "deny"}) == {}
+    assert mostly({"/a": "read-only", below: "read-only"})["/a"] == []
 
 
-def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_wholly_in_a_state() -> None:
-    assert wholly({"/a/**": "read-only", "**/x": "deny"}) == ["/a"]
-    assert wholly({"**/x": "deny"}, {"/a/**": "read-only"}) == []  # it is of a nearer source
-    assert wholly({"/a/**": "read-only"}, {"**/x": "deny"}) == ["/a"]
-    assert wholly({"/a/**": "read-only", "/a/b/**": "read-only", "**/x": "deny"}) == ["/a"]
-    assert wholly({"/a/**": "read-only", "/a/b": "read-only", "**/x": "deny"}) == []  # below /a/b it counts again
-    assert wholly({"/a/**": "read-only", "/a/**/y": "read-only", "**/x": "deny"}) == []  # and below each y
+def test_a_pattern_from_a_path_below_on_makes_that_path_an_exception() -> None:
+    assert mostly({"/a": "read-only", "/a/b/**/*.x": "deny"}) == {"/a": ["/a/b"]}
 
 
-def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_wholly_in_a_state() -> None:
-    assert wholly({"/a/node_modules": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == [
-        "/a/node_modules"
-    ]
-    assert wholly({"/a/**": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == ["/a"]
+def test_what_lies_beside_and_below_exceptions_may_be_mostly_in_a_state_too() -> None:
+    assert mostly({"/a": "read-only", "/a/b": "deny", "/a/b/e": "read-only", "/a/c/d": "read-only"}) == {
+        "/a": ["/a/b"],
+        "/a/b/e": [],
+        "/a/c": [],
+    }
+    assert mostly({"/": "read-only", "/a/b": "deny", "/c": "allow"}) == {"/": ["/a/b", "/c"], "/a": ["/a/b"]}
 
 
-def test_what_is_wholly_in_a_state_may_lie_as_deep_as_a_path_can() -> None:
-    assert wholly({"/": "allow", "/a" * 2000: "read-only"}) == ["/a" * 2000]
-    assert wholly({"/": "read-only", "/a" * 2000: "read-only"}) == ["/"]
+def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_mostly_in_a_state() -> None:
+    assert mostly({"/a/**": "read-only", "**/x": "deny"}) == {"/a": []}
+    assert mostly({"**/x": "deny"}, {"/a/**": "read-only"}) == {}  # it is of a nearer source
+    assert mostly({"/a/**": "read-only"}, {"**/x": "deny"}) == {"/a": []}
+    assert mostly({"/a/**": "read-only", "/a/b/**": "read-only", "**/x": "deny"}) == {"/a": []}
+    # below /a/b it counts again
+    assert mostly({"/a/**": "read-only", "/a/b": "read-only", "**/x": "deny"}) == {"/a": ["/a/b"]}
+    assert mostly({"/a/**": "read-only", "/a/**/y": "read-only", "**/x": "deny"}) == {}  # and below each y
+
+
+def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_mostly_in_a_state() -> None:
+    assert mostly({"/a/node_modules": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == {
+        "/a/node_modules": []
+    }
+    assert mostly({"/a/**": "read-only", "**/x": "deny"}, exempt=frozenset({b"node_modules"})) == {"/a": []}
+
+
+def test_what_is_mostly_in_a_state_may_lie_as_deep_as_a_path_can() -> None:
+    assert mostly({"/": "allow", "/a" * 2000: "read-only"}) == {"/a" * 2000: []}
+    assert mostly({"/": "read-only", "/a" * 2000: "read-only"}) == {"/": []}
 
 
 def test_a_state_is_stricter_if_it_lets_less_be_read_or_less_be_changed() -> None:
