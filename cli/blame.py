@@ -10,6 +10,7 @@ import click
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.errors import UsageError
 from yolofs.paths import RelPath, display, is_below
 from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.runs import find_run, run_of
@@ -36,6 +37,11 @@ def command(path: bytes, as_json: bool) -> None:
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
         origin = find_origin(session, relative)
+        if origin is None:
+            raise UsageError(
+                f"there is nothing at {display(absolute(session.base.root, relative))}, neither in the view nor in base",
+                hint=f"what was done there in other generations: yolofs log -- {display(path)}",
+            )
         number = run_of(origin.record) if origin.record is not None else 0
         run = find_run(session.directory, number) if number else None
         words = run.command if run is not None else ()
@@ -52,8 +58,8 @@ def command(path: bytes, as_json: bool) -> None:
         emit(line)
 
 
-def find_origin(session: Session, path: RelPath) -> Origin:
-    """Return where what the view shows at ``path`` came from."""
+def find_origin(session: Session, path: RelPath) -> Origin | None:
+    """Return where what the view shows at ``path`` came from, or what took it away; None if it is nowhere."""
     shown = session.state().resolve(path)
     if shown is not None and shown.staged is None and (shown.base is None or not session.base.has(shown.base)):
         shown = None
@@ -65,7 +71,7 @@ def find_origin(session: Session, path: RelPath) -> Origin:
                 last = Origin(what, record, segment)
     if last is not None:
         return last
-    return Origin("as in base" if shown is not None else "not there", None, None)
+    return Origin("as in base", None, None) if shown is not None else None
 
 
 def _what(record: Record, path: RelPath, shown: Shown | None) -> str:

@@ -17,7 +17,9 @@ from yolofs.cli.listing import Place, change_line, counts, summary, without_scra
 from yolofs.cli.output import progress, say
 from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.paths import Generation, RelPath, is_below
+from yolofs.questions import Operation
 from yolofs.regions import Region, Regions
+from yolofs.rules.preset import HISTORIES, SOURCE
 from yolofs.runs import Run, generation_of, read_runs
 from yolofs.session import Access, Session
 from yolofs.timeline import BASE
@@ -141,7 +143,15 @@ def _is_of(note: Note, ended: Ended) -> bool:
     return note.process.run == ended.number or not (note.process.run or note.process.pid)
 
 
+def _is_history(note: Note) -> bool:
+    """Tell whether a program was refused to keep what was typed at it: each time that it runs, and it goes on."""
+    if not isinstance(note, RefusalNote) or note.rule is None:
+        return False
+    return note.rule.source == SOURCE + HISTORIES and note.operation == Operation.CREATE.value
+
+
 def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
+    notes = [note for note in notes if not _is_history(note)]
     if not notes:
         return []
     lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]

@@ -112,6 +112,15 @@ def test_blame_names_the_run_that_made_the_present_content(yolofs: Program) -> N
     assert yolofs("blame", "text").out == "text: as in base\n"
 
 
+def test_blame_takes_a_path_that_is_nowhere_for_a_mistake(yolofs: Program) -> None:
+    for words in (["nowhere"], ["nowhere", "--json"], ["nowhere/below"], ["/nowhere"]):
+        message = yolofs.refused("blame", *words, code=2)
+        assert "neither in the view nor in base" in message
+    yolofs("run", "sh", "-c", "echo > made")
+    yolofs("travel", "base")
+    assert "there is nothing at" in yolofs.refused("blame", "made", code=2)  # no run has it in what shows now
+
+
 def test_runs_lists_commands_with_code_and_generation(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo 1 > listed; exit 3", code=3)
     run = yolofs("runs", "--json").json["runs"][-1]

@@ -340,6 +340,19 @@ def test_what_the_rules_refused_is_told(yolofs: Program) -> None:
     assert [note["path"] for note in json.loads(said)["notes"]] == [f"{yolofs.project}/closed"]
 
 
+def test_a_history_that_could_not_be_kept_is_in_the_log_and_the_json_alone(yolofs: Program) -> None:
+    """vim and every shell try that each time."""
+    history = Path.home() / ".viminfo"
+    script = f"echo x > {history}; true"
+    assert "refus" not in yolofs("run", "sh", "-c", script).err
+    done = yolofs("run", "sh", "-c", f"{script}; echo x > {Path.home()}/.netrc; true")
+    assert ".viminfo" not in done.err.split("asked or refused:")[1]
+    assert ".netrc" in done.err.split("asked or refused:")[1]
+    said = json.loads(yolofs("run", "--json", "sh", "-c", script).err.splitlines()[-1])
+    assert [note["path"] for note in said["notes"]] == [str(history)]
+    assert str(history) in yolofs("log").out
+
+
 def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_are(yolofs: Program) -> None:
     config = yolofs.project / ".yolofs.toml"
     before = config.read_text()

@@ -18,6 +18,8 @@ from yolofs.rules.states import RuleState
 SOURCE = "built-in: "
 """How it starts where these rules are written, for messages; what follows is a section's title."""
 
+HISTORIES = "Histories"
+"""The title of the rules for what programs keep of what was typed at them."""
 
 EXEMPT = frozenset({b".git", b"node_modules", b"site-packages"})
 """Where names of files say nothing: branches may be called ``fix.key``, and published packages bring certificates."""
@@ -663,7 +665,7 @@ SECTIONS: tuple[Section, ...] = (
         "~/.Skype/**",
     ),
     _section(
-        "Histories",
+        HISTORIES,
         "what was typed at a prompt is often a password.",
         RuleState.HIDDEN,
         "~/.bash_history",
