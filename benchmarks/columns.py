@@ -71,6 +71,8 @@ class Column(ABC):
 
     name: str
     is_staging = True
+    takes_copy = False
+    """Whether it shows a copy of the base in any case, beside which nothing else is."""
 
     def why_missing(self) -> str:
         """Return why this machine does not have it, or an empty string."""
@@ -238,27 +240,41 @@ class _YolofsView(View):
 
 
 class Yolofs(Column):
-    """yolofs with its default settings; ``trace`` names the file for counts of requests."""
+    """yolofs with its default settings; ``trace`` names the file for counts of requests.
+
+    The base directory lies in the project, as what people work on does: so it is watched.
+    """
 
     name = "yolofs"
+    takes_copy = True
 
     def __init__(self, trace: Path | None = None) -> None:
         self._trace = trace
 
     @contextlib.contextmanager
     def view(self, base: Path, scratch: Path) -> Iterator[View]:
-        (scratch / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
-        run_yolofs(scratch, "init")
+        project = base.parent
+        (project / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
+        run_yolofs(project, "init")
         variables = {"YOLOFS_TRACE": str(self._trace)} if self._trace else {}
         try:
-            mountpoint = run_yolofs(scratch, "mount", "--root", str(base), **variables).rstrip("\n")
-            client = Client.connect(os.fsencode(scratch / ".yolofs"))
+            mountpoint = run_yolofs(project, "mount", "--root", str(project), **variables).rstrip("\n")
+            client = Client.connect(os.fsencode(project / ".yolofs"))
             if client is None:
                 raise RuntimeError("the daemon does not answer")
+            _wait_for_watch(project / ".yolofs/daemon.log")
             with client:
-                yield _YolofsView(Path(mountpoint), scratch, client)
+                yield _YolofsView(Path(mountpoint) / base.name, project, client)
         finally:
-            run_yolofs(scratch, "unmount", "--force")
+            run_yolofs(project, "unmount", "--force")
+
+
+def _wait_for_watch(daemon_log: Path) -> None:
+    deadline = time.monotonic() + GRACE_S
+    while "the project is watched" not in daemon_log.read_text():
+        if time.monotonic() > deadline:
+            raise RuntimeError("the project is not watched")
+        time.sleep(0.05)
 
 
 def run_yolofs(project: Path, *words: str, **variables: str) -> str:

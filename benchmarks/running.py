@@ -112,12 +112,13 @@ class Run:
             scratch = self._directory(f"{scene.name}-{column.name}")
             stack.callback(trees.remove, scratch)
             shown = base
-            if not (column.is_staging and scene.keeps_base):
+            keeps_base = column.is_staging and scene.keeps_base
+            if not keeps_base or column.takes_copy:
                 shown = scratch / "base"
                 trees.copy(base, shown)
                 scratch = scratch / "scratch"
                 scratch.mkdir()
-            fingerprint = trees.fingerprint(shown) if shown == base else ""
+            fingerprint = trees.fingerprint(shown) if keeps_base else ""
             try:
                 view = stack.enter_context(column.view(shown, scratch))
             except (OSError, RuntimeError, subprocess.SubprocessError) as error:
