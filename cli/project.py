@@ -134,8 +134,6 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
 
 
 def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> RelPath:
-    if not path:
-        raise UsageError("an empty path means nothing", hint="for the current directory: .")
     full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:
@@ -144,7 +142,11 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
 
 
 def absolute_path(project: bytes, path: bytes) -> bytes:
-    """Return a path that a user typed as the host names it: absolute, and one in the mount as the same in base."""
+    """Return a path that a user typed as the host names it: absolute, and one in the mount as the same in base.
+
+    Raises:
+        UsageError: it is empty.
+    """
     from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
 
     directory = session_directory(project)
@@ -156,6 +158,8 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
 
 def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: bytes) -> bytes:
     """Return the absolute path of what a user typed; a last component that is a symlink is not followed."""
+    if not path:  # of a variable in a script that is not set, say
+        raise UsageError("an empty path means nothing", hint="for the current directory: .")
     full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"
     parent, name = os.path.split(full)
     if name in (b"", b".", b"..") or full == os.path.join(directory, b"mnt"):

@@ -112,15 +112,17 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     emit(f"{now.allowed:>6} are allowed")
     emit(f"{now.asks:>6} are asked")
     emit(f"{now.refused:>6} are refused")
-    questions = sorted(asked(book, accesses), key=lambda access: -access.count)
+    questions: Counter[tuple[bytes, Operation]] = Counter()
+    for access in asked(book, accesses):  # however it was answered
+        questions[access.path, access.operation] += access.count
     if not questions:
         return
     emit()
     emit("asked:")
-    for access in questions[:_SHOWN]:
-        rule = explain(book, access.path).rule
+    for (path, operation), count in questions.most_common(_SHOWN):
+        rule = explain(book, path).rule
         why = f"{spell(rule, project)}, {rule.source}" if rule is not None else "no rule"
-        emit(f"{access.count:>6}  {access.operation.value} {display(access.path)}  ({why})")
+        emit(f"{count:>6}  {operation.value} {display(path)}  ({why})")
     if len(questions) > _SHOWN:
         emit(f"        … and {len(questions) - _SHOWN} more")
     found = suggestions(book, accesses, project)

@@ -81,8 +81,8 @@ class Inode:
         self.name = name
         """With ``parent``: the name under which it was last seen (a hard link may have others)."""
         self.also: list[tuple[Inode, bytes]] = []
-        """Other names under which a file with hard links was seen; some may be gone, and so may be their directories:
-        see :meth:`InodeTable.other_names`."""
+        """Other names under which a file was seen, of hard links or before the host renamed it; some may be gone, and
+        so may be their directories: see :meth:`InodeTable.other_names`."""
         self.entry: Entry | None = None
         """The entry of that name, None while the name comes from base as it is."""
         self.staged: Staged | None = None

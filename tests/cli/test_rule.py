@@ -148,6 +148,9 @@ def test_a_file_of_any_name_can_be_named(ruled: Program, name: bytes) -> None:
         (["explain", ".yolofs/journal"], "that is the session's own: it is always hidden"),
         (["unset", "x"], "nothing was learned about x"),
         (["rw", "x"], "no such command"),
+        (["hidden", ""], "an empty path means nothing"),
+        (["explain", ""], "an empty path means nothing"),
+        (["unset", ""], "an empty path means nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(ruled: Program, words: list[str], message: str) -> None:
@@ -225,6 +228,7 @@ def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, t
             answering.terminate()
             answering.communicate()
         out = yolofs("rule", "test").out
+        assert out.count(f"read {yolofs.project}/docs/1") == 1  # however often, and whatever the answers were
         assert "\nthese rules would have spared most questions:\n" in out
         assert f"  yolofs rule write-ask {yolofs.project}/docs\n" in out
         document = yolofs("rule", "test", "--json").json

@@ -297,6 +297,8 @@ def test_an_answer_that_makes_no_sense_is_refused(yolofs: Program, view: Path) -
                 client.answer(params)
         with pytest.raises(AskError):
             client.answer(AnswerParams(2, "allow"))
+        message = yolofs.refused("answer", "1", "allow", "--session", "--scope", "", code=2)
+        assert "an empty path means nothing" in message
         assert len(client.asks()) == 1
     assert "exclude each other" in yolofs.refused("answer", "1", "allow", "--session", "--always", code=2)
 

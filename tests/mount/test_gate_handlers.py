@@ -14,6 +14,7 @@ from tests.mount.gate_tools import EXCHANGE, path_rule, refused, rule_set
 from tests.mount.plain_handlers import handlers_of
 from yolofs.fuse.handlers import Handlers
 from yolofs.inodes import ROOT_NUMBER
+from yolofs.refusals import UndecidedError
 from yolofs.rules import RuleState, SuffixRule
 
 
@@ -127,6 +128,33 @@ def test_whether_anything_hidden_is_there_no_rename_tells(base: Path, handlers: 
     for old, new, flags in (*renames, (b"directory", b"hidden", EXCHANGE)):
         with refused(errno.ENOENT):
             handlers.rename(ROOT_NUMBER, old, ROOT_NUMBER, new, flags)
+
+
+def test_a_file_is_looked_at_if_any_of_its_names_shows(base: Path, handlers: Handlers) -> None:
+    (base / "shown").write_text("x" * 77)
+    (base / "hidden").hardlink_to(base / "shown")
+    number = look_up(handlers, "shown")
+    assert look_up(handlers, "hidden") == number  # by this name it was last seen
+    handlers.gate.book.replace(rule_set(base, path_rule(base, "hidden", RuleState.HIDDEN)))
+    answer = handlers.getattr(number)
+    assert answer.attr is not None
+    assert answer.attr.size == 77
+    handlers.gate.book.replace(
+        rule_set(base, *(path_rule(base, name, RuleState.HIDDEN) for name in ("hidden", "shown")))
+    )
+    with refused(errno.ENOENT):
+        handlers.getattr(number)
+
+
+def test_a_permission_to_read_is_none_to_write(base: Path, handlers: Handlers) -> None:
+    (base / "file").touch()
+    handlers.gate.book.replace(rule_set(base, rule := path_rule(base, "file", RuleState.ASK)))
+    number = look_up(handlers, "file")
+    with handlers.gate.granting(frozenset([(rule.path, False)])):
+        handlers.release(handlers.open(number, os.O_RDONLY, 0).handle)
+        for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC):
+            with pytest.raises(UndecidedError):
+                handlers.open(number, flags, 0)
 
 
 def test_a_handle_for_writing_is_good_for_sizes_and_times_only(base: Path, handlers: Handlers) -> None:

@@ -22,8 +22,8 @@ from tests.mount.gate_tools import (
     renameat2,
     replace_rules,
 )
-from yolofs.questions import Operation
-from yolofs.rules import NameRule, RuleState, SuffixRule
+from yolofs.questions import Decision, Operation
+from yolofs.rules import NameRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
 PEM = SuffixRule(b".pem", RuleState.DENY, "test:2")
@@ -102,6 +102,35 @@ def test_files_may_come_and_go_where_only_a_directory_would_matter(base: Path, m
     os.unlink(at(view, "git"))
 
 
+# ---- what lies in a directory that moves
+
+
+@pytest.mark.parametrize("kind", ["rule", "pattern"])
+def test_what_was_opened_in_a_directory_is_judged_anew_where_that_has_moved(
+    base: Path, mounted: Mounter, kind: str
+) -> None:
+    for name in ("from/d", "to"):
+        (base / name).mkdir(parents=True)
+    (base / "from/d/x.c").write_text("x")
+    rules: tuple[Rule, ...] = (path_rule(base, "to", RuleState.WRITE_ASK),)
+    if kind == "pattern":
+        free = SuffixRule(b".c", RuleState.ALLOW, "test:2", os.fsencode(base / "from"))
+        rules = (path_rule(base, "..", RuleState.WRITE_ASK), free)
+    view = mounted(
+        book=RuleBook(RuleSet(rules)) if kind == "pattern" else book(base, *rules),
+        asker=(answers := Answers(Decision.ALLOW)),
+    )
+    os.truncate(at(view, "from/d/x.c"), 0)
+    assert answers.asked == []
+    os.rename(at(view, "from/d"), at(view, "to/d"))
+    answers.decision = Decision.DENY
+    answers.asked.clear()
+    for _ in range(2):
+        with refused():
+            os.truncate(at(view, "to/d/x.c"), 0)
+    assert [question.path for question in answers.asked] == [os.fsencode(base / "to/d/x.c")] * 2
+
+
 # ---- rules below a directory's new place
 
 
@@ -151,6 +180,23 @@ def test_a_name_that_gets_hidden_is_gone_though_the_file_was_last_seen_by_anothe
                 Path(at(view, kept)).read_text()
 
 
+@pytest.mark.parametrize("act", [os.link, os.rename])
+@pytest.mark.parametrize("kind", ["path", "suffix"])
+def test_a_name_that_gets_hidden_is_gone_though_the_file_has_another_from_the_host(
+    base: Path, mounted: Mounter, kind: str, act: Callable[[Path, Path], None]
+) -> None:
+    (base / "one.pem").write_text("x" * 77)
+    view = mounted(book=book(base), base_timeout_s=3600.0)
+    assert os.stat(at(view, "one.pem")).st_nlink == 1
+    act(base / "one.pem", base / "two")
+    os.stat(at(view, "two"))
+    by_path = path_rule(base, "one.pem", RuleState.HIDDEN)
+    replace_rules(view, by_path if kind == "path" else SuffixRule(b".pem", RuleState.HIDDEN, "test:2"))
+    with refused(errno.ENOENT):
+        os.stat(at(view, "one.pem"))
+    assert os.stat(at(view, "two")).st_size == 77
+
+
 def test_all_names_of_a_file_have_to_agree(base: Path, mounted: Mounter) -> None:
     view = mounted(book=book(base), asker=(answers := Answers()))
     Path(at(view, "one")).write_text("x")
@@ -172,6 +218,18 @@ def test_all_names_of_a_file_have_to_agree(base: Path, mounted: Mounter) -> None
     os.unlink(at(view, "one"))
     with refused():
         os.truncate(at(view, "two"), 0)
+
+
+def test_a_name_that_is_gone_is_none_of_the_files_names_any_more(base: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(base), asker=Answers())
+    Path(at(view, "one")).write_text("x")
+    for name in ("two", "three"):
+        os.link(at(view, "one"), at(view, name))
+        os.stat(at(view, name))
+    os.unlink(at(view, "one"))
+    replace_rules(view, path_rule(base, "one", RuleState.READ_ONLY))
+    for name in ("two", "three"):
+        os.truncate(at(view, name), 0)
 
 
 # ---- travels

@@ -173,7 +173,7 @@ class Finding(BigCopies):
     def _see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
         """Note under which name an inode was last seen, and the one before, which it may still have."""
         before = inode.parent
-        if before is not None and inode.has_links_in_base and not inode.is_nameless:
+        if before is not None and not inode.is_nameless:  # the host may have renamed it, or made it a second name
             place = (before, inode.name)
             inode.also = [other for other in self.inodes.other_names(inode) if other != place]
             inode.also.append(place)
