@@ -38,8 +38,9 @@ def command(path: bytes, as_json: bool) -> None:
         (relative,) = relative_paths(session, [path])
         origin = find_origin(session, relative)
         if origin is None:
+            where = display(absolute(session.base.root, relative))
             raise UsageError(
-                f"there is nothing at {display(absolute(session.base.root, relative))}, neither in the view nor in base",
+                f"there is nothing at {where}, neither in the view nor in base",
                 hint=f"what was done there in other generations: yolofs log -- {display(path)}",
             )
         number = run_of(origin.record) if origin.record is not None else 0

@@ -12,7 +12,8 @@ from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import DaemonError, NoSessionError, UsageError
-from yolofs.paths import RelPath, display, is_below
+from yolofs.following import follow_links
+from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session import Access, Session
 from yolofs.session_root import DIRECTORY_NAME
 
@@ -121,7 +122,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
     """Return the paths that a user typed, relative to base.
 
-    A path in the mount stands for the same one in base.  A last component that is a symlink is not followed.
+    A path in the mount stands for the same one in base.  A last component that is a symlink is not followed; those
+    before it are, by base, and where base has nothing by the view.
 
     Raises:
         UsageError: one lies outside base, or is empty.
@@ -138,7 +140,17 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
     relative = session.base.relative(full)
     if relative is None:
         raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
-    return relative
+    return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
+
+
+def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
+    """Return a base path of whose links those are followed that the view alone has."""
+    try:
+        return follow_links(session.state(), session.base, session.store, relative)
+    except OSError as error:
+        raise UsageError(f"{display(typed)}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link") from None
 
 
 def absolute_path(project: bytes, path: bytes) -> bytes:

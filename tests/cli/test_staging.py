@@ -326,3 +326,15 @@ def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs:
         index.write_bytes(b"HOST")
         assert "1 path changed in base since copy-up" in yolofs("commit", "--yes", code=9).err
         assert index.read_bytes() == b"HOST"
+
+
+def test_a_path_may_lead_through_a_link_that_only_the_view_has(yolofs: Program) -> None:
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "new link").symlink_to("dir")
+        (mountpoint / "dir/made").write_text("made\n")
+        assert yolofs("diff", "--list", "--", "new link/made").out.startswith("A  dir/made\n")
+        assert "dir/made" in yolofs("log", "--", "new link/made").out
+        assert yolofs("blame", "new link/made").out.startswith("made: written, ")
+        yolofs("commit", "--yes", "new link/made")
+        assert (yolofs.project / "dir/made").read_text() == "made\n"
+        assert not os.path.lexists(yolofs.project / "new link")
