@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
+from pathlib import Path
 
 import pytest
 
-from yolofs.overlay.acl import narrowed
+from tests.mount.plain_handlers import handlers_of, open_file
+from yolofs.overlay.acl import XATTR, narrowed
 
 TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
 
@@ -35,3 +39,27 @@ def test_the_mode_of_a_file_with_a_list(mode: int, text: str, expected: int) -> 
 
 def test_a_list_of_an_unknown_version_leaves_the_owner_alone() -> None:
     assert narrowed(0o100666, struct.pack("<I", 3)) == 0o100600
+
+
+def test_it_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("data")
+    (tmp_path / "f").chmod(0o660)
+    try:
+        os.setxattr(tmp_path / "f", XATTR, acl("user:6 alice:0 group:6 mask:6 other:0"))
+    except OSError:
+        pytest.skip("this filesystem has no access control lists")
+    with handlers_of(tmp_path) as handlers:
+        handlers.overlay.is_shared = True
+        handle = open_file(handlers, b"f")
+        number = handlers.lookup(1, b"f").attr.number  # type: ignore[union-attr]
+
+        def mode() -> str:
+            attr = handlers.getattr(number).attr
+            assert attr is not None
+            return oct(stat.S_IMODE(attr.mode))
+
+        assert mode() == "0o600"
+        handlers.removexattr(number, os.fsencode(XATTR))
+        assert handlers.read_job(handle, 0, 10)() == b"data"  # from base
+        assert mode() == "0o660"
+        handlers.release(handle)

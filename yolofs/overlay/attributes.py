@@ -55,7 +55,7 @@ class Attributes(Layers):
     def _stat(self, inode: Inode) -> os.stat_result:
         staged = inode.staged
         if staged is not None:
-            return os.lstat(self.store.path(staged.ino))
+            return os.fstat(inode.fd) if self._fd_is_own(inode) else os.lstat(self.store.path(staged.ino))
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
@@ -77,6 +77,11 @@ class Attributes(Layers):
         if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[2] >= self.lately_ns:
             return self._stat_of_directory(directory)
         return looked_at[1]
+
+    @staticmethod
+    def _fd_is_own(inode: Inode) -> bool:
+        """Tell whether a staged file's store inode is open, and not the base file that has its data."""
+        return inode.fd >= 0 and inode.staged is not None and inode.staged.origin is None
 
     def _attr(self, inode: Inode, st: os.stat_result, *, is_new: bool = False) -> Attr:
         """Return an inode's attributes, given those of its store inode (which may be a new one) or base file."""
@@ -118,7 +123,8 @@ class Attributes(Layers):
         mode, ctime_ns = st.st_mode, st.st_ctime_ns
         if not self.is_shared or inode.free_of_acl_ns == ctime_ns or inode.kind == stat.S_IFLNK:
             return mode
-        listed = acl.read(inode.fd if inode.fd >= 0 else self._physical(inode))
+        has_it = inode.fd >= 0 and (inode.staged is None or self._fd_is_own(inode))
+        listed = acl.read(inode.fd if has_it else self._physical(inode))
         if listed is not None:
             return acl.narrowed(mode, listed)
         if self.clock_ns() - ctime_ns > _SETTLED_NS:

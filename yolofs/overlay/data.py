@@ -98,17 +98,18 @@ class Data(Finding):
             self._truncate(inode, size)
         if mode is not None or uid is not None or gid is not None or atime_ns is not None or mtime_ns is not None:
             path = self._own_metadata(inode)
+            file = inode.fd if self._fd_is_own(inode) else path
             if uid is not None or gid is not None:
-                os.chown(path, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=False)
+                follow = isinstance(file, int)
+                os.chown(file, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=follow)
             if mode is not None:
-                os.chmod(path, stat.S_IMODE(mode))
+                os.chmod(file, stat.S_IMODE(mode))
             if atime_ns is not None or mtime_ns is not None:
-                st = os.lstat(path)
-                times = (
-                    st.st_atime_ns if atime_ns is None else atime_ns,
-                    st.st_mtime_ns if mtime_ns is None else mtime_ns,
-                )
-                os.utime(path, ns=times, follow_symlinks=False)
+                if atime_ns is None or mtime_ns is None:
+                    st = self._stat(inode)
+                    atime_ns = st.st_atime_ns if atime_ns is None else atime_ns
+                    mtime_ns = st.st_mtime_ns if mtime_ns is None else mtime_ns
+                os.utime(file, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(file, int))
         return self.getattr(inode)
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
