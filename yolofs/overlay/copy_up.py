@@ -57,7 +57,12 @@ class CopyUp(Attributes):
                 self._copy_up_lost(inode, None)
                 return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
-        ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
+        if base_st is not None and inode.kind == stat.S_IFREG:
+            file = inode.fd if inode.fd >= 0 else self._physical(inode)
+            ino, fd = self.store.copy_file(copying.Source(copying.read_metadata(file, st=base_st)))
+            os.close(fd)
+        else:
+            ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
         with self._removed_on_error(ino):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
                 path = self.store.path(ino)
