@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.model_steps import model_settings
 from tests.property.core_driver import OWNER
 from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
@@ -361,5 +362,5 @@ class HandlersMachine(GateMachine):
 
 TestGateOnHandlers = HandlersMachine.TestCase
 TestGateOnHandlers.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    model_settings(ci=(60, 30), nightly=(600, 30)), suppress_health_check=[HealthCheck.too_slow]
 )
