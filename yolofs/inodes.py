@@ -199,8 +199,12 @@ class InodeTable:
 
     def alternate(self, natural: int, key: bytes | int | None, holder: Inode) -> int:
         """Return, for good, a fresh number for a file whose number ``holder``, another file, has."""
-        if holder.staged is not None:  # it is not to follow the base file to its new number
-            self._numbers.setdefault((natural_number(holder.staged), holder.staged.key), holder.number)
+        if holder.staged is not None:
+            place = natural_number(holder.staged), holder.staged.key
+            if not holder.is_orphan:  # it is not to follow the base file to its new number
+                self._numbers.setdefault(place, holder.number)
+            elif self._numbers.get(place) == holder.number:  # nor is the base file, once copied up, to have the old one
+                del self._numbers[place]
         return self._take_fresh(natural, key)
 
     def _take_fresh(self, natural: int, key: bytes | int | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -45,6 +46,60 @@ def test_over_a_commit(base: Path, mounted: Mounter, how: str) -> None:
     view.commit()
     assert (base / file.name).read_bytes() == expected[:3] + b"!"
     assert file.stat().st_ino == number
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "left"])
+def test_a_file_that_is_there_again_is_one_file_though_the_old_one_is_held(
+    base: Path, mounted: Mounter, how: str
+) -> None:
+    (base / "f").write_bytes(b"base")
+    view = mounted(base_timeout_s=0.0, staged_timeout_s=0.0)
+    file = Path(os.fsdecode(view.mountpoint)) / "f"
+    with file.open("r+b", buffering=0) as old:
+        old.write(b"old ")
+        match how:
+            case "removed":
+                file.unlink()
+            case "replaced":
+                file.with_name("g").write_bytes(b"new")
+                file.with_name("g").rename(file)
+        view.travel(0)
+        with file.open("r+b", buffering=0) as held:
+            number = os.fstat(held.fileno()).st_ino
+            for turn in (b"1", b"2"):
+                assert os.pwrite(held.fileno(), turn, 0) == 1
+                assert file.read_bytes() == turn + b"ase"
+                assert file.stat().st_ino == os.fstat(held.fileno()).st_ino == number
+                view.snapshot()
+            file.unlink()
+            assert os.fstat(held.fileno()).st_nlink == 0
+            assert os.pread(held.fileno(), 9, 0) == b"2ase"
+        assert os.pread(old.fileno(), 9, 0) == b"old "
+
+
+def test_a_file_that_is_found_again_by_a_travel_is_not_two(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"base")
+    view = mounted(base_timeout_s=0.0, staged_timeout_s=0.0)
+    file = Path(os.fsdecode(view.mountpoint)) / "f"
+    with contextlib.ExitStack() as stack:
+
+        def hold() -> int:
+            fd = os.open(file, os.O_PATH)
+            stack.callback(os.close, fd)
+            return fd
+
+        hold()
+        with file.open("r+b", buffering=0) as writing:
+            writing.write(b"old ")
+            view.snapshot()
+            view.travel(0)
+            held = hold()
+        view.travel(1)
+        assert file.read_bytes() == b"old "
+        file.write_bytes(b"new")
+        assert os.fstat(held).st_ino == file.stat().st_ino
+        file.unlink()
+        assert os.fstat(held).st_nlink == 0
 
 
 def test_a_commit_does_not_hide_what_the_host_changed_before_it(base: Path, mounted: Mounter) -> None:

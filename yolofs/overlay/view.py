@@ -86,7 +86,7 @@ class Overlay(Naming):
         return names
 
     def _by_depth(self) -> list[Inode]:
-        """Return all inodes but the root, parents before children."""
+        """Return all inodes but the root: parents before children, and files left behind after those that are not."""
         depths: dict[Inode, int] = {self.root: 0}
         for start in self.inodes.by_number.values():
             chain = []
@@ -99,7 +99,7 @@ class Overlay(Naming):
                 depth += 1
                 depths[inode] = depth
         del depths[self.root]
-        return sorted(depths, key=depths.__getitem__)
+        return sorted(depths, key=lambda inode: (inode.is_orphan and not inode.is_directory, depths[inode]))
 
     def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
         """Let one inode show what one of its names shows in the new state, or leave it behind as an orphan.
@@ -212,10 +212,12 @@ class Overlay(Naming):
             return False
         if stat.S_IFMT(st.st_mode) != inode.kind:
             return False
-        if staged is not None:
-            self.inodes.claim(natural_number(staged), staged.key, inode.number)
-        else:
-            self.inodes.claim(self.base.number(st), None, inode.number)
+        natural, key = (natural_number(staged), staged.key) if staged is not None else (self.base.number(st), None)
+        other = self.inodes.by_number.get(self.inodes.number_of(natural, key))
+        is_another = other is not None and other is not inode and self._is_known_as(other, inode.kind, staged)
+        if is_another and not inode.is_directory:
+            return False  # it was looked up while this one was left behind
+        self.inodes.claim(natural, key, inode.number)
         return True
 
     def _key_of(self, inode: Inode, base: RelPath | None) -> bytes | int | None:
