@@ -155,7 +155,8 @@ class HandlersDriver:
     def _read(self, number: int) -> bytes:
         opened = self._call(self.handlers.open, number, os.O_RDONLY, 0)
         try:
-            return bytes(self.handlers.read(opened.handle, 0, 1 << 16) or b"")
+            data = self.handlers.read(opened.handle, 0, 1 << 16)
+            return bytes(data) if data is not None else self.handlers.read_job(opened.handle, 0, 1 << 16)()
         finally:
             self.handlers.release(opened.handle)
 
