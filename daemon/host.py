@@ -190,11 +190,11 @@ class Host:
         return self._session.lock_fd
 
     def _put_in_force(self, sources: Sources) -> None:
-        """Put other rules in force; on return the kernel has forgotten what they hide."""
+        """Put other rules in force; on return the kernel has forgotten what they hide (:meth:`Mount.hide`)."""
         index = Index(*sources.sets())
         find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
-        self._mount.invalidate(find_stale())
         self.broker.rules_changed()
+        self._mount.hide(find_stale())
 
     def noted_accesses(self) -> list[tuple[bytes, Operation]]:
         """Return what rules let be read, executed and listed; never waits."""

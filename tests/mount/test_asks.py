@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -382,6 +383,51 @@ def test_names_that_are_no_text_can_be_asked_about_and_answered(yolofs: Program,
         assert "\x1b" not in listed
         yolofs("answer", "1", "allow", "--session", "--scope", os.path.join(b"secret", name))
         assert waiting.end() == ("odd\n", "")
+
+
+CREATE = "import sys; open(sys.argv[1], 'x')"
+
+
+def is_absent(path: Path) -> bool:
+    """Tell whether a process of its own, which may hang, sees nothing at a path."""
+    return subprocess.run([sys.executable, "-c", STAT, path], timeout=20, check=False).returncode == errno.ENOENT
+
+
+STAT = """
+import os, sys
+try:
+    os.stat(sys.argv[1])
+except OSError as error:
+    sys.exit(error.errno)
+"""
+
+
+def test_what_is_hidden_is_gone_while_somebody_waits_to_make_a_name_beside_it(yolofs: Program) -> None:
+    """The kernel holds the lock of the directory meanwhile."""
+    toml = yolofs.project / ".yolofs.toml"
+    toml.write_text(toml.read_text() + "[mount]\nbase_timeout = 3600\n")
+    with yolofs.mounted() as view:
+        for name in ("secret/a", "secret/deep/7", "free"):
+            os.stat(view / name)
+        with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
+            wait_for_asks(client, 1)
+            for name in ("secret/a", "free"):
+                yolofs("rule", "hidden", name)
+                assert is_absent(view / name)
+            assert len(client.asks()) == 1
+            yolofs("answer", "1", "deny")
+            assert waiting.end()[1].startswith("PermissionError")
+
+
+def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs: Program, view: Path) -> None:
+    for name in ("secret/a", "secret/deep/7"):
+        os.stat(view / name)
+    with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        yolofs("answer", "1", "deny", "--session", "--scope", "secret", "--state", "hidden")
+        waiting.end()
+        assert client.asks() == []
+    assert not (view / "secret").exists()
 
 
 def test_a_thousand_asks_do_not_hold_up_other_files(yolofs: Program, view: Path) -> None:

@@ -18,6 +18,7 @@ import pyfuse3
 from yolofs.errors import MountError
 from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
+from yolofs.fuse.forgetting import Forgetting
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
@@ -33,6 +34,8 @@ log = logging.getLogger("yolofs.fuse")
 T = TypeVar("T")
 
 FILESYSTEM_NAME = "yolofs"
+_LAST_MESSAGES_S = 1.0
+"""How long the end waits for messages to the kernel."""
 _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
@@ -84,6 +87,7 @@ class Mount:
         overlay.lately_ns = _LATELY_NS
         self.mountpoint = mountpoint
         self.loop = DeviceLoop(spin_us=spin_us)
+        self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
         self._allow_other = allow_other
         self._thread: LoopThread | None = None
         self._mounts_fd = -1
@@ -136,6 +140,7 @@ class Mount:
         except Exception as error:
             raise MountError(f"the device loop failed: {error!r}") from error
         finally:
+            self._forgetting.join(_LAST_MESSAGES_S)
             pyfuse3.close(unmount=unmount)
             backend.uninstall()
             self.overlay.close()
@@ -209,6 +214,16 @@ class Mount:
         if changed or over:
             self.loop.call(self.lifetimes.drop, changed + over)
         return [path for path, _ in changed]
+
+    def hide(self, stale: Invalidation) -> None:
+        """Make the kernel forget what rules hide now.  Blocks as :meth:`invalidate`, but for no answer of anybody.
+
+        Attributes come first: for them no directory's lock is needed, and without them nothing is told of a file
+        whose name the kernel still knows.
+        """
+        for number in stale.attributes:
+            _tell(pyfuse3.invalidate_inode, number, True)
+        self._forgetting.forget(stale.entries)
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.

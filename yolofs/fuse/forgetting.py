@@ -1,0 +1,85 @@
+"""Having the kernel forget names, though it may have locked their directories.
+
+It keeps a directory locked while a name is made or removed in it, so for as long as somebody is asked about that; a
+message about a name in there waits for the lock.  Whoever sends it must not be kept waiting: the answer may be what
+made the rule.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+_PATIENCE_S = 0.5
+"""How long the first message that gets stuck is waited for."""
+_SHORT_PATIENCE_S = 0.05
+"""The same for all that follow: what takes so long is no accident any more."""
+
+
+class Forgetting:
+    """Sends messages about names, each a directory's number and a name, by ``tell``, which may block."""
+
+    def __init__(self, tell: Callable[[int, bytes], None]) -> None:
+        self._tell = tell
+        self._threads: list[threading.Thread] = []
+
+    def forget(self, names: Iterable[tuple[int, bytes]]) -> None:
+        """Send messages; on return all are sent but those about locked directories, which follow as soon as may be."""
+        batch = _Batch(self._tell, names)
+        patience_s = _PATIENCE_S
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        while batch.has_more:
+            thread = threading.Thread(target=batch.work, name="forgetting", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+            if batch.is_done_or_stuck(patience_s):
+                return
+            patience_s = _SHORT_PATIENCE_S
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for messages that are still to follow."""
+        deadline = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+
+
+class _Batch:
+    """Messages, some of which may get stuck; several threads may work on them, each in another directory."""
+
+    def __init__(self, tell: Callable[[int, bytes], None], names: Iterable[tuple[int, bytes]]) -> None:
+        self._tell = tell
+        by_directory: dict[int, list[bytes]] = {}
+        for directory, name in names:
+            by_directory.setdefault(directory, []).append(name)
+        self._todo = deque(by_directory.items())
+        self._left = sum(map(len, by_directory.values()))
+        self._changed = threading.Condition()
+        """Guards what is above."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is a directory that no thread has taken on."""
+        return bool(self._todo)
+
+    def work(self) -> None:
+        """Send messages until no directory is left."""
+        while True:
+            with self._changed:
+                if not self._todo:
+                    return
+                directory, names = self._todo.popleft()
+            for name in names:
+                self._tell(directory, name)
+                with self._changed:
+                    self._left -= 1
+                    self._changed.notify()
+
+    def is_done_or_stuck(self, patience_s: float) -> bool:
+        """Wait until all is sent, or nothing gets on; false if another thread could go on."""
+        with self._changed:
+            while left := self._left:
+                if not self._changed.wait(patience_s) and self._left == left:
+                    return not self._todo
+            return True
