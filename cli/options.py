@@ -6,6 +6,8 @@ import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+from yolofs.errors import UsageError
+
 if TYPE_CHECKING:  # what it needs takes time to import
     from yolofs.cli.guard import Guard
 
@@ -41,5 +43,12 @@ def options() -> Options:
 
 
 def start_directory() -> bytes:
-    """Return the directory that the command starts from, absolute: the current one, or that of ``-C``."""
-    return os.path.abspath(options().start)
+    """Return the directory that the command starts from, absolute: the current one, or that of ``-C``.
+
+    Raises:
+        UsageError: the current one has been removed.
+    """
+    try:
+        return os.path.abspath(options().start)
+    except FileNotFoundError:
+        raise UsageError("the current directory does not exist any more", hint="cd to one that does") from None

@@ -55,6 +55,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         SandboxError: there can be no sandbox here.
         CommandNotFoundError, NotExecutableError: the command cannot be started.
     """
+    if not words[0]:  # which execve(2) would take for the current directory, and Python not at all
+        raise CommandNotFoundError('"": there is no such command in the view')
     if is_in_sandbox():
         _replace_us(words)
     check_descriptors()

@@ -94,6 +94,17 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "*_PASSWORD",
         "*_PASSPHRASE",
         "*_CREDENTIALS",
+        "*_PAT",
+        "TOKEN",
+        "SECRET",
+        "SECRET_KEY",
+        "API_KEY",
+        "PRIVATE_KEY",
+        "PASSWORD",
+        "PASSPHRASE",
+        "CREDENTIALS",
+        "PGPASSWORD",
+        "MYSQL_PWD",
     )
     """Names and patterns of variables that commands do not get."""
 

@@ -48,6 +48,17 @@ def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolof
     assert "Permission denied" in yolofs.refused("run", "/etc/passwd", code=126)
 
 
+def test_an_empty_command_is_not_there_and_a_directory_that_is_gone_is_told(yolofs: Program) -> None:
+    assert yolofs.refused("run", "", code=127).startswith('yolofs: "": there is no such command')
+    assert "there is no such command" in yolofs("run", *COMMAND, "run", "", code=127).err
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@" run true'
+    done = subprocess.run(
+        ["sh", "-c", script, "x", *COMMAND], cwd=yolofs.project, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("yolofs: the current directory does not exist any more\n")
+
+
 def test_an_option_that_there_is_not_is_no_command(yolofs: Program) -> None:
     said = yolofs.refused("run", "--no-reveiw", "touch", "made", code=2)
     assert "no such option" in said

@@ -16,9 +16,15 @@ def test_what_unlocks_something_is_left_out_by_default() -> None:
         "DB_PASSWORD",
         "TOKENIZERS",
         "X_API_KEY",
+        "OLDPWD",
     ]
     left_out = hidden_variables(names, RunSettings().hide_env, ())
     assert left_out == ["AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "X_API_KEY"]
+
+
+def test_so_is_what_is_called_by_nothing_but_that() -> None:
+    names = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "SECRET_KEY", "CREDENTIALS", "PGPASSWORD", "GITHUB_PAT"]
+    assert hidden_variables(names, RunSettings().hide_env, ()) == sorted(names)
 
 
 def test_what_is_to_be_kept_is_kept() -> None:
