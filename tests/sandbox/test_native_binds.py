@@ -376,6 +376,22 @@ def test_a_rule_that_comes_later_is_for_runs_that_begin_later(place: Place) -> N
     assert first.communicate(b"\n", timeout=30)[0] == b"base\n"
 
 
+def test_a_directory_that_is_hidden_later_goes_from_runs_that_go_on(place: Place) -> None:
+    """The kernel unmounts what lies on a name that the view has it forget."""
+    script = f"cat {place.static}/file; read line; ls -d {place.static}"
+    first = subprocess.Popen(
+        [*COMMAND, "run", "sh", "-c", script],
+        cwd=place.program.project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"base\n"
+    place.program("rule", "hidden", place.static)
+    assert b"No such file or directory" in first.communicate(b"\n", timeout=30)[0]
+
+
 MOUNT_LATER = """
 set -e
 mount --make-rshared /
