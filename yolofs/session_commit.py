@@ -10,7 +10,7 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
-from yolofs.commit.split import Authors, Split, split_state
+from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.errors import ConflictError
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
@@ -35,7 +35,7 @@ class CommitResult(msgspec.Struct, frozen=True):
 def split(session: Session, selection: Selection | None) -> Split:
     """Return what a commit would take, and what it would leave staged; without ``selection`` it takes everything."""
     tree = session.state()
-    if selection is None or selection.is_everything:
+    if selection is None or selection.is_everything or takes_all(tree, selection):
         return Split(tree, (), ())
     authors = Authors(session.live_changes(), coarse_clock_ns())
     return split_state(tree, session.base, session.store, selection, authors)

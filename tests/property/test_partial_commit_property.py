@@ -22,7 +22,7 @@ from tests.property.test_commit_property import (
     programs,
 )
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.split import Authors, Split, split_state
+from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.journal_codec import decode, encode
 from yolofs.paths import RelPath, is_below, join
 from yolofs.regions import Regions
@@ -44,6 +44,10 @@ by_regions = st.lists(st.sampled_from(DIRECTORIES), max_size=2).map(
 
 def split(scribe: CommitScribe, selection: Selection) -> Split:
     parts = split_state(scribe.tree, scribe.base, scribe.store, selection, Authors(scribe.records, 1))
+    if takes_all(scribe.tree, selection):
+        event("all is taken, as can be told at once")
+        assert not parts.rest
+        assert not parts.held
     for record in parts.rest:
         assert decode(encode(record)) == record
     return parts

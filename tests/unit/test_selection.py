@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.paths import ROOT, RelPath
+from yolofs.commit.split import takes_all
+from yolofs.paths import ROOT, RelPath, StoreIno
+from yolofs.records import Change, Delete, Fingerprint, Rename, Stage
 from yolofs.regions import Region, Regions
 from yolofs.selection import Selection
+from yolofs.tree import Tree
 
 REGIONS = Regions(RelPath(b"p"), (RelPath(b"p/build"), RelPath(b"tmp")))
 ALL = frozenset(Region)
@@ -44,3 +47,30 @@ def test_it_ends_where_another_region_begins() -> None:
 )
 def test_it_is_everything_where_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
     assert selection.is_everything is expected
+
+
+HOME = RelPath(b"home/project")
+NEW = Stage(1, RelPath(b"home/project/new"), StoreIno(1))
+
+
+@pytest.mark.parametrize(
+    ("records", "is_all"),
+    [
+        ([], True),
+        ([NEW], True),
+        ([NEW, Rename(2, RelPath(b"home/project/old"), RelPath(b"home/project/moved"))], True),
+        ([NEW, Stage(2, RelPath(b"home/other"), StoreIno(2))], False),
+        ([NEW, Stage(2, RelPath(b"home/project/.cache/x"), StoreIno(2))], False),
+        ([NEW, Delete(2, RelPath(b"home/gone"))], False),
+        ([NEW, Delete(2, RelPath(b"home/project"))], False),  # what is scratch in there would go with it
+        ([Rename(1, RelPath(b"home/project"), RelPath(b"home/moved"))], False),
+        ([Rename(1, RelPath(b"home/from"), RelPath(b"home/project/to"))], False),
+        ([Stage(1, RelPath(b"home"), StoreIno(1), origin=RelPath(b"home"))], False),
+        ([Stage(1, ROOT, StoreIno(1), origin=ROOT)], False),
+        ([Stage(1, NEW.path, StoreIno(1), base=Fingerprint(1, 1, 1), links=2)], False),
+        ([Delete(1, NEW.path, unlinks=7)], False),
+    ],
+)
+def test_whether_all_of_a_state_is_taken_can_mostly_be_told_at_once(records: list[Change], is_all: bool) -> None:
+    selection = Selection(Regions(HOME, (RelPath(b"home/project/.cache"),)))
+    assert takes_all(Tree(records), selection) is is_all

@@ -14,7 +14,7 @@ from yolofs.base import Base
 from yolofs.commit.choice import Choice, Held
 from yolofs.commit.holdings import StorePaths
 from yolofs.commit.units import Unit, Units, directory_of
-from yolofs.paths import ROOT, RelPath
+from yolofs.paths import ROOT, RelPath, join
 from yolofs.records import Change, Keep, Rename
 from yolofs.selection import Selection
 from yolofs.tree import Entry, Staged, Tree
@@ -55,6 +55,24 @@ class Authors:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
         run = tuple(field for field in source.extra if field[0] == "run")
         return msgspec.structs.replace(record, time_ns=source.time_ns, extra=run)
+
+
+def takes_all(tree: Tree, selection: Selection) -> bool:
+    """Tell cheaply that a selection takes a whole state, as it mostly does; false says nothing."""
+    if tree.linked or tree.unlinked:  # base may have names of these files that nobody has looked at
+        return False
+    return _is_taken(ROOT, tree.root, selection) and all(_is_taken(*item, selection) for item in tree.walk())
+
+
+def _is_taken(path: RelPath, entry: Entry, selection: Selection) -> bool:
+    parent = entry.parent
+    above = parent.source if parent is not None else None
+    natural = join(above, entry.name) if above is not None else ROOT if parent is None else None
+    shown = entry.staged.home if entry.staged is not None else entry.base
+    if shown is not None and shown == natural:  # it is in its place, and perhaps only passed on the way to others
+        return (entry.staged is None and not entry.touched_ns) or selection.has(path)
+    paths = (path,) if shown is None else (path, shown)
+    return all(selection.has(one) and selection.left_out_below(one) is None for one in paths)
 
 
 def split_state(tree: Tree, base: Base, store: StorePaths, selection: Selection, authors: Authors) -> Split:
