@@ -109,9 +109,9 @@ def check_base(
 
 def held_at(parts: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
     """Return the paths of what is held, and where it lies now if a directory above it has moved."""
-    places = {number: path for path, number in now.items()}
     held: set[bytes] = {path for one in parts.held for path in one.paths}
-    return held | {places[before[path]] for path in held if before.get(path) in places}
+    numbers = {before[path] for path in held if path in before}
+    return held | {path for path, number in now.items() if number in numbers}
 
 
 def numbers_of(root: bytes) -> dict[bytes, int]:
@@ -173,6 +173,7 @@ def paths(*some: bytes) -> Selection:
 @example([("rename", b"d", b"x"), ("write", b"x/a/a", b"new")], paths(b"d/a/a", b"x/a/a"))
 @example([("chmod", b"d", 0o500), ("write", b"d/new", b"n")], paths(b"d/new"))
 @example([("write", b"d/new", b"n"), ("remove", b"d/new")], paths(b"a"))
+@example([("mkdir", b"c/new"), ("mkdir", b"c/new/x"), ("rename", b"c/new/x", b"x")], paths(b"c"))
 def test_of_paths(program: list[Operation], selection: Selection) -> None:
     check(program, [], selection)
 
@@ -188,6 +189,7 @@ def test_of_paths(program: list[Operation], selection: Selection) -> None:
 @example([("recreate", b"d"), ("write", b"b", b"new")], [(b"b", b"d/a", b"link")], paths(b"b"))
 @example([("recreate", b"d"), ("write", b"b", b"new")], [(b"b", b"d/a", b"link")], paths(b"d", b"b"))
 @example([("remove", b"d"), ("chmod", b"c", 0o700)], [(b"b", b"d", b"link")], paths(b"c"))
+@example([("rename", b"c/a", b"c/x"), ("rename", b"c/x/b", b"d/new")], [(b"c/a/b", b"d/a", b"link")], paths(b"c"))
 def test_where_base_has_hard_links(
     program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
 ) -> None:

@@ -103,7 +103,13 @@ class _Splitter:
         for entry in units.slots:
             assert entry.parent is not None
             (self._taken_in if units.of[entry] in self._taken else self._left_in).add(entry.parent)
-        for entry, path in units.inner.items():  # where names came and went without a trace but the time
+        # Where names came and went without a trace but the time:
+        self._taken_in.update(
+            entry
+            for entry in units.slots
+            if entry.touched_ns and entry not in self._left_in and units.of[entry] in self._taken
+        )
+        for entry, path in units.inner.items():
             if entry.touched_ns and entry not in self._taken_in and entry not in self._left_in:
                 is_wanted = selection.has_all((path, self._source(entry)))
                 (self._taken_in if is_wanted else self._left_in).add(entry)
