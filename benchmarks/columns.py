@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
 from yolofs.daemon.client import Client
 
 YOLOFS = (sys.executable, "-P", "-m", "yolofs.cli.main")
+INSTALLED = Path(sys.executable).with_name("yolofs")
 
 
 class UnsupportedError(Exception):
@@ -225,11 +226,11 @@ class _YolofsView(View):
 
     @contextlib.contextmanager
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
-        """Run with the rules that a user gets: programs and headers come straight from the disk."""
+        """Run as users do: the installed program, in the project, with the built-in rules and the summary at the end."""
         run_yolofs(project, "init")
         run_yolofs(project, "mount")
         try:
-            yield lambda words: run_yolofs(project, "run", "--no-review", "--", *words)
+            yield lambda words: _output([INSTALLED, "run", "--", *words], {}, project)
         finally:
             run_yolofs(project, "unmount", "--force")
 
@@ -278,13 +279,19 @@ def _wait_for_watch(daemon_log: Path) -> None:
 
 
 def run_yolofs(project: Path, *words: str, **variables: str) -> str:
-    """Run the real command; return what it printed.
+    """Run the real command; return what it printed."""
+    return _output([*YOLOFS, "-C", project, *words], variables)
+
+
+def _output(command: Sequence[str | Path], variables: Mapping[str, str], directory: Path | None = None) -> str:
+    """Run a command and return its stdout.
 
     An interrupt waits for its end: a mount that comes late would be left over.
     """
     with subprocess.Popen(
-        [*YOLOFS, "-C", project, *words],
-        env=os.environ | variables,
+        command,
+        cwd=directory,
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -297,7 +304,7 @@ def run_yolofs(project: Path, *words: str, **variables: str) -> str:
             process.communicate()
             raise
     if process.returncode:
-        raise RuntimeError(f"yolofs {' '.join(words)}: exit code {process.returncode}\n{said}")
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{said}")
     return out
 
 
