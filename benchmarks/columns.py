@@ -226,7 +226,7 @@ class _YolofsView(View):
 
     @contextlib.contextmanager
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
-        """Run as users do: the installed program, in the project, with the built-in rules and the summary at the end."""
+        """Run as users do: by the installed program, in the project, with the built-in rules and a summary."""
         run_yolofs(project, "init")
         run_yolofs(project, "mount")
         try:
