@@ -126,7 +126,7 @@ class Scribe:
 
     def mkdir(self, path: bytes, mode: int = 0o755) -> None:
         """Make an empty directory."""
-        self._stage(path, self.store.create_dir(mode))
+        self._stage(path, self.store.create_dir(mode)[0])
 
     def symlink(self, path: bytes, target: bytes) -> None:
         """Make a symlink."""

@@ -109,12 +109,15 @@ class Store:
             raise
         return ino, fd, st
 
-    def create_dir(self, mode: int) -> StoreIno:
-        """Make a directory with exactly these permission bits."""
+    def create_dir(self, mode: int) -> tuple[StoreIno, os.stat_result]:
+        """Make a directory with exactly these permission bits; return its number and attributes."""
         ino = self.reserve()
         path = self.path(ino)
-        os.mkdir(path, 0o700)
-        return self._with_mode(ino, mode)
+        os.mkdir(path, mode)
+        st = os.lstat(path)
+        if stat.S_IMODE(st.st_mode) == mode:
+            return ino, st
+        return self._with_mode(ino, mode), os.lstat(path)
 
     def create_symlink(self, target: bytes) -> StoreIno:
         """Make a symlink."""

@@ -141,7 +141,7 @@ def test_modes_are_exact_whatever_the_umask(store: Store, umask: int, mode: int)
     ino, fd, _ = store.create_file(mode)
     os.close(fd)
     assert mode_of(store.path(ino)) == mode
-    assert mode_of(store.path(store.create_dir(mode))) == mode
+    assert mode_of(store.path(store.create_dir(mode)[0])) == mode
     assert mode_of(store.path(store.create_special(stat.S_IFIFO | mode))) == mode
 
 
@@ -158,11 +158,11 @@ def test_a_new_file_is_open_for_reading_and_writing(store: Store) -> None:
 def test_every_type_can_be_made_and_removed(store: Store) -> None:
     numbers = [
         add_file(store),
-        store.create_dir(0o755),
+        store.create_dir(0o755)[0],
         store.create_symlink(b"nowhere/\xff"),
         store.create_special(stat.S_IFIFO | 0o600),
         store.create_special(stat.S_IFSOCK | 0o600),
-        store.create_dir(0),
+        store.create_dir(0)[0],
     ]
     assert [stat.S_IFMT(os.lstat(store.path(ino)).st_mode) for ino in numbers] == [
         stat.S_IFREG,
@@ -300,7 +300,7 @@ def test_a_store_inode_opens_whatever_its_mode_and_keeps_it(store: Store, mode: 
 
 def test_opening_what_cannot_be_opened_is_an_error(store: Store) -> None:
     link = store.create_symlink(b"nowhere")
-    directory = store.create_dir(0o755)
+    directory = store.create_dir(0o755)[0]
     with pytest.raises(OSError, match=r".") as caught:
         store.open(link, os.O_RDONLY)
     assert caught.value.errno == errno.ELOOP
@@ -351,7 +351,7 @@ def test_copying_up_a_store_inode_leaves_the_first_as_it_was(store: Store, data:
 
 
 def test_copying_up_a_closed_directory_keeps_its_mode(store: Store) -> None:
-    first = store.create_dir(0)
+    first = store.create_dir(0)[0]
     second = store.copy_up(store.path(first))
     assert mode_of(store.path(second)) == mode_of(store.path(first)) == 0
 

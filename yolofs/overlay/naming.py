@@ -60,7 +60,8 @@ class Naming(Data):
     def mkdir(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
         """Create a directory.  The caller owes a forget."""
         self._check_new(parent, name)
-        inode, attr = self._new(parent, name, self.store.create_dir(stat.S_IMODE(mode)), owner, mode | stat.S_IFDIR)
+        ino, st = self.store.create_dir(stat.S_IMODE(mode))
+        inode, attr = self._new(parent, name, ino, owner, mode | stat.S_IFDIR, st)
         self._count_subdir(parent, 1)
         return inode, attr
 
