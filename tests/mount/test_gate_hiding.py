@@ -108,6 +108,10 @@ def test_a_process_that_works_beside_or_below_what_is_hidden_stays_where_it_is(b
             assert os.stat("deeper/x").st_size == 77
             os.stat("../../..")
             replace_rules(view)
+    with working_in(at(view, "top/s")):  # hidden, and a way
+        replace_rules(view, *rules, allowed)
+        assert os.getcwd() == at(view, "top/s")
+        replace_rules(view)
     replace_rules(view, *rules, allowed)
     assert os.listdir(at(view, "top")) == ["s"]
     assert os.listdir(at(view, "top/s")) == ["deep"]

@@ -70,6 +70,12 @@ def test_what_one_may_not_read_is_not_read_after_its_other_name_was_used(linked:
         os.path.lexists(at(view, "open/f"))
 
 
+def test_what_one_may_not_read_is_not_read_though_no_other_name_is_known(linked: Path, mounted: Mounter) -> None:
+    view = mounted(book=book(linked, path_rule(linked, "guarded", RuleState.DENY)), asker=Answers())
+    with pytest.raises(PermissionError):
+        open(at(view, "guarded/f"), "rb").close()
+
+
 def test_the_question_is_about_the_guarded_name(linked: Path, mounted: Mounter) -> None:
     rule = path_rule(linked, "guarded", RuleState.WRITE_ASK)
     view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.ALLOW)))
