@@ -110,7 +110,7 @@ def test_links_that_every_program_follows_come_straight_from_base_where_the_rule
 
 @NEEDS_LINK
 @NEEDS_ROOT
-def test_a_link_that_leads_elsewhere_in_the_view_is_not_bound(tmp_path: Path) -> None:
+def test_a_link_that_the_view_has_otherwise_is_not_bound(tmp_path: Path) -> None:
     target = os.readlink(LINK)
     with session(tmp_path) as place:
         yolofs = place.program
