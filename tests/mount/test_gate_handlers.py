@@ -103,6 +103,18 @@ def test_a_listing_is_not_told_again_under_other_rules(base: Path, handlers: Han
         handlers.releasedir(again)
 
 
+def test_what_gets_hidden_while_a_directory_is_listed_is_left_out_of_the_rest(base: Path, handlers: Handlers) -> None:
+    for file in ("a", "b"):
+        (base / file).touch()
+    handlers.gate.book.replace(rule_set(base))
+    handle = handlers.opendir(ROOT_NUMBER)
+    assert sorted(handlers.directory(handle, 0).names) == [b".", b"..", b"a", b"b"]
+    handlers.gate.book.replace(rule_set(base, path_rule(base, "b", RuleState.HIDDEN)))
+    opened = handlers.directory(handle, 3)
+    assert [handlers.listed(opened, name).attr is None for name in (b"a", b"b")] == [False, True]
+    handlers.releasedir(handle)
+
+
 def test_what_is_above_a_held_directory_is_told_only_if_it_shows(base: Path, handlers: Handlers) -> None:
     """The holder of a file handle asks for ``..``."""
     (base / "hidden/way").mkdir(parents=True)
@@ -144,6 +156,18 @@ def test_a_file_is_looked_at_if_any_of_its_names_shows(base: Path, handlers: Han
     )
     with refused(errno.ENOENT):
         handlers.getattr(number)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="trusted attributes are root's")
+def test_attributes_of_root_are_content_too(base: Path, handlers: Handlers) -> None:
+    (base / "file").touch()
+    os.setxattr(base / "file", "trusted.note", b"secret")
+    handlers.gate.book.replace(rule_set(base))
+    number = look_up(handlers, "file")
+    assert handlers.getxattr(number, b"trusted.note") == b"secret"
+    handlers.gate.book.replace(rule_set(base, path_rule(base, "file", RuleState.DENY)))
+    with refused():
+        handlers.getxattr(number, b"trusted.note")
 
 
 def test_a_permission_to_read_is_none_to_write(base: Path, handlers: Handlers) -> None:

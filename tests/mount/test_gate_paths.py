@@ -131,6 +131,18 @@ def test_what_was_opened_in_a_directory_is_judged_anew_where_that_has_moved(
     assert [question.path for question in answers.asked] == [os.fsencode(base / "to/d/x.c")] * 2
 
 
+def test_a_file_is_judged_anew_where_it_has_moved(base: Path, mounted: Mounter) -> None:
+    (base / "to").mkdir()
+    (base / "file").write_text("x")
+    rule = path_rule(base, "to", RuleState.WRITE_ASK)
+    view = mounted(book=book(base, rule), asker=(answers := Answers(Decision.ALLOW)))
+    os.truncate(at(view, "file"), 0)
+    os.rename(at(view, "file"), at(view, "to/file"))
+    answers.decision = Decision.DENY
+    with refused():
+        os.truncate(at(view, "to/file"), 0)
+
+
 # ---- rules below a directory's new place
 
 
