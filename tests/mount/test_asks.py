@@ -419,6 +419,25 @@ def test_what_is_hidden_is_gone_while_somebody_waits_to_make_a_name_beside_it(yo
             assert waiting.end()[1].startswith("PermissionError")
 
 
+def test_what_the_host_changes_shows_while_somebody_waits_to_make_a_name(yolofs: Program) -> None:
+    toml = yolofs.project / ".yolofs.toml"
+    toml.write_text(toml.read_text() + "[mount]\nwatched_timeout = 3600\n")
+    with yolofs.mounted() as view:
+        wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
+        for name in ("secret/a", "free"):
+            os.stat(view / name)
+        with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
+            wait_for_asks(client, 1)
+            (yolofs.project / "secret/a").unlink()  # in the directory that the kernel has locked
+            for name in ("one", "two"):  # the second one for sure after the message that gets stuck
+                assert not (view / name).exists()
+                (yolofs.project / name).touch()
+                wait_until((view / name).exists, "the new file")
+            yolofs("answer", "1", "deny")
+            waiting.end()
+        wait_until(lambda: not (view / "secret/a").exists(), "the file to go")
+
+
 def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs: Program, view: Path) -> None:
     for name in ("secret/a", "secret/deep/7"):
         os.stat(view / name)

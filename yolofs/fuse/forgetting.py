@@ -25,8 +25,11 @@ class Forgetting:
         self._tell = tell
         self._threads: list[threading.Thread] = []
 
-    def forget(self, names: Iterable[tuple[int, bytes]]) -> None:
-        """Send messages; on return all are sent but those about locked directories, which follow as soon as may be."""
+    def forget(self, names: Iterable[tuple[int, bytes]]) -> bool:
+        """Send messages; on return all are sent but those about locked directories, which follow as soon as may be.
+
+        Returns whether all are sent.
+        """
         batch = _Batch(self._tell, names)
         patience_s = _PATIENCE_S
         self._threads = [thread for thread in self._threads if thread.is_alive()]
@@ -35,8 +38,9 @@ class Forgetting:
             self._threads.append(thread)
             thread.start()
             if batch.is_done_or_stuck(patience_s):
-                return
+                break
             patience_s = _SHORT_PATIENCE_S
+        return batch.is_done
 
     def join(self, timeout_s: float) -> None:
         """Wait for messages that are still to follow."""
@@ -62,6 +66,11 @@ class _Batch:
     def has_more(self) -> bool:
         """Whether there is a directory that no thread has taken on."""
         return bool(self._todo)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all messages are sent."""
+        return not self._left
 
     def work(self) -> None:
         """Send messages until no directory is left."""

@@ -10,7 +10,7 @@ import errno
 import logging
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import pyfuse3
@@ -201,7 +201,10 @@ class Mount:
             _tell(pyfuse3.invalidate_inode, number, True)
         for number in stale.inodes:
             _tell(pyfuse3.invalidate_inode, number)
-        for path in stale.moved:
+        self._look_up(stale.moved)
+
+    def _look_up(self, paths: Iterable[RelPath]) -> None:
+        for path in paths:
             with contextlib.suppress(OSError):
                 os.lstat(os.path.join(self.mountpoint, path))
 
@@ -215,15 +218,18 @@ class Mount:
             self.loop.call(self.lifetimes.drop, changed + over)
         return [path for path, _ in changed]
 
-    def hide(self, stale: Invalidation) -> None:
-        """Make the kernel forget what rules hide now.  Blocks as :meth:`invalidate`, but for no answer of anybody.
+    def invalidate_soon(self, stale: Invalidation) -> None:
+        """Make the kernel forget what rules hide now, or the host has changed.
 
-        Attributes come first: for them no directory's lock is needed, and without them nothing is told of a file
-        whose name the kernel still knows.
+        Blocks as :meth:`invalidate`, but for no answer of anybody.  Attributes come first: for them no directory's lock
+        is needed, and without them nothing is told of a file whose name the kernel still knows.
         """
         for number in stale.attributes:
             _tell(pyfuse3.invalidate_inode, number, True)
-        self._forgetting.forget(stale.entries)
+        for number in stale.inodes:
+            _tell(pyfuse3.invalidate_inode, number)
+        if self._forgetting.forget(stale.entries):
+            self._look_up(stale.moved)
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
