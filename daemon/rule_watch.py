@@ -53,9 +53,8 @@ async def _settled(paths: tuple[bytes, ...], before: Look | None, now: Look) -> 
     """Return what the files look like once they stay so."""
     since = trio.current_time()
     while True:
-        is_gone = before is not None and any(
-            new is None and old is not None for old, new in zip(before, now, strict=True)
-        )
+        # At the first look nobody knows whether what is not there was there when the rules were read.
+        is_gone = any(new is None and (before is None or before[at] is not None) for at, new in enumerate(now))
         await trio.sleep(_SETTLE_S)
         later = await trio.to_thread.run_sync(_look, paths)
         if later != now:
