@@ -84,13 +84,7 @@ class CopyUp(Attributes):
                 self._show(inode, ino, None, None)
             return
         ino, fd = self._copy_of_file(inode, base_st, keep)
-        try:
-            with self._removed_on_error(ino):
-                self._show(inode, ino, None, base_st)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._keep_fd(inode, fd, writes=True)
+        self._show_copy(inode, ino, fd, base_st)
 
     def _copy_of_file(self, inode: Inode, base_st: os.stat_result | None, keep: int | None) -> tuple[StoreIno, int]:
         """Copy a file, whose attributes are ``base_st`` if it is in base; return the copy's number and descriptor."""
@@ -126,8 +120,7 @@ class CopyUp(Attributes):
         ino, fd = self.store.copy_file(source, keep=keep)
         inode.is_orphan = True
         inode.entry = None
-        self._show(inode, ino, None, None)
-        self._keep_fd(inode, fd, writes=True)
+        self._show_copy(inode, ino, fd, None)
 
     def _copy_data(self, inode: Inode, ino: StoreIno, keep: int | None) -> None:
         """Copy an inode's data, which is in base so far, into a store inode."""
@@ -161,6 +154,16 @@ class CopyUp(Attributes):
         os.utime(path, ns=(os.lstat(path).st_atime_ns, entry.touched_ns))
         record = Stage(self.clock_ns(), self.path(directory), staged.ino, origin=staged.origin)
         self._record(record)
+
+    def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None) -> None:
+        """Let an inode show a new store inode with its data, of which ``fd`` is open for reading and writing."""
+        try:
+            with self._removed_on_error(ino):
+                self._show(inode, ino, None, base_st)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._keep_fd(inode, fd, writes=True)
 
     def _show(self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None) -> None:
         """Record, for every name of an inode, that it shows store inode ``ino``.
