@@ -194,7 +194,7 @@ class Host:
         index = Index(*sources.sets())
         find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
         self.broker.rules_changed()
-        self._mount.invalidate_soon(find_stale())
+        self._mount.invalidate(find_stale())
 
     def noted_accesses(self) -> list[tuple[bytes, Operation]]:
         """Return what rules let be read, executed and listed; never waits."""
@@ -256,7 +256,7 @@ class Host:
         """Have the kernel forget what is not true any more, a few changes between two requests."""
         for start in range(0, len(changes), _CHANGES_AT_ONCE):
             some = changes[start : start + _CHANGES_AT_ONCE]
-            self._mount.invalidate_soon(self._call(partial(stale_after, self._overlay, some)))
+            self._mount.invalidate(self._call(partial(stale_after, self._overlay, some)))
 
     @property
     def is_trusted(self) -> bool:

@@ -63,7 +63,7 @@ def replace_rules(view: MountedView, *rules: Rule) -> None:
     """Put other rules in force while mounted, as the daemon does; all else in base is allowed."""
     gate = view.mount.gate
     stale = view.mount.call(lambda: gate.replace_rules(Index(rule_set(Path(os.fsdecode(view.base)), *rules))))
-    view.mount.invalidate_soon(stale())
+    view.mount.invalidate(stale())
 
 
 def renameat2(source: str, target: str, flags: int) -> None:

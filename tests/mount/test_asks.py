@@ -438,6 +438,122 @@ def test_what_the_host_changes_shows_while_somebody_waits_to_make_a_name(yolofs:
         wait_until(lambda: not (view / "secret/a").exists(), "the file to go")
 
 
+MAKING = {
+    "create": "import sys; open(sys.argv[1], 'x')",
+    "mkdir": "import os, sys; os.mkdir(sys.argv[1])",
+    "symlink": "import os, sys; os.symlink('target', sys.argv[1])",
+    "mkfifo": "import os, sys; os.mkfifo(sys.argv[1])",
+    "link": "import os, sys; os.link(os.path.dirname(sys.argv[1]) + '/../free', sys.argv[1])",
+    "rename": "import os, sys; os.rename(os.path.dirname(sys.argv[1]) + '/../free', sys.argv[1])",
+    "relative": "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); open('new', 'x')",
+    "bind": "import os, socket, sys; os.chdir(os.path.dirname(sys.argv[1])); socket.socket(socket.AF_UNIX).bind('new')",
+}
+
+
+@pytest.mark.parametrize("script", MAKING.values(), ids=MAKING)
+def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, script: str) -> None:
+    """The kernel locks the directory for as long as it waits for the answer, and has to drop a name in there."""
+    with (yolofs.project / ".yolofs.toml").open("a") as toml:
+        toml.write('"secret/other" = "allow"\n')
+    with yolofs.mounted() as view, connected(yolofs) as client:
+        yolofs("snapshot", "before")
+        (view / "secret/other").write_text("made later\n")
+        with reader(view / "secret/new", script=script) as waiting:
+            (asked,) = wait_for_asks(client, 1)
+            for _ in range(3):
+                yolofs("travel", "before")
+                yolofs("status")
+                if script not in (MAKING["relative"], MAKING["bind"]):  # these keep the directory locked
+                    assert is_absent(view / "secret/other")
+                yolofs("travel", "-")
+                assert [ask.id for ask in client.asks()] == [asked.id]
+                assert waiting.process.poll() is None
+            yolofs("answer", str(asked.id), "allow")
+            assert waiting.end() == ("", "")
+        assert os.path.lexists(view / "secret/new")
+        wait_until((view / "secret/other").exists, "the file to be back")
+
+
+def test_others_use_the_directory_while_names_are_waited_for(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "secret/empty").mkdir()
+    scripts = {**MAKING, "unlink": "import os, sys; os.unlink(os.path.dirname(sys.argv[1]) + '/a')"}
+    del scripts["relative"], scripts["bind"]
+    with contextlib.ExitStack() as stack, connected(yolofs) as client:
+        for name, script in scripts.items():
+            path = view / "secret" / f"by-{name}"
+            stack.enter_context(reader(path, script=script))
+        asked = wait_for_asks(client, len(scripts))
+        listed = subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True, capture_output=True, text=True)
+        assert "deep" in listed.stdout
+        assert "by-" not in listed.stdout
+        for ask in asked:
+            yolofs("answer", str(ask.id), "deny")
+
+
+def test_a_crowd_that_makes_names_in_one_directory_is_asked_about_at_one_go(yolofs: Program, view: Path) -> None:
+    script = """
+import os, sys, threading
+def make(path):
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+threads = [threading.Thread(target=make, args=(f"{sys.argv[1]}/made-{number}",)) for number in range(50)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    with reader(view / "secret", script=script) as waiting, connected(yolofs) as client:
+        asked = wait_for_asks(client, 50)
+        assert len({ask.group for ask in asked}) == 1
+        yolofs("answer", str(asked[0].group), "allow")
+        assert waiting.end() == ("", "")
+    assert len(list((view / "secret").glob("made-*"))) == 50
+
+
+def test_what_was_allowed_on_the_way_is_that_alone(yolofs: Program, view: Path) -> None:
+    """A rename asks about both names."""
+    script = MAKING["rename"].replace("/../free", "/a")
+    with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
+        (first,) = wait_for_asks(client, 1)
+        yolofs("answer", str(first.id), "allow")
+        wait_until(lambda: [ask.id for ask in client.asks()] not in ([], [first.id]), "the other ask")
+        (second,) = client.asks()
+        assert second.path != first.path
+        yolofs("answer", str(second.id), "deny")
+        assert waiting.end()[1].startswith("PermissionError")
+    assert (view / "secret/a").exists()
+
+
+def test_committing_and_aborting_wait_for_no_answer_either(yolofs: Program, view: Path) -> None:
+    with (yolofs.project / ".yolofs.toml").open("a") as toml:
+        toml.write('"secret/other" = "allow"\n')
+    with connected(yolofs) as client:
+        wait_until(lambda: (view / "secret/other").write_text("made\n") and True, "the rule")
+        with reader(view / "secret/new", script=CREATE) as waiting:
+            (asked,) = wait_for_asks(client, 1)
+            yolofs("abort", "--yes")
+            assert is_absent(view / "secret/other")
+            (view / "free").write_text("changed\n")
+            yolofs("commit", "--yes")
+            assert [ask.id for ask in client.asks()] == [asked.id]
+            yolofs("answer", str(asked.id), "deny")
+            assert waiting.end()[1].startswith("PermissionError")
+
+
+def test_who_waits_to_make_a_name_may_find_it_made_by_a_travel(yolofs: Program) -> None:
+    with yolofs.mounted() as view, connected(yolofs) as client:
+        yolofs("rule", "allow", "secret")
+        (view / "secret/new").write_text("there\n")
+        (view / "secret/other").write_text("there\n")
+        yolofs("snapshot", "there")
+        yolofs("travel", "0")
+        yolofs("rule", "ask", "secret")
+        assert is_absent(view / "secret/other")
+        with reader(view / "secret/new", script=CREATE) as waiting:
+            (asked,) = wait_for_asks(client, 1)
+            yolofs("travel", "there")
+            assert (view / "secret/other").exists()
+            yolofs("answer", str(asked.id), "allow")
+            assert waiting.end()[1].startswith("FileExistsError")
+
+
 def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs: Program, view: Path) -> None:
     for name in ("secret/a", "secret/deep/7"):
         os.stat(view / name)

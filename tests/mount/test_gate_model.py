@@ -193,7 +193,7 @@ class MountDriver:
 
     def replace_rules(self, *sources: RuleSet) -> None:
         stale: Any = self.view.mount.call(lambda: self.view.mount.gate.replace_rules(Index(*sources)))
-        self.view.mount.invalidate_soon(stale())
+        self.view.mount.invalidate(stale())
 
     def snapshot(self) -> int:
         return self.view.snapshot()

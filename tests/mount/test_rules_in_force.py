@@ -27,7 +27,7 @@ def replace(view: MountedView, now: RuleSet) -> None:
     """Put other rules in force as the daemon does."""
     gate = view.mount.gate
     index = Index(now)
-    view.mount.invalidate_soon(view.mount.call(lambda: gate.replace_rules(index))())
+    view.mount.invalidate(view.mount.call(lambda: gate.replace_rules(index))())
 
 
 @pytest.fixture

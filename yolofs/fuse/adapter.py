@@ -19,6 +19,7 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.fuse.copies import Copies
+from yolofs.fuse.detours import Detours
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers, PostponedError
 from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
@@ -54,6 +55,8 @@ def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Calla
             self._asker.refused(error.question, args[-1].pid)
             raise FUSEError(error.errno or errno.EACCES) from None
         except OSError as error:
+            if error.errno == errno.ESTALE:
+                self._detours.told_stale(getattr(args[-1], "pid", 0))
             raise FUSEError(error.errno or errno.EIO) from None
         except FUSEError:
             raise
@@ -94,6 +97,7 @@ class Adapter(pyfuse3.Operations):
         self._copies = Copies(handlers.overlay, loop)
         self._loop = loop
         self._xattrs = xattrs
+        self._detours = Detours()
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
 
@@ -111,11 +115,27 @@ class Adapter(pyfuse3.Operations):
         self, handler: Callable[..., Any], args: Sequence[Any], obstacle: UndecidedError | PostponedError
     ) -> Any:
         """Wait until nothing is in a handler's way any more; each time it starts from its beginning."""
+        kind, thread = handler.__name__, args[-1].pid
+        decision = None
+        if isinstance(obstacle, UndecidedError):
+            decision = self._detours.arrived(kind, args, obstacle.question)
+            if decision is None and self._detours.send_back(kind, args, obstacle.question):
+                raise FUSEError(errno.ESTALE)
         granted: frozenset[Grant] = frozenset()
         copies = 0
         while True:
             if isinstance(obstacle, UndecidedError):
-                granted |= await self._permission(obstacle.question, args[-1].pid)
+                if decision is None or decision is Decision.AGAIN:
+                    decision = await self._decision(obstacle.question, thread)
+                if kind == "lookup":
+                    self._detours.answered(thread, decision)
+                if decision is Decision.INTERRUPTED:
+                    raise FUSEError(errno.EINTR)
+                if decision is Decision.DENY and kind != "lookup":
+                    raise FUSEError(errno.EACCES)
+                if decision is Decision.ALLOW:
+                    granted |= {obstacle.question.key}
+                decision = None
             else:
                 await self._copies.make(obstacle.inode, obstacle.size)
                 copies += 1
@@ -132,19 +152,11 @@ class Adapter(pyfuse3.Operations):
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
 
-    async def _permission(self, question: Question, pid: int) -> frozenset[Grant]:
-        """Wait for the answer to a question, and return what it allows: nothing if all is to be judged anew."""
-        decided = self._loop.create_future()
+    async def _decision(self, question: Question, pid: int) -> Decision:
+        """Wait for the answer to a question."""
+        decided: Future[Decision] = self._loop.create_future()
         self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
-        match await decided:
-            case Decision.ALLOW:
-                return frozenset([question.key])
-            case Decision.DENY:
-                raise FUSEError(errno.EACCES)
-            case Decision.INTERRUPTED:
-                raise FUSEError(errno.EINTR)
-            case _:
-                return frozenset()
+        return await decided
 
     def _answer(self, decided: Future[Decision], decision: Decision) -> None:
         """Let the request go on; to be called from any thread."""
@@ -155,6 +167,10 @@ class Adapter(pyfuse3.Operations):
 
     @answering
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        if self._detours.coming:
+            question = self._detours.on_the_way(ctx.pid, parent, name)
+            if question is not None:
+                raise UndecidedError(question)
         return _entry(self._handlers.lookup(parent, name))
 
     async def forget(self, items: Sequence[tuple[int, int]]) -> None:

@@ -194,14 +194,17 @@ class Mount:
             self.loop.call(self._changed, self.loop.resume)
 
     def invalidate(self, stale: Invalidation) -> None:
-        """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread."""
-        for parent, name in stale.entries:
-            _tell(pyfuse3.invalidate_entry, parent, name)
+        """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread.
+
+        It waits for no answer of anybody.  Attributes come first: for them no directory's lock is needed, and without
+        them nothing is told of a file whose name the kernel still knows.
+        """
         for number in stale.attributes:
             _tell(pyfuse3.invalidate_inode, number, True)
         for number in stale.inodes:
             _tell(pyfuse3.invalidate_inode, number)
-        self._look_up(stale.moved)
+        if self._forgetting.forget(stale.entries):
+            self._look_up(stale.moved)
 
     def _look_up(self, paths: Iterable[RelPath]) -> None:
         for path in paths:
@@ -217,19 +220,6 @@ class Mount:
         if changed or over:
             self.loop.call(self.lifetimes.drop, changed + over)
         return [path for path, _ in changed]
-
-    def invalidate_soon(self, stale: Invalidation) -> None:
-        """Make the kernel forget what rules hide now, or the host has changed.
-
-        Blocks as :meth:`invalidate`, but for no answer of anybody.  Attributes come first: for them no directory's lock
-        is needed, and without them nothing is told of a file whose name the kernel still knows.
-        """
-        for number in stale.attributes:
-            _tell(pyfuse3.invalidate_inode, number, True)
-        for number in stale.inodes:
-            _tell(pyfuse3.invalidate_inode, number)
-        if self._forgetting.forget(stale.entries):
-            self._look_up(stale.moved)
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
