@@ -65,13 +65,24 @@ class Project:
 
 
 def expected(last: int) -> dict[str, int]:
-    """The files that must be there after the worker has said ``last``: their sizes by path."""
+    """The files that are there after the worker has said ``last``: their sizes by path."""
     removed = {number - 1 for number in range(3, last + 1, 3)}
     return {f"d{number}/g": number for number in range(1, last + 1) if number not in removed}
 
 
 def listed(view: Path) -> dict[str, int]:
     return {str(path.relative_to(view)): path.stat().st_size for path in view.rglob("g")}
+
+
+def take_back(view: Path, last: int) -> None:
+    """Undo what the worker was in the middle of after it said ``last``, so that it can go on."""
+    for name in (f"f{last + 1}", f"d{last + 1}/g"):
+        (view / name).unlink(missing_ok=True)
+    if (view / f"d{last + 1}").exists():
+        (view / f"d{last + 1}").rmdir()
+    if f"d{last}/g" in expected(last):
+        (view / f"d{last}").mkdir(exist_ok=True)
+        (view / f"d{last}/g").write_text("x" * last)
 
 
 def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None:
@@ -93,14 +104,12 @@ def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None
         project.run("mount")
         found = listed(view)
         wanted = expected(last)
+        if (last + 1) % 3 == 0 and f"d{last}/g" not in found:  # the worker was in the middle of the next step
+            del wanted[f"d{last}/g"]
         assert {path: size for path, size in found.items() if path in wanted} == wanted
         unanswered = set(found) - set(wanted)
         assert unanswered <= {f"d{last + 1}/g", f"d{last}/g"}
-        # take back what the worker was in the middle of, so that it can go on
-        for name in (f"f{last + 1}", f"d{last + 1}/g"):
-            (view / name).unlink(missing_ok=True)
-        if (view / f"d{last + 1}").exists():
-            (view / f"d{last + 1}").rmdir()
+        take_back(view, last)
         project.run("snapshot", f"after-{last}")
         generations[f"after-{last}"] = listed(view)
     for name, tree in generations.items():
