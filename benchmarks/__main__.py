@@ -55,6 +55,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the first mode")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the ratios as a table")
     parser.add_argument("--load", type=Path, metavar="FILE", help="measure nothing, show the figures in a JSON file")
+    parser.add_argument(
+        "--compiled", type=Path, metavar="PYTHON", help="a further column: yolofs as it is installed for PYTHON"
+    )
     parser.add_argument("--trace", action="store_true", help="count yolofs' requests; that makes it slower")
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where to work; must not be tmpfs for OverlayFS")
     parser.add_argument(
@@ -92,6 +95,8 @@ def _run(arguments: argparse.Namespace, size: Size, scratch: Path) -> Results:
         raise SystemExit(f"no workload begins with {', '.join(unknown)}; see --list")
     trace = scratch / "trace" if arguments.trace else None
     columns: list[Column] = [Plain(), KernelOverlay(), FuseOverlay(), Yolofs(trace)]
+    if arguments.compiled:
+        columns.append(Yolofs(name="yolofs-compiled", python=arguments.compiled))
     if arguments.yardsticks:
         columns += yardsticks(Path(arguments.yardsticks), scratch)
     wanted = [column for column in columns if not arguments.columns or column.name in arguments.columns]

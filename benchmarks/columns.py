@@ -18,9 +18,6 @@ from pathlib import Path
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
 from yolofs.daemon.client import Client
 
-YOLOFS = (sys.executable, "-P", "-m", "yolofs.cli.main")
-INSTALLED = Path(sys.executable).with_name("yolofs")
-
 
 class UnsupportedError(Exception):
     """A column cannot do what a workload is about; the message says why."""
@@ -210,10 +207,11 @@ class FuseOverlay(Column):
 class _YolofsView(View):
     """The real daemon, asked through its socket and through the real command."""
 
-    def __init__(self, root: Path, project: Path, client: Client) -> None:
+    def __init__(self, root: Path, project: Path, client: Client, python: Path) -> None:
         super().__init__(root)
         self._project = project
         self._client = client
+        self._python = python
 
     def snapshot(self) -> None:
         self._client.snapshot(b"", if_changed=False)
@@ -227,47 +225,53 @@ class _YolofsView(View):
     @contextlib.contextmanager
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
         """Run as users do: by the installed program, in the project, with the built-in rules and a summary."""
-        run_yolofs(project, "init")
-        run_yolofs(project, "mount")
+        run_yolofs(self._python, project, "init")
+        run_yolofs(self._python, project, "mount")
         try:
-            yield lambda words: _output([INSTALLED, "run", "--", *words], {}, project)
+            yield lambda words: _output([self._python.with_name("yolofs"), "run", "--", *words], {}, project)
         finally:
-            run_yolofs(project, "unmount", "--force")
+            run_yolofs(self._python, project, "unmount", "--force")
 
     def _timed(self, *words: str) -> float:
         start = time.perf_counter()
-        run_yolofs(self._project, *words)
+        run_yolofs(self._python, self._project, *words)
         return time.perf_counter() - start
 
 
 class Yolofs(Column):
-    """yolofs with its default settings; ``trace`` names the file for counts of requests.
+    """yolofs with its default settings, installed for ``python``; ``trace`` names the file for counts of requests.
 
     The base directory lies in the project, as what people work on does: so it is watched.
     """
 
-    name = "yolofs"
     takes_copy = True
 
-    def __init__(self, trace: Path | None = None) -> None:
+    def __init__(self, trace: Path | None = None, *, name: str = "yolofs", python: Path = Path(sys.executable)) -> None:
+        self.name = name
+        self.is_traced = trace is not None
         self._trace = trace
+        self._python = python.absolute()
+
+    def why_missing(self) -> str:
+        return "" if self._python.exists() else f"{self._python} is missing: make build/compiled"
 
     @contextlib.contextmanager
     def view(self, base: Path, scratch: Path) -> Iterator[View]:
         project = base.parent
         (project / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
-        run_yolofs(project, "init")
+        run_yolofs(self._python, project, "init")
         variables = {"YOLOFS_TRACE": str(self._trace)} if self._trace else {}
         try:
-            mountpoint = run_yolofs(project, "mount", "--root", str(project), **variables).rstrip("\n")
+            words = ("mount", "--root", str(project))
+            mountpoint = run_yolofs(self._python, project, *words, **variables).rstrip("\n")
             client = Client.connect(os.fsencode(project / ".yolofs"))
             if client is None:
                 raise RuntimeError("the daemon does not answer")
             _wait_for_watch(project / ".yolofs/daemon.log")
             with client:
-                yield _YolofsView(Path(mountpoint) / base.name, project, client)
+                yield _YolofsView(Path(mountpoint) / base.name, project, client, self._python)
         finally:
-            run_yolofs(project, "unmount", "--force")
+            run_yolofs(self._python, project, "unmount", "--force")
 
 
 def _wait_for_watch(daemon_log: Path) -> None:
@@ -278,9 +282,9 @@ def _wait_for_watch(daemon_log: Path) -> None:
         time.sleep(0.05)
 
 
-def run_yolofs(project: Path, *words: str, **variables: str) -> str:
-    """Run the real command; return what it printed."""
-    return _output([*YOLOFS, "-C", project, *words], variables)
+def run_yolofs(python: Path, project: Path, *words: str, **variables: str) -> str:
+    """Run the real command as it is installed for ``python``; return what it printed."""
+    return _output([python, "-P", "-m", "yolofs.cli.main", "-C", project, *words], variables)
 
 
 def _output(command: Sequence[str | Path], variables: Mapping[str, str], directory: Path | None = None) -> str:

@@ -151,7 +151,7 @@ class Run:
         figures = {"": found} if isinstance(found, (int, float)) else found
         for row, seconds in figures.items():
             self._row(workload, row, mode).seconds.setdefault(name, []).append(seconds)
-            if isinstance(stand.column, Yolofs):
+            if isinstance(stand.column, Yolofs) and stand.column.is_traced:
                 self._row(workload, row, mode).requests = _difference(before, self._figures())
             print(f"{where}{row and ', ' + row}: {seconds * 1e6:.1f} µs", file=sys.stderr)
 

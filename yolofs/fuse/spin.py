@@ -46,18 +46,21 @@ class Spin:
         self._free_from = 0.0
 
     def poll(self, poll: Poll) -> Events:
-        """Return what happened during the spin; nothing if it was not worth while, or nothing happened."""
-        events = poll(0)
-        if events:
-            return events
+        """Return what happened during the spin; nothing if it was not worth while, or nothing happened.
+
+        Where no spin is tried nobody looks either: the caller's blocking poll does, and finds what is there at once.
+        """
         if self._skipped < self._skip:
             self._skipped += 1
-            return events
-        self._skipped = 0
+            return []
         clock = self._clock
         now = start = clock()
         if now < self._free_from:
+            return []
+        events = poll(0)
+        if events:
             return events
+        self._skipped = 0
         end = start + min(self.longest_s, max(_SHORTEST_S, self._gap_s * _SOON))
         while now < end:
             os.sched_yield()

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from yolofs.paths import is_below
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, parse_rule, spell, subject
 from yolofs.rules.states import RuleState
@@ -49,14 +51,15 @@ class Section(NamedTuple):
 
 
 def installation() -> tuple[bytes, ...]:
-    """Return the directories that this yolofs and its Python run from, links resolved.
+    """Return the directories that this yolofs, its Python and the libraries it needs run from, links resolved.
 
     In a checkout parts of the package are links to directories beside it.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     with os.scandir(package) as entries:
         linked = [entry.path for entry in entries if entry.is_symlink()]
-    paths = (sys.prefix, sys.base_prefix, package, *sorted(linked))
+    libraries = os.path.dirname(os.path.dirname(os.path.abspath(msgspec.__file__)))
+    paths = (sys.prefix, sys.base_prefix, package, *sorted(linked), libraries)
     return tuple(dict.fromkeys(os.path.realpath(os.fsencode(path)) for path in paths))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from yolofs.cli.reference import render_preset
@@ -240,6 +242,18 @@ def test_the_installation_is_where_python_and_all_modules_lie() -> None:
         assert module.__file__ is not None
         file = Path(module.__file__).resolve()
         assert any(file.is_relative_to(path) for path in found), file
+
+
+def test_libraries_that_lie_somewhere_else_are_part_of_the_installation() -> None:
+    """As where a virtual environment borrows them from another one."""
+    script = """
+import os, sys
+sys.prefix = sys.base_prefix = "/nowhere"
+import yolofs.rules.preset as preset
+print(*map(os.fsdecode, preset.installation()), sep="\\n")
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert str(Path(msgspec.__file__).resolve().parent.parent) in found
 
 
 def test_of_other_users_only_the_way_home_is_seen() -> None:
