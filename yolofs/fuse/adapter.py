@@ -115,7 +115,7 @@ class Adapter(pyfuse3.Operations):
         self, handler: Callable[..., Any], args: Sequence[Any], obstacle: UndecidedError | PostponedError
     ) -> Any:
         """Wait until nothing is in a handler's way any more; each time it starts from its beginning."""
-        kind, thread = handler.__name__, args[-1].pid
+        kind = handler.__name__
         decision = None
         if isinstance(obstacle, UndecidedError):
             decision = self._detours.arrived(kind, args, obstacle.question)
@@ -126,9 +126,9 @@ class Adapter(pyfuse3.Operations):
         while True:
             if isinstance(obstacle, UndecidedError):
                 if decision is None or decision is Decision.AGAIN:
-                    decision = await self._decision(obstacle.question, thread)
+                    decision = await self._decision(obstacle.question, args[-1].pid)
                 if kind == "lookup":
-                    self._detours.answered(thread, decision)
+                    self._detours.answered(args[-1].pid, decision)
                 if decision is Decision.INTERRUPTED:
                     raise FUSEError(errno.EINTR)
                 if decision is Decision.DENY and kind != "lookup":
