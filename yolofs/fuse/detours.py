@@ -25,7 +25,7 @@ _NAMES = {
 """For each kind of request that has directories locked, which of its arguments they are; a name follows each."""
 
 _KEPT_S = 5.0
-"""How long an answer holds for a request that has been sent back: it comes within microseconds."""
+"""How long a request that was sent back is waited for, and then its answer holds: it comes within microseconds."""
 _REMEMBERED = 4096
 """How many threads are remembered of each kind."""
 
@@ -35,15 +35,15 @@ class _Coming:
 
     __slots__ = ("deadline", "decision", "key", "names", "question")
 
-    def __init__(self, names: Sequence[object], question: Question) -> None:
+    def __init__(self, names: Sequence[object], question: Question, deadline: float) -> None:
         self.names = names
         self.key = question.key
         self.question: Question | None = question
         """What is to be asked on the way; None once it has been."""
         self.decision = Decision.AGAIN
         """The answer; to ask again if there was none."""
-        self.deadline = 0.0
-        """Until when it holds."""
+        self.deadline = deadline
+        """Until when it comes."""
 
 
 class Detours:
@@ -63,7 +63,7 @@ class Detours:
         is_second = self._were_told.pop(thread, False)
         if is_second or not thread:  # 0: a process that our pid namespace does not show
             return False
-        _note(self.coming, thread, _Coming(_names(kind, args), question))
+        _note(self.coming, thread, _Coming(_names(kind, args), question, self._clock() + _KEPT_S))
         return True
 
     def told_stale(self, thread: int) -> None:
@@ -71,12 +71,16 @@ class Detours:
         _note(self._were_told, thread, True)
 
     def on_the_way(self, thread: int, directory: int, name: bytes) -> Question | None:
-        """Return what a thread is to be asked while it looks up a name: nothing if the directory is locked now."""
+        """Return what a thread is to be asked while it looks up a name: nothing if the directory is locked now.
+
+        Only its first look-up counts: if that is of the very name, nothing is on the way, and later ones are about
+        something else.
+        """
         coming = self.coming.get(thread)
-        if coming is None or (directory, name) in coming.names:
+        if coming is None:
             return None
         question, coming.question = coming.question, None
-        return question
+        return question if (directory, name) not in coming.names and self._clock() < coming.deadline else None
 
     def answered(self, thread: int, decision: Decision) -> None:
         """Note the answer to what a thread was asked on its way."""

@@ -51,7 +51,6 @@ def sent_back(detours: Detours) -> None:
 def test_it_is_asked_once_on_the_way_and_arrives_with_the_answer(detours: Detours, decision: Decision) -> None:
     sent_back(detours)
     assert detours.on_the_way(8, 1, b"d") is None  # somebody else
-    assert detours.on_the_way(7, 3, b"new") is None  # the directory is locked
     assert detours.on_the_way(7, 1, b"d") is NEW
     assert detours.on_the_way(7, 1, b"d") is None
     detours.answered(7, decision)
@@ -62,6 +61,20 @@ def test_it_is_asked_once_on_the_way_and_arrives_with_the_answer(detours: Detour
 def test_what_nobody_asked_on_the_way_is_asked_on_arrival_and_not_sent_back_again(detours: Detours) -> None:
     sent_back(detours)
     assert detours.arrived("create", ARGS, NEW) is Decision.AGAIN
+
+
+def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(detours: Detours) -> None:
+    """Else the thread would be asked about it when it looks up something else, if it does not come again."""
+    sent_back(detours)
+    assert detours.on_the_way(7, 3, b"new") is None
+    assert detours.on_the_way(7, 1, b"d") is None
+    assert detours.arrived("create", ARGS, NEW) is Decision.AGAIN
+
+
+def test_what_does_not_come_soon_is_not_asked_about(detours: Detours, clock: Clock) -> None:
+    sent_back(detours)
+    clock.now += 6
+    assert detours.on_the_way(7, 1, b"d") is None
 
 
 @pytest.mark.parametrize(
