@@ -22,7 +22,8 @@ test: setup ## run all tests; those that mount are skipped without /dev/fuse
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
-	build/compiled/bin/python -P -m pytest --numprocesses $(WORKERS) --dist worksteal $(TESTS)
+	PATH="$(CURDIR)/build/compiled/bin:$${PATH#$(CURDIR)/$(BIN):}" \
+	    build/compiled/bin/python -P -m pytest --numprocesses $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: build/compiled
 build/compiled: setup
