@@ -27,6 +27,8 @@ from yolofs.rules import RuleState
 pytestmark = pytest.mark.mount
 
 READ = "import sys; print(open(sys.argv[1]).read(), end='')"
+CREATE = "import sys; open(sys.argv[1], 'x')"
+KINDS = [pytest.param("secret/a", READ, id="read"), pytest.param("secret/new", CREATE, id="create")]
 READ_MANY = """
 import os, sys, threading
 def read(path):
@@ -160,10 +162,11 @@ def test_nobody_answers_and_the_default_is_given(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("path", "script"), KINDS)
 def test_a_requester_that_is_killed_goes_and_so_does_its_ask(
-    yolofs: Program, view: Path, number: signal.Signals
+    yolofs: Program, view: Path, number: signal.Signals, path: str, script: str
 ) -> None:
-    with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+    with reader(view / path, script=script) as waiting, connected(yolofs) as client:
         wait_for_asks(client, 1)
         waiting.process.send_signal(number)
         waiting.end()
@@ -180,8 +183,9 @@ def test_a_thread_can_be_asked_about_and_its_process_killed(yolofs: Program, vie
         wait_for_asks(client, 0)
 
 
-def test_unmounting_answers_all_asks_first(yolofs: Program) -> None:
-    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+@pytest.mark.parametrize(("path", "script"), KINDS)
+def test_unmounting_answers_all_asks_first(yolofs: Program, path: str, script: str) -> None:
+    with yolofs.mounted() as view, reader(view / path, script=script) as waiting:
         with connected(yolofs) as client:
             wait_for_asks(client, 1)
         yolofs("unmount")
@@ -383,9 +387,6 @@ def test_names_that_are_no_text_can_be_asked_about_and_answered(yolofs: Program,
         assert "\x1b" not in listed
         yolofs("answer", "1", "allow", "--session", "--scope", os.path.join(b"secret", name))
         assert waiting.end() == ("odd\n", "")
-
-
-CREATE = "import sys; open(sys.argv[1], 'x')"
 
 
 def is_absent(path: Path) -> bool:
