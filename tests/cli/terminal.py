@@ -108,6 +108,19 @@ class Terminal:
         """Type something."""
         os.write(self._master, text.encode())
 
+    def type_until_gone(self, text: str, gone: str) -> None:
+        """Type something again and again until the screen does not show ``gone``.
+
+        For a program that throws away what is typed before it listens.
+        """
+        deadline = time.monotonic() + DEADLINE_S
+        while gone in self.screen:
+            self.type(text)
+            again = min(time.monotonic() + 0.5, deadline)
+            while gone in self.screen and select.select([self._master], [], [], max(again - time.monotonic(), 0))[0]:
+                assert self._read(deadline), f"not gone: {gone!r}, but:\n{self.screen}"
+            assert time.monotonic() < deadline, f"not gone: {gone!r}, but:\n{self.screen}"
+
     def wait(self) -> int:
         """Read to the end and return the exit code."""
         deadline = time.monotonic() + DEADLINE_S

@@ -205,9 +205,9 @@ def test_ctrl_c_in_a_program_that_vim_has_started_ends_that_program_alone(yolofs
     shell.wait_for("started")
     shell.type("\x03")
     shell.wait_for("Press ENTER")
-    shell.type("\r")
-    shell.wait_for_screen("~", gone="Press ENTER")
-    shell.type("iafter")  # only now: an interrupted vim throws away what has been typed ahead
+    shell.type_until_gone("\r", "Press ENTER")  # an interrupted vim throws away what has been typed ahead
+    shell.wait_for_screen("~")
+    shell.type("iafter")
     shell.wait_for_screen("after", "-- INSERT --")
     shell.type("\x1b:wq\r")
     shell.wait_for("A  made-in-vim")
