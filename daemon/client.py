@@ -64,6 +64,8 @@ _TIMEOUT_S = 120.0
 """How long an answer may take; a flush of gigabytes takes long."""
 _FORCE_TIMEOUT_S = 20.0
 """The same for a forced stop, after which the daemon is killed."""
+_LOOK_UP_S = 0.5
+"""How often one who waits for events looks up: a signal that came just before does not end the wait."""
 _EXIT_TIMEOUT_S = 10.0
 _HANGS_HINT = "yolofs unmount --force"
 
@@ -255,10 +257,12 @@ class Client:
         Raises:
             DaemonError: the daemon is gone.
         """
-        self._socket.settimeout(None)
+        self._socket.settimeout(_LOOK_UP_S)
         while not self._events:
             try:
                 self._take_event(msgspec.json.decode(self._read_line(), type=Answer))
+            except TimeoutError:
+                continue
             except OSError as error:
                 raise DaemonError(f"the daemon has hung up: {error.strerror}") from error
         return self._events.popleft()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -448,6 +449,20 @@ def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
         assert process.stderr.read() == b""
         assert waiting(yolofs) == 1
         assert blocked.process.poll() is None
+
+
+def test_a_signal_that_comes_just_before_it_waits_counts(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    """As one that another thread gets: the main thread's waiting is not interrupted by it."""
+    pid = tmp_path / "pid"
+    with (
+        alone(yolofs, "--answer-with", f"echo $$ > {pid}; exec sleep 1000") as process,
+        reader(view / "secret/a"),
+    ):
+        wait_until(lambda: pid.exists() and pid.read_text(), "started")
+        thread = max(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))
+        assert thread != process.pid
+        assert ctypes.CDLL(None, use_errno=True).tgkill(process.pid, thread, signal.SIGTERM) == 0
+        assert process.wait(20) == 130
 
 
 def test_what_a_command_leaves_running_keeps_nobody_waiting(yolofs: Program, view: Path, tmp_path: Path) -> None:
