@@ -26,8 +26,8 @@ _NAMES = {
 
 _KEPT_S = 5.0
 """How long a request that was sent back is waited for, and then its answer holds: it comes within microseconds."""
-_REMEMBERED = 4096
-"""How many threads are remembered of each kind."""
+_REMEMBERED = 65_536
+"""How many threads are remembered of each kind: more than wait at a time, as a forgotten one is told ESTALE twice."""
 
 
 class _Coming:
