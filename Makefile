@@ -3,8 +3,7 @@ SHELL := bash
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
-# Tests mostly wait for the processes that they start.  Where these race with a busy machine, a test that fails is run once
-# more, and both is told (docs/design/decisions.md).
+# Tests mostly wait for the processes that they start.
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
@@ -20,7 +19,7 @@ demo: setup ## work through a view of the Python standard library, then commit
 	@scripts/demo.sh
 
 test: setup ## run all tests; those that mount are skipped without /dev/fuse
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --reruns 1
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
 	PATH="$(CURDIR)/build/compiled/bin:$${PATH#$(CURDIR)/$(BIN):}" \

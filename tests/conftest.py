@@ -56,13 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(NIGHTLY_TIMEOUT_S), append=False)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what failed although it passed, or failed again, when it was run once more: each is a defect."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.section(f"failed, and was run again: {report.nodeid}")
-        terminalreporter.write_line(report.longreprtext)
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1 wants it run."""
     if item.get_closest_marker("mount") is None:
