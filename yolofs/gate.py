@@ -100,6 +100,11 @@ class Gate:
         """Return the verdict over a name in a directory, whether it shows anything or not."""
         return self.book.below(self.verdict(directory), name)
 
+    def is_open(self, question: Question) -> bool:
+        """Tell whether the rules leave a question to be asked, as they are by now."""
+        verdict = self.book.at(question.path)
+        return verdict.asks_to_write if question.operation.is_change else verdict.asks_to_read
+
     # ---- what is looked at
 
     def shows(self, directory: Inode, name: bytes) -> bool:
@@ -327,9 +332,13 @@ class Gate:
 
     def _ask(self, touches: Sequence[_Touch]) -> None:
         """Raise if somebody has to answer first whether a path may be changed."""
-        for path, verdict, operation, size in touches:
-            if not verdict.may_write and (path, True) not in self._granted:
-                raise UndecidedError(Question(path, operation, verdict.state, verdict.rule, size()))
+        questions = [
+            Question(path, operation, verdict.state, verdict.rule, size())
+            for path, verdict, operation, size in touches
+            if not verdict.may_write and (path, True) not in self._granted
+        ]
+        if questions:
+            raise UndecidedError(*questions)
 
     def _check_no_detour(
         self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation, *, is_link: bool

@@ -22,6 +22,8 @@ class RefusedError(OSError):
 class UndecidedError(Exception):
     """Somebody has to answer first."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, *later: Question) -> None:
         super().__init__()
         self.question = question
+        self.later = later
+        """What is to be asked as well if this is allowed."""

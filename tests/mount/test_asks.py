@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import signal
@@ -17,17 +16,15 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program, connected, wait_until
+from tests.mount.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
 from yolofs.daemon.answers import Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
-from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import Done, LendParams, LoanKind
 from yolofs.errors import AskError, DaemonError, UsageError
 from yolofs.rules import RuleState
 
 pytestmark = pytest.mark.mount
 
-READ = "import sys; print(open(sys.argv[1]).read(), end='')"
-CREATE = "import sys; open(sys.argv[1], 'x')"
 KINDS = [pytest.param("secret/a", READ, id="read"), pytest.param("secret/new", CREATE, id="create")]
 READ_MANY = """
 import os, sys, threading
@@ -42,57 +39,13 @@ print("all read")
 
 @pytest.fixture
 def yolofs(tmp_path: Path) -> Program:
-    project = tmp_path / "project"
-    (project / "secret/deep").mkdir(parents=True)
-    for number in range(100):
-        (project / f"secret/deep/{number}").write_text(f"{number}\n")
-    (project / "secret/a").write_text("a\n")
-    (project / "free").write_text("free\n")
-    program = Program(project)
-    program("init")
-    settings(program)
-    return program
-
-
-def settings(program: Program, **values: object) -> None:
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    rules = ["[rules]", '"." = "allow"', '"secret" = "ask"']
-    (program.project / ".yolofs.toml").write_text("\n".join([*lines, *rules]) + "\n")
+    return asked_project(tmp_path)
 
 
 @pytest.fixture
 def view(yolofs: Program) -> Iterator[Path]:
     with yolofs.mounted() as mountpoint:
         yield mountpoint
-
-
-class Reader:
-    """A process that runs a script with some paths."""
-
-    def __init__(self, *paths: Path, script: str = READ) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", script, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-
-    def end(self) -> tuple[str, str]:
-        """Wait for its end and return what it printed, and the last line of what it complained about."""
-        out, error = self.process.communicate(timeout=20)
-        return out.decode(), error.decode().rstrip().rpartition("\n")[2]
-
-
-@contextlib.contextmanager
-def reader(*paths: Path, script: str = READ) -> Iterator[Reader]:
-    started = Reader(*paths, script=script)
-    try:
-        yield started
-    finally:
-        started.process.kill()
-        started.process.communicate()
-
-
-def wait_for_asks(client: Client, count: int) -> list[AskInfo]:
-    wait_until(lambda: len(client.asks()) == count, f"{count} asks")
-    return client.asks()
 
 
 def test_an_answer_from_a_script_lets_the_process_go_on(yolofs: Program, view: Path) -> None:
@@ -387,172 +340,6 @@ def test_names_that_are_no_text_can_be_asked_about_and_answered(yolofs: Program,
         assert "\x1b" not in listed
         yolofs("answer", "1", "allow", "--session", "--scope", os.path.join(b"secret", name))
         assert waiting.end() == ("odd\n", "")
-
-
-def is_absent(path: Path) -> bool:
-    """Tell whether a process of its own, which may hang, sees nothing at a path."""
-    return subprocess.run([sys.executable, "-c", STAT, path], timeout=20, check=False).returncode == errno.ENOENT
-
-
-STAT = """
-import os, sys
-try:
-    os.stat(sys.argv[1])
-except OSError as error:
-    sys.exit(error.errno)
-"""
-
-
-def test_what_is_hidden_is_gone_while_somebody_waits_to_make_a_name_beside_it(yolofs: Program) -> None:
-    """The kernel holds the lock of the directory meanwhile."""
-    toml = yolofs.project / ".yolofs.toml"
-    toml.write_text(toml.read_text() + "[mount]\nbase_timeout = 3600\n")
-    with yolofs.mounted() as view:
-        for name in ("secret/a", "secret/deep/7", "free"):
-            os.stat(view / name)
-        with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
-            wait_for_asks(client, 1)
-            for name in ("secret/a", "free"):
-                yolofs("rule", "hidden", name)
-                assert is_absent(view / name)
-            assert len(client.asks()) == 1
-            yolofs("answer", "1", "deny")
-            assert waiting.end()[1].startswith("PermissionError")
-
-
-def test_what_the_host_changes_shows_while_somebody_waits_to_make_a_name(yolofs: Program) -> None:
-    toml = yolofs.project / ".yolofs.toml"
-    toml.write_text(toml.read_text() + "[mount]\nwatched_timeout = 3600\n")
-    with yolofs.mounted() as view:
-        wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
-        for name in ("secret/a", "free"):
-            os.stat(view / name)
-        with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
-            wait_for_asks(client, 1)
-            (yolofs.project / "secret/a").unlink()  # in the directory that the kernel has locked
-            for name in ("one", "two"):  # the second one for sure after the message that gets stuck
-                assert not (view / name).exists()
-                (yolofs.project / name).touch()
-                wait_until((view / name).exists, "the new file")
-            yolofs("answer", "1", "deny")
-            waiting.end()
-        wait_until(lambda: not (view / "secret/a").exists(), "the file to go")
-
-
-MAKING = {
-    "create": "import sys; open(sys.argv[1], 'x')",
-    "mkdir": "import os, sys; os.mkdir(sys.argv[1])",
-    "symlink": "import os, sys; os.symlink('target', sys.argv[1])",
-    "mkfifo": "import os, sys; os.mkfifo(sys.argv[1])",
-    "link": "import os, sys; os.link(os.path.dirname(sys.argv[1]) + '/../free', sys.argv[1])",
-    "rename": "import os, sys; os.rename(os.path.dirname(sys.argv[1]) + '/../free', sys.argv[1])",
-    "relative": "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); open('new', 'x')",
-    "bind": "import os, socket, sys; os.chdir(os.path.dirname(sys.argv[1])); socket.socket(socket.AF_UNIX).bind('new')",
-}
-
-
-@pytest.mark.parametrize("script", MAKING.values(), ids=MAKING)
-def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, script: str) -> None:
-    """The kernel locks the directory for as long as it waits for the answer, and has to drop a name in there."""
-    with (yolofs.project / ".yolofs.toml").open("a") as toml:
-        toml.write('"secret/other" = "allow"\n')
-    with yolofs.mounted() as view, connected(yolofs) as client:
-        yolofs("snapshot", "before")
-        (view / "secret/other").write_text("made later\n")
-        with reader(view / "secret/new", script=script) as waiting:
-            (asked,) = wait_for_asks(client, 1)
-            for _ in range(3):
-                yolofs("travel", "before")
-                yolofs("status")
-                if script not in (MAKING["relative"], MAKING["bind"]):  # these keep the directory locked
-                    assert is_absent(view / "secret/other")
-                yolofs("travel", "-")
-                assert [ask.id for ask in client.asks()] == [asked.id]
-                assert waiting.process.poll() is None
-            yolofs("answer", str(asked.id), "allow")
-            assert waiting.end() == ("", "")
-        assert os.path.lexists(view / "secret/new")
-        wait_until((view / "secret/other").exists, "the file to be back")
-
-
-def test_others_use_the_directory_while_names_are_waited_for(yolofs: Program, view: Path) -> None:
-    (yolofs.project / "secret/empty").mkdir()
-    scripts = {**MAKING, "unlink": "import os, sys; os.unlink(os.path.dirname(sys.argv[1]) + '/a')"}
-    del scripts["relative"], scripts["bind"]
-    with contextlib.ExitStack() as stack, connected(yolofs) as client:
-        for name, script in scripts.items():
-            path = view / "secret" / f"by-{name}"
-            stack.enter_context(reader(path, script=script))
-        asked = wait_for_asks(client, len(scripts))
-        listed = subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True, capture_output=True, text=True)
-        assert "deep" in listed.stdout
-        assert "by-" not in listed.stdout
-        for ask in asked:
-            yolofs("answer", str(ask.id), "deny")
-
-
-def test_a_crowd_that_makes_names_in_one_directory_is_asked_about_at_one_go(yolofs: Program, view: Path) -> None:
-    script = """
-import os, sys, threading
-def make(path):
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
-threads = [threading.Thread(target=make, args=(f"{sys.argv[1]}/made-{number}",)) for number in range(50)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-"""
-    with reader(view / "secret", script=script) as waiting, connected(yolofs) as client:
-        asked = wait_for_asks(client, 50)
-        assert len({ask.group for ask in asked}) == 1
-        yolofs("answer", str(asked[0].group), "allow")
-        assert waiting.end() == ("", "")
-    assert len(list((view / "secret").glob("made-*"))) == 50
-
-
-def test_what_was_allowed_on_the_way_is_that_alone(yolofs: Program, view: Path) -> None:
-    """A rename asks about both names."""
-    script = MAKING["rename"].replace("/../free", "/a")
-    with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
-        (first,) = wait_for_asks(client, 1)
-        yolofs("answer", str(first.id), "allow")
-        wait_until(lambda: [ask.id for ask in client.asks()] not in ([], [first.id]), "the other ask")
-        (second,) = client.asks()
-        assert second.path != first.path
-        yolofs("answer", str(second.id), "deny")
-        assert waiting.end()[1].startswith("PermissionError")
-    assert (view / "secret/a").exists()
-
-
-def test_committing_and_aborting_wait_for_no_answer_either(yolofs: Program, view: Path) -> None:
-    with (yolofs.project / ".yolofs.toml").open("a") as toml:
-        toml.write('"secret/other" = "allow"\n')
-    with connected(yolofs) as client:
-        wait_until(lambda: (view / "secret/other").write_text("made\n") and True, "the rule")
-        with reader(view / "secret/new", script=CREATE) as waiting:
-            (asked,) = wait_for_asks(client, 1)
-            yolofs("abort", "--yes")
-            assert is_absent(view / "secret/other")
-            (view / "free").write_text("changed\n")
-            yolofs("commit", "--yes")
-            assert [ask.id for ask in client.asks()] == [asked.id]
-            yolofs("answer", str(asked.id), "deny")
-            assert waiting.end()[1].startswith("PermissionError")
-
-
-def test_who_waits_to_make_a_name_may_find_it_made_by_a_travel(yolofs: Program) -> None:
-    with yolofs.mounted() as view, connected(yolofs) as client:
-        yolofs("rule", "allow", "secret")
-        (view / "secret/new").write_text("there\n")
-        (view / "secret/other").write_text("there\n")
-        yolofs("snapshot", "there")
-        yolofs("travel", "0")
-        yolofs("rule", "ask", "secret")
-        assert is_absent(view / "secret/other")
-        with reader(view / "secret/new", script=CREATE) as waiting:
-            (asked,) = wait_for_asks(client, 1)
-            yolofs("travel", "there")
-            assert (view / "secret/other").exists()
-            yolofs("answer", str(asked.id), "allow")
-            assert waiting.end()[1].startswith("FileExistsError")
 
 
 def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs: Program, view: Path) -> None:

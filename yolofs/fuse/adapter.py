@@ -19,7 +19,7 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.fuse.copies import Copies
-from yolofs.fuse.detours import Detours
+from yolofs.fuse.detours import WAYS, Detours, Name
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers, PostponedError
 from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
@@ -97,7 +97,7 @@ class Adapter(pyfuse3.Operations):
         self._copies = Copies(handlers.overlay, loop)
         self._loop = loop
         self._xattrs = xattrs
-        self._detours = Detours()
+        self._detours = Detours(handlers.gate.is_open)
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
 
@@ -115,27 +115,28 @@ class Adapter(pyfuse3.Operations):
         self, handler: Callable[..., Any], args: Sequence[Any], obstacle: UndecidedError | PostponedError
     ) -> Any:
         """Wait until nothing is in a handler's way any more; each time it starts from its beginning."""
-        kind = handler.__name__
-        decision = None
+        is_way = handler.__name__ in WAYS
+        answers: dict[Grant, Decision] = {}
         if isinstance(obstacle, UndecidedError):
-            decision = self._detours.arrived(kind, args, obstacle.question)
-            if decision is None and self._detours.send_back(kind, args, obstacle.question):
-                raise FUSEError(errno.ESTALE)
+            came = self._detours.arrived(handler.__name__, args)
+            if came is None:
+                self._send_back(handler.__name__, args, obstacle)
+            else:
+                answers = came
         granted: frozenset[Grant] = frozenset()
         copies = 0
         while True:
             if isinstance(obstacle, UndecidedError):
-                if decision is None or decision is Decision.AGAIN:
-                    decision = await self._decision(obstacle.question, args[-1].pid)
-                if kind == "lookup":
+                question = obstacle.question
+                decision = answers.pop(question.key, None) or await self._decision(question, args[-1].pid)
+                if is_way:
                     self._detours.answered(args[-1].pid, decision)
                 if decision is Decision.INTERRUPTED:
                     raise FUSEError(errno.EINTR)
-                if decision is Decision.DENY and kind != "lookup":
+                if decision is Decision.DENY and not is_way:
                     raise FUSEError(errno.EACCES)
                 if decision is Decision.ALLOW:
-                    granted |= {obstacle.question.key}
-                decision = None
+                    granted |= {question.key}
             else:
                 await self._copies.make(obstacle.inode, obstacle.size)
                 copies += 1
@@ -151,6 +152,24 @@ class Adapter(pyfuse3.Operations):
                     return handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
+
+    def _send_back(self, kind: str, args: Sequence[Any], obstacle: UndecidedError) -> None:
+        """Have a request wait elsewhere, if it would keep a directory locked while it waits and comes again."""
+        directories = self._detours.send_back(kind, args, [obstacle.question, *obstacle.later])
+        for directory in directories:
+            pyfuse3.invalidate_inode(directory, attr_only=True)  # of attributes alone: this never waits for us
+        if directories:
+            raise FUSEError(errno.ESTALE)
+
+    def _on_the_way(self, thread: int, name: Name | None, answer: Callable[[], Answer]) -> EntryAttributes:
+        """Ask a thread that was sent back, if this is it, before it is answered."""
+        question = self._detours.on_the_way(thread, name)
+        if question is not None:
+            raise UndecidedError(question)
+        entry = _entry(answer())
+        if not self._detours.is_settled(entry.st_ino):
+            entry.attr_timeout = 0
+        return entry
 
     async def _decision(self, question: Question, pid: int) -> Decision:
         """Wait for the answer to a question."""
@@ -168,9 +187,7 @@ class Adapter(pyfuse3.Operations):
     @answering
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         if self._detours.coming:
-            question = self._detours.on_the_way(ctx.pid, parent, name)
-            if question is not None:
-                raise UndecidedError(question)
+            return self._on_the_way(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
         return _entry(self._handlers.lookup(parent, name))
 
     async def forget(self, items: Sequence[tuple[int, int]]) -> None:
@@ -213,6 +230,8 @@ class Adapter(pyfuse3.Operations):
 
     @answering
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
+        if self._detours.coming:
+            return self._on_the_way(ctx.pid, None, lambda: self._handlers.getattr(number))
         return _entry(self._handlers.getattr(number))
 
     @changing

@@ -3,8 +3,9 @@
 The kernel keeps a directory locked while a name in there is made, removed or renamed: as long as somebody is asked
 about that, nobody could list the directory, or look up what is not cached.  But a system call that is told ESTALE looks
 its path up anew and comes again, once (``retry_estale`` in the kernel's ``fs/namei.c``), and on its way there it locks
-nothing.  So who has to wait is sent back, and waits in the look-up of a directory.  A name in the current directory has
-nothing to look up: it waits where it is, and so does what would not come again.
+nothing.  So who has to wait is sent back, and waits in the first thing that the kernel wants to know on his way: the
+look-up of a directory, or, for a name in the current directory, that directory's permissions.  For that it is told that
+it does not know them any more.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from yolofs.gate import Grant
 from yolofs.questions import Decision, Question
 
 T = TypeVar("T")
@@ -24,89 +26,140 @@ _NAMES = {
 }  # fmt: skip
 """For each kind of request that has directories locked, which of its arguments they are; a name follows each."""
 
+WAYS = frozenset(["lookup", "getattr"])
+"""The kinds of requests in which a thread is asked on its way."""
+
 _KEPT_S = 5.0
-"""How long a request that was sent back is waited for, and then its answer holds: it comes within microseconds."""
+"""How long a request that was sent back is waited for, and then its answers hold: it comes within microseconds."""
+_UNSETTLED_S = 1.0
+"""For how long the kernel is to ask for the attributes of a directory each time it needs them."""
 _REMEMBERED = 65_536
 """How many threads are remembered of each kind: more than wait at a time, as a forgotten one is told ESTALE twice."""
+
+Name = tuple[int, bytes]
+"""A directory's number and a name in it."""
 
 
 class _Coming:
     """A request that was sent back."""
 
-    __slots__ = ("deadline", "decision", "key", "names", "question")
+    __slots__ = ("answers", "asked", "deadline", "is_seen", "names", "questions")
 
-    def __init__(self, names: Sequence[object], question: Question, deadline: float) -> None:
+    def __init__(self, names: Sequence[Name], questions: Sequence[Question], deadline: float) -> None:
         self.names = names
-        self.key = question.key
-        self.question: Question | None = question
-        """What is to be asked on the way; None once it has been."""
-        self.decision = Decision.AGAIN
-        """The answer; to ask again if there was none."""
+        self.questions = list(questions)
+        """What is still to be asked on the way."""
+        self.asked: Question | None = None
+        """What is being asked."""
+        self.answers: dict[Grant, Decision] = {}
+        self.is_seen = False
+        """Whether anything came of the thread since."""
         self.deadline = deadline
         """Until when it comes."""
 
 
 class Detours:
-    """The requests that were sent back, by thread; belongs to the device loop.  ``clock`` counts seconds."""
+    """The requests that were sent back, by thread; belongs to the device loop.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    ``is_open`` tells whether a question is still to be asked as the rules are by now, ``clock`` counts seconds.
+    """
+
+    def __init__(self, is_open: Callable[[Question], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self.coming: dict[int, _Coming] = {}
         """Read-only outside, and there only to see whether there are any."""
+        self._unsettled: dict[int, float] = {}
+        """Directories that somebody is on his way to, and until when their attributes are told for no time."""
         self._were_told: dict[int, bool] = {}
+        self._is_open = is_open
         self._clock = clock
 
-    def send_back(self, kind: str, args: Sequence[Any], question: Question) -> bool:
-        """Tell whether to answer a request, of which ``args`` are the adapter's, with ESTALE; then it comes again."""
+    def send_back(self, kind: str, args: Sequence[Any], questions: Sequence[Question]) -> Sequence[int]:
+        """Return the directories whose attributes the kernel must forget before the request is answered with ESTALE.
+
+        It comes again then.  If there are none, it would not: it has to wait where it is.  ``args`` are the adapter's.
+        """
         if kind not in _NAMES or (kind == "mknod" and stat.S_ISSOCK(args[2])):  # bind(2) does not come again
-            return False
+            return ()
         thread = args[-1].pid
         is_second = self._were_told.pop(thread, False)
         if is_second or not thread:  # 0: a process that our pid namespace does not show
-            return False
-        _note(self.coming, thread, _Coming(_names(kind, args), question, self._clock() + _KEPT_S))
-        return True
+            return ()
+        names, now = _names(kind, args), self._clock()
+        _note(self.coming, thread, _Coming(names, questions, now + _KEPT_S))
+        directories = {directory for directory, _ in names}
+        for directory in directories:
+            _note(self._unsettled, directory, now + _UNSETTLED_S)
+        return sorted(directories)
 
     def told_stale(self, thread: int) -> None:
         """Note that a thread was told ESTALE for another reason: what it does next may be its second attempt."""
         _note(self._were_told, thread, True)
 
-    def on_the_way(self, thread: int, directory: int, name: bytes) -> Question | None:
-        """Return what a thread is to be asked while it looks up a name: nothing if the directory is locked now.
+    def is_settled(self, directory: int) -> bool:
+        """Tell whether the kernel may remember a directory's attributes: not if somebody has to ask for them soon."""
+        until = self._unsettled.get(directory)
+        if until is None:
+            return True
+        if self._clock() < until:
+            return False
+        del self._unsettled[directory]
+        return True
 
-        Only its first look-up counts: if that is of the very name, nothing is on the way, and later ones are about
-        something else.
+    def on_the_way(self, thread: int, name: Name | None = None) -> Question | None:
+        """Return what a thread is to be asked while it looks up a ``name``, or attributes.
+
+        Nothing if a directory may be locked now.  That is told by its first request: if that looks up the very name,
+        nothing was on the way, and later ones are about something else.
         """
         coming = self.coming.get(thread)
         if coming is None:
             return None
-        question, coming.question = coming.question, None
-        return question if (directory, name) not in coming.names and self._clock() < coming.deadline else None
+        questions = coming.questions
+        if not coming.is_seen:
+            coming.is_seen = True
+            if name in coming.names or self._clock() >= coming.deadline:
+                questions.clear()
+                return None
+        elif coming.asked is None:
+            return None
+        else:
+            while questions and not self._is_open(questions[0]):
+                del questions[0]
+        coming.asked = questions.pop(0) if questions else None
+        return coming.asked
 
     def answered(self, thread: int, decision: Decision) -> None:
         """Note the answer to what a thread was asked on its way."""
         coming = self.coming.get(thread)
-        if coming is not None:
-            coming.decision, coming.deadline = decision, self._clock() + _KEPT_S
-            if decision is Decision.INTERRUPTED:
-                del self.coming[thread]
+        if coming is None or coming.asked is None:
+            return
+        coming.deadline = self._clock() + _KEPT_S
+        if decision is Decision.INTERRUPTED:
+            del self.coming[thread]
+        elif decision is Decision.AGAIN:
+            coming.questions.insert(0, coming.asked)
+        else:
+            coming.answers[coming.asked.key] = decision
+            if decision is Decision.DENY:
+                coming.questions.clear()
 
-    def arrived(self, kind: str, args: Sequence[Any], question: Question) -> Decision | None:
-        """Return the answer that a request got on its way to ``question``; None if it cannot have been sent back."""
+    def arrived(self, kind: str, args: Sequence[Any]) -> dict[Grant, Decision] | None:
+        """Return the answers that a request got on its way; None if it cannot have been sent back."""
         if kind not in _NAMES:
             return None
         coming = self.coming.pop(args[-1].pid, None)
         if coming is None:
             return None
-        is_it = coming.names == _names(kind, args) and coming.key == question.key and self._clock() < coming.deadline
-        return coming.decision if is_it else Decision.AGAIN
+        is_it = coming.names == _names(kind, args) and self._clock() < coming.deadline
+        return coming.answers if is_it else {}
 
 
-def _names(kind: str, args: Sequence[Any]) -> Sequence[object]:
-    """Return the names that a request is about, each with its directory's number."""
+def _names(kind: str, args: Sequence[Any]) -> Sequence[Name]:
+    """Return the names that a request is about."""
     return [(args[at], args[at + 1]) for at in _NAMES[kind]]
 
 
-def _note(noted: dict[int, T], thread: int, value: T) -> None:
-    noted[thread] = value
+def _note(noted: dict[int, T], number: int, value: T) -> None:
+    noted[number] = value
     if len(noted) > _REMEMBERED:
         del noted[next(iter(noted))]

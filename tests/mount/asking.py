@@ -1,0 +1,66 @@
+"""A project of which somebody is asked about, and processes that wait for the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.cli.program import Program, wait_until
+from yolofs.daemon.ask_messages import AskInfo
+from yolofs.daemon.client import Client
+
+READ = "import sys; print(open(sys.argv[1]).read(), end='')"
+CREATE = "import sys; open(sys.argv[1], 'x')"
+
+
+def asked_project(tmp_path: Path) -> Program:
+    """Return an initialized project that asks about all in ``secret``."""
+    project = tmp_path / "project"
+    (project / "secret/deep").mkdir(parents=True)
+    for number in range(100):
+        (project / f"secret/deep/{number}").write_text(f"{number}\n")
+    (project / "secret/a").write_text("a\n")
+    (project / "free").write_text("free\n")
+    program = Program(project)
+    program("init")
+    settings(program)
+    return program
+
+
+def settings(program: Program, **values: object) -> None:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    rules = ["[rules]", '"." = "allow"', '"secret" = "ask"']
+    (program.project / ".yolofs.toml").write_text("\n".join([*lines, *rules]) + "\n")
+
+
+class Reader:
+    """A process that runs a script with some paths."""
+
+    def __init__(self, *paths: Path, script: str = READ) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def end(self) -> tuple[str, str]:
+        """Wait for its end and return what it printed, and the last line of what it complained about."""
+        out, error = self.process.communicate(timeout=20)
+        return out.decode(), error.decode().rstrip().rpartition("\n")[2]
+
+
+@contextlib.contextmanager
+def reader(*paths: Path, script: str = READ) -> Iterator[Reader]:
+    started = Reader(*paths, script=script)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.communicate()
+
+
+def wait_for_asks(client: Client, count: int) -> list[AskInfo]:
+    wait_until(lambda: len(client.asks()) == count, f"{count} asks")
+    return client.asks()
