@@ -25,6 +25,8 @@ _SHARE = 20
 """... and neither is one that took more than this part of its age."""
 _FIRST_WAIT_S = 2.0
 """How long after the start runs wait for the first survey."""
+_NICE = 10
+"""The niceness of later ones, which nobody waits for."""
 
 
 class NativeBinds:
@@ -74,7 +76,8 @@ class NativeBinds:
     async def _look_through(self, directories: Collection[bytes]) -> None:
         self._asked, self._started_s = frozenset(directories), trio.current_time()
         nearest_first = sorted(directories, key=len)  # /usr is what most runs need first
-        command = [sys.executable, "-I", "-S", survey.__file__, *map(os.fsdecode, nearest_first)]
+        niceness = str(_NICE if self._is_first_done.is_set() else 0)
+        command = [sys.executable, "-I", "-S", survey.__file__, niceness, *map(os.fsdecode, nearest_first)]
         run = partial(trio.run_process, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
         async with trio.open_nursery() as nursery:
             process: trio.Process = await nursery.start(run)

@@ -1,6 +1,6 @@
 """A process of its own that looks for what must not be reached straight from base, in directories that are to be bound.
 
-``python -I -S survey.py DIRECTORY...`` writes a report for each directory: its path, and the paths of what was found in
+``python -I -S survey.py NICENESS DIRECTORY...`` writes a report for each directory: its path, and the paths of what was found in
 it, with a NUL byte between them and two at the end.  Looked for are sockets and fifos, through
 which one reaches the program at the other end although they lie in a read-only mount, and directories of sessions,
 which no view shows.  What cannot be read is passed over: the sandbox has the same user and no more rights.
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 
 _SESSION = b".yolofs"
 _SESSION_MARK = b"journal"
-_NICE = 10
 _MOST = 50
 """Of so many each is told."""
 
@@ -58,9 +57,9 @@ def _write(report: bytes) -> None:
         report = report[os.write(1, report) :]
 
 
-def main(directories: Sequence[str]) -> None:
+def main(niceness: int, directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
-    os.nice(_NICE)
+    os.nice(niceness)
     for directory in map(os.fsencode, directories):
         try:
             _write(b"\0".join((directory, *find(directory))) + b"\0\0")
@@ -69,4 +68,4 @@ def main(directories: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(int(sys.argv[1]), sys.argv[2:])

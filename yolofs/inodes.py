@@ -52,7 +52,7 @@ class Inode:
         "entry",
         "fd",
         "fd_writes",
-        "free_of_acl_ns",
+        "free_of_acl",
         "is_left",
         "is_nameless",
         "is_orphan",
@@ -107,8 +107,9 @@ class Inode:
         self.fd_writes = False
         self.seen: tuple[int, int] = (0, 0)
         """``mtime_ns`` and size of the base file when the kernel was last told."""
-        self.free_of_acl_ns = -1
-        """The ctime at which the file behind it was seen to have no access control list, -1 if it never was."""
+        self.free_of_acl = -1
+        """What was seen to have no access control list: the base file at this ctime, or the store inode ``~ino``; -1 is
+        nothing."""
         self.noted = 0
         """Which accesses by rule the gate has noted, as bits."""
         self.verdict = _UNJUDGED

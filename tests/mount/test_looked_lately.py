@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.program import wait_until
 from tests.mount.plain_handlers import handlers_of
+from yolofs.clock import coarse_clock_ns
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
 
@@ -97,28 +99,81 @@ def test_a_directory_that_the_view_changed_since_is_looked_at_again(handlers: Ha
     assert create(handlers, directory, b"three").st_gid == OWNER.gid
 
 
+ACL = struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", *rule)
+    for rule in [(USER_OBJ, 6, 0), (USER, 0, 99), (GROUP_OBJ, 6, 0), (MASK, 6, 0), (OTHER, 0, 0)]
+)
+
+
+def mode_of(handlers: Handlers, number: int) -> int:
+    attr = handlers.getattr(number).attr
+    assert attr is not None
+    return stat.S_IMODE(attr.mode)
+
+
 def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: Path) -> None:
     (base / "d/there").chmod(0o660)
-    rules = [(USER_OBJ, 6, 0), (USER, 0, 99), (GROUP_OBJ, 6, 0), (MASK, 6, 0), (OTHER, 0, 0)]
-    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *rule) for rule in rules)
     handlers.overlay.is_shared = True
     number = number_of(handlers, b"there", number_of(handlers, b"d"))
-
-    def mode() -> int:
-        attr = handlers.getattr(number).attr
-        assert attr is not None
-        return stat.S_IMODE(attr.mode)
-
     inode = handlers.overlay.inodes.by_number[number]
     end = time.monotonic() + 20
-    while inode.free_of_acl_ns < 0:  # it is remembered once the file has been left alone for a while
-        assert mode() == 0o660
+    while inode.free_of_acl < 0:  # it is remembered once the file has been left alone for a while
+        assert mode_of(handlers, number) == 0o660
         assert time.monotonic() < end
         time.sleep(0.05)
     try:
-        os.setxattr(base / "d/there", "system.posix_acl_access", acl)
+        os.setxattr(base / "d/there", "system.posix_acl_access", ACL)
     except OSError:
         pytest.skip("this filesystem has no access control lists")
-    assert mode() == 0o600
+    assert mode_of(handlers, number) == 0o600
     os.removexattr(base / "d/there", "system.posix_acl_access")
-    assert mode() == 0o660
+    assert mode_of(handlers, number) == 0o660
+
+
+def test_so_is_one_that_a_staged_file_gets_in_the_view(handlers: Handlers) -> None:
+    handlers.overlay.is_shared = True
+    directory = number_of(handlers, b"d")
+    create(handlers, directory, b"new")
+    number = number_of(handlers, b"new", directory)
+    handlers.setattr(number, 0o660, None, None, None, None, None)
+    assert mode_of(handlers, number) == 0o660
+    try:
+        handlers.setxattr(number, b"system.posix_acl_access", ACL)
+    except OSError:
+        pytest.skip("this filesystem has no access control lists")
+    assert mode_of(handlers, number) == 0o600
+    handlers.setattr(number, None, None, None, None, 10**18, 10**18)
+    assert mode_of(handlers, number) == 0o600
+    handlers.removexattr(number, b"system.posix_acl_access")
+    assert mode_of(handlers, number) == 0o660
+
+
+def test_one_that_comes_with_a_copy_up_is_seen(handlers: Handlers, base: Path) -> None:
+    handlers.overlay.is_shared = True
+    path = base / "d/there"
+    path.chmod(0o660)
+    number = number_of(handlers, b"there", number_of(handlers, b"d"))
+    assert mode_of(handlers, number) == 0o660
+    try:
+        os.setxattr(path, "system.posix_acl_access", ACL)
+    except OSError:
+        pytest.skip("this filesystem has no access control lists")
+    handlers.setattr(number, None, None, None, None, 10**18, 10**18)
+    assert mode_of(handlers, number) == 0o600
+
+
+def test_what_a_staged_directory_is_like_is_known_until_the_view_changes_it(handlers: Handlers) -> None:
+    directory = handlers.mkdir(1, b"made", 0o755, OWNER).attr
+    assert directory is not None
+    assert mode_of(handlers, directory.number) == 0o755
+    handlers.setattr(directory.number, 0o2775, None, ANOTHER_GROUP, None, None, None)
+    assert mode_of(handlers, directory.number) == 0o2775
+    before = handlers.getattr(directory.number).attr
+    assert before is not None
+    wait_until(lambda: coarse_clock_ns() > before.ctime_ns, "the clock to go on")
+    handlers.rename(1, b"made", 1, b"renamed", 0)
+    after = handlers.getattr(directory.number).attr
+    assert after is not None
+    assert after.ctime_ns > before.ctime_ns
+    assert after.mtime_ns == before.mtime_ns
+    assert create(handlers, directory.number, b"new").st_gid == ANOTHER_GROUP

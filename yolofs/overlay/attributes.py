@@ -65,18 +65,24 @@ class Attributes(Layers):
         return st
 
     def _stat_of_directory(self, directory: Inode) -> os.stat_result:
-        """Return the attributes of the store inode or base directory, and remember them for :meth:`_stat_lately`."""
+        """Return the attributes of the store inode or base directory, and remember them for :meth:`_stat_lately`.
+
+        Those of a store inode stay: only the view changes it, and then what is remembered goes.
+        """
+        looked_at, staged = self._looked_at, directory.staged
+        if staged is not None and looked_at is not None and looked_at[1] is staged:
+            return looked_at[2]
         st = self._stat(directory)
         if self.lately_ns:
-            self._looked_at = directory, st, monotonic_ns()
+            self._looked_at = directory, staged, st, monotonic_ns()
         return st
 
     def _stat_lately(self, directory: Inode) -> os.stat_result:
         """Return the attributes of the store inode or base directory as they are, or were a moment ago."""
         looked_at = self._looked_at
-        if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[2] >= self.lately_ns:
+        if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[3] >= self.lately_ns:
             return self._stat_of_directory(directory)
-        return looked_at[1]
+        return looked_at[2]
 
     @staticmethod
     def _fd_is_own(inode: Inode) -> bool:
@@ -121,14 +127,16 @@ class Attributes(Layers):
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
         """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""
         mode, ctime_ns = st.st_mode, st.st_ctime_ns
-        if not self.is_shared or inode.free_of_acl_ns == ctime_ns or inode.kind == stat.S_IFLNK:
+        staged = inode.staged
+        key = ctime_ns if staged is None else ~staged.ino
+        if not self.is_shared or inode.free_of_acl == key or inode.kind == stat.S_IFLNK:
             return mode
         has_it = inode.fd >= 0 and (inode.staged is None or self._fd_is_own(inode))
         listed = acl.read(inode.fd if has_it else self._physical(inode))
         if listed is not None:
             return acl.narrowed(mode, listed)
-        if self.clock_ns() - ctime_ns > _SETTLED_NS:
-            inode.free_of_acl_ns = ctime_ns
+        if staged is not None or self.clock_ns() - ctime_ns > _SETTLED_NS:
+            inode.free_of_acl = key
         return mode
 
     # ---- link counts of directories

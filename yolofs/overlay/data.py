@@ -114,6 +114,7 @@ class Data(Finding):
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
+        inode.free_of_acl = -1
         os.setxattr(self._own_metadata(inode), name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:

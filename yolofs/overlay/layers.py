@@ -61,8 +61,8 @@ class Layers:
         come right before each create."""
         self._missed: tuple[bytes, int] = (b"", 0)
         """The base path that was last found to lead nowhere, and when."""
-        self._looked_at: tuple[Inode, os.stat_result, int] | None = None
-        """The directory that was looked at last, what it was like, and when."""
+        self._looked_at: tuple[Inode, Staged | None, os.stat_result, int] | None = None
+        """The directory that was looked at last, its store inode, what it was like, and when."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")

@@ -168,6 +168,7 @@ class Naming(Data):
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
+        inode.free_of_acl = ~ino  # the store passes none on
         return inode, self._attr(inode, st, is_new=True)
 
     def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
@@ -291,6 +292,7 @@ class Naming(Data):
 
     def _touch_ctime(self, staged: Staged) -> None:
         """Note on a file that one of its names came, went or changed, as the system does."""
+        self._looked_at = None
         path = self.store.path(staged.ino)
         st = os.lstat(path)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)

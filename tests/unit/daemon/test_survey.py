@@ -11,7 +11,7 @@ from yolofs.daemon import survey
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", survey.__file__, tmp_path],
+        [sys.executable, "-I", "-S", survey.__file__, "0", tmp_path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
