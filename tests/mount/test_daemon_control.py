@@ -82,6 +82,13 @@ def test_info_tells_what_is_served(yolofs: Program, view: Path) -> None:
     assert abs(info.started_ns / 1e9 - time.time()) < 60
 
 
+def test_the_daemon_has_room_for_descriptors_from_its_start(yolofs: Program, view: Path) -> None:
+    """Each time the kernel makes more it stops a process that has threads for milliseconds."""
+    with connected(yolofs) as client:
+        status = Path(f"/proc/{client.info().pid}/status").read_text()
+    assert int(status.partition("\nFDSize:")[2].split()[0]) >= 1024
+
+
 def test_nobody_else_can_reach_the_socket(yolofs: Program, view: Path) -> None:
     described = read_daemon_file(os.fsencode(yolofs.session))
     assert described is not None
