@@ -19,7 +19,6 @@ import os
 import re
 import stat
 from collections.abc import Container, Iterator
-from dataclasses import replace
 from threading import Lock
 
 from yolofs import copying
@@ -194,7 +193,7 @@ class Store:
                 return copying.open_source(src, data=data)
             with _widened(src, st):
                 source = copying.open_source(src, data=data)
-            return replace(source, metadata=replace(source.metadata, st=st))
+            return source._replace(metadata=source.metadata._replace(st=st))
 
     # --- using store inodes ---
 

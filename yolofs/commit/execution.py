@@ -19,10 +19,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Plan, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import put_in_place
-from yolofs.commit.steps import Steps, StoreFiles
+from yolofs.commit.steps import Steps
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath, display
 
