@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import click
 
+from yolofs.archive import interrupted_commit
 from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays, say_unchanged
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
-from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.project import changing, find_project, reading, relative_paths, session_directory
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import UsageError
+from yolofs.garbage import no_garbage_collection
 from yolofs.paths import display
 from yolofs.regions import Region
 from yolofs.selection import Selection
-from yolofs.session import Access, Session
+from yolofs.session import Session
 from yolofs.session_commit import CommitResult, commit, finish_interrupted
 
 
@@ -51,16 +53,16 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
         before = None if yes else _show_and_ask(project, guard, paths, outside=outside, scratch=scratch)
         if before is not None and not before.taken:
             return
-        with changing(project, LoanKind.COMMIT) as (session, _):
+        with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
             selection = _selection(session, paths, outside=outside, scratch=scratch)
-            shown = look(session, selection)
+            shown, parts = look(session, selection)
             if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
             if yes and not as_json:
                 emit_taken(session, shown, guard)
             with progress("committing") as update:
-                result = commit(session, selection=selection, force=force, progress=update)
+                result = commit(session, parts=parts, force=force, progress=update)
         break
     _report(session, result, shown, as_json=as_json)
 
@@ -82,7 +84,7 @@ def _show_and_ask(
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        shown, _ = look(session, _selection(session, paths, outside=outside, scratch=scratch))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
         emit_taken(session, shown, guard)
@@ -98,9 +100,8 @@ def _show_and_ask(
 
 def _finish_interrupted(project: bytes) -> None:
     """Finish a commit that was said yes to and then interrupted."""
-    with Session.open(project, Access.READ) as session:
-        if session.interrupted_commit() is None:
-            return
+    if interrupted_commit(session_directory(project)) is None:
+        return
     with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
         result = finish_interrupted(session, progress=update)
     if result is not None:

@@ -15,6 +15,7 @@ from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes
 from yolofs.cli.output import emit_json, progress, say
 from yolofs.commit.choice import Held
+from yolofs.commit.split import Split
 from yolofs.paths import RelPath, display, is_below
 from yolofs.regions import Region
 from yolofs.selection import Selection
@@ -44,22 +45,23 @@ class Shown(msgspec.Struct, frozen=True):
     """The paths that were asked for and at which nothing is staged."""
 
 
-def look(session: Session, selection: Selection) -> Shown:
-    """Return what a commit of a selection would take, and what not.
+def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
+    """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
     """
     with progress("comparing") as update:
-        everything = session.compare(BASE, progress=update)
+        before, present = session.state(BASE), session.state()
+        everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = tuple(check_paths(session, selection.paths, everything))
-        parts = split(session, selection)
+        parts = split(session, selection, tree=present)
         if not parts.rest:
-            return Shown(everything, [], (), unchanged)
-        taken = compare(session.state(BASE), parts.taken, session.base, session.store, progress=update)
+            return Shown(everything, [], (), unchanged), parts
+        taken = compare(before, parts.taken, session.base, session.store, progress=update)
     known = {(change.kind, change.path, change.old_path) for change in taken}
     stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    return Shown(taken, stays, parts.held, unchanged)
+    return Shown(taken, stays, parts.held, unchanged), parts
 
 
 def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:

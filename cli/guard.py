@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from yolofs.changes import Change
-from yolofs.paths import RelPath
+from yolofs.cli.jsonform import absolute
 
 if TYPE_CHECKING:  # takes long, and only what is asked from inside a sandbox needs it
     from yolofs.rules import RuleBook, Verdict
@@ -96,5 +96,4 @@ def _pid_namespace(pid: int) -> str | None:
 
 
 def _paths(change: Change, root: bytes) -> list[bytes]:
-    relative: list[RelPath] = [change.path, *([change.old_path] if change.old_path is not None else [])]
-    return [os.path.join(root, path) for path in relative]
+    return [absolute(root, path) for path in change.paths]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -20,6 +21,13 @@ _COLOURS = {
     Kind.TYPE: "magenta",
     Kind.METADATA: "blue",
 }
+_HERE, _OUTSIDE, _SCRATCH, _HIDDEN = (
+    "",
+    "outside the project:",
+    "in scratch directories:",
+    "on paths that the rules hide:",
+)
+"""The titles of the parts of a list, in this order."""
 _WORDS = {
     Kind.ADDED: "added",
     Kind.MODIFIED: "modified",
@@ -39,7 +47,9 @@ class Place(NamedTuple):
 
     def holds(self, change: Change) -> bool:
         """Tell whether a change lies in the project with both its paths."""
-        return self.project is not None and all(is_below(path, self.project) for path in change.paths)
+        if self.project is None or not is_below(change.path, self.project):
+            return False
+        return change.old_path is None or is_below(change.old_path, self.project)
 
     def show(self, path: bytes, *, inside: bool) -> str:
         """Return a path for the terminal: relative to the project, or absolute."""
@@ -75,22 +85,25 @@ def _say_left_out(count: int, what: str, where: str, option: str) -> None:
 def emit_changes(changes: Sequence[Change], place: Place, regions: Regions, hidden: Sequence[Change] = ()) -> None:
     """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts."""
     apart = set(map(id, hidden))
-    shown = [change for change in changes if id(change) not in apart]
-    unscratched = without_scratch(shown, regions)
-    known = set(map(id, unscratched))
+    letters = _letters()
+    parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN)}
+    for change in changes:
+        inside = place.holds(change)
+        if id(change) in apart:
+            title = _HIDDEN
+        elif regions.of_all(change.paths) is Region.SCRATCH:
+            title = _SCRATCH
+        else:
+            title = _HERE if inside else _OUTSIDE
+        parts[title].append(_line(letters[change.kind], change, place, inside=inside))
     is_first = True
-    for title, some in (
-        ("", [change for change in unscratched if place.holds(change)]),
-        ("outside the project:", [change for change in unscratched if not place.holds(change)]),
-        ("in scratch directories:", [change for change in shown if id(change) not in known]),
-        ("on paths that the rules hide:", hidden),
-    ):
-        if some and title:
+    for title, lines in parts.items():
+        if lines and title:
             if not is_first:
                 emit()
             emit(title)
-        for change in some:
-            emit(change_line(change, place, inside=place.holds(change)))
+        if lines:
+            emit("\n".join(lines))
             is_first = False
     if changes:
         emit()
@@ -115,16 +128,25 @@ def counts(changes: Iterable[Change]) -> dict[str, int]:
 
 def change_line(change: Change, place: Place, *, inside: bool) -> str:
     """Return a change as one line; ``inside``: with paths relative to the project."""
+    return _line(_letters()[change.kind], change, place, inside=inside)
+
+
+def _letters() -> dict[Kind, str]:
+    """Return the letters of all kinds as stdout shows them: once for a list, as looking at stdout takes a call."""
+    return {kind: paint(kind.value, colour) for kind, colour in _COLOURS.items()}
+
+
+def _line(letter: str, change: Change, place: Place, *, inside: bool) -> str:
     path = place.show(change.path, inside=inside) + _slash(change)
     if change.old_path is not None:
         path = f"{place.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
     notes = _notes(change)
-    return paint(change.kind.value, _COLOURS[change.kind]) + f"  {path}" + (f"  ({notes})" if notes else "")
+    return f"{letter}  {path}  ({notes})" if notes else f"{letter}  {path}"
 
 
 def _slash(change: Change) -> str:
     side = change.new or change.old
-    return "/" if side is not None and type_name(side) == "directory" else ""
+    return "/" if side is not None and side.type == stat.S_IFDIR else ""
 
 
 def _notes(change: Change) -> str:

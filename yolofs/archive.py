@@ -41,6 +41,13 @@ def commit_numbers(directory: bytes) -> list[int]:
     return [int(name) for name in names if name.isdigit()]
 
 
+def interrupted_commit(directory: bytes) -> bytes | None:
+    """Return the directory of a commit of the session in ``directory`` that stopped half way, None if there is none."""
+    commit = commit_directory(directory, max(commit_numbers(directory), default=0))
+    has_plan = os.path.exists(os.path.join(commit, b"plan.json"))
+    return commit if has_plan and not os.path.exists(os.path.join(commit, b"done")) else None
+
+
 def finish_put_away(directory: bytes) -> None:
     """Put the journal away for a commit that was done and died just before it could; make a new one if none is left.
 

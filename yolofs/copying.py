@@ -15,8 +15,8 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 _FICLONE = 0x40049409  # _IOW(0x94, 9, int) of linux/fs.h
 _CHUNK_BYTES = 1 << 20
@@ -51,8 +51,7 @@ class CopyMethod(Enum):
     READ_WRITE = "read-write"
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """All that a file has besides its data, as it was when it was read."""
 
     st: os.stat_result
@@ -61,8 +60,7 @@ class Metadata:
     """The xattrs that could not be read, each as ``xattr NAME``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A file about to be copied: all that is needed is read or open, so its path may change or be closed off."""
 
     metadata: Metadata
@@ -164,7 +162,7 @@ def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[
         size = st.st_size if keep is None else min(keep, st.st_size)
         if source.fd < 0:
             os.ftruncate(fd, size)
-        elif not _copy_small(source.fd, fd, st, size):
+        elif not copy_small(source.fd, fd, st, size):
             copy_data(source.fd, fd, size)
         return fd, write_metadata(fd, source.metadata)
     except BaseException:
@@ -174,7 +172,7 @@ def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[
         raise
 
 
-def _copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
+def copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
     """Copy a few bytes without holes by one read and one write, a third of the calls; tell whether that could be done.
 
     If not, what was written is of no use.
@@ -235,7 +233,7 @@ def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) 
     skipped += metadata.unread + _write_xattrs(dst, dict(metadata.xattrs), metadata.unread)
     if not stat.S_ISLNK(st.st_mode) and not _may_chmod(dst, _mode_for(st, skipped)):
         skipped += ("mode",)
-    if times and not _may_set_times(dst, st):
+    if times and not may_set_times(dst, st):
         skipped += ("times",)
     return skipped
 
@@ -273,7 +271,8 @@ def _may_chmod(dst: bytes | int, mode: int) -> bool:
     return True
 
 
-def _may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
+def may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
+    """Give a path or descriptor the times of ``st``; tell whether that was permitted."""
     try:
         os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=isinstance(dst, int))
     except PermissionError:
@@ -337,6 +336,11 @@ def _may_remove_xattr(path: bytes | int, name: str) -> bool:
 def _is_label(name: str) -> bool:
     """Tell whether the system gives this xattr to every file by itself (SELinux, IMA, EVM, Smack)."""
     return name.startswith("security.") and name != "security.capability"
+
+
+def has_only_labels(path: bytes | int) -> bool:
+    """Tell whether something has no extended attributes, an ACL among them, but such as the system gives by itself."""
+    return all(map(_is_label, _list_xattrs(path)))
 
 
 def _list_xattrs(path: bytes | int) -> list[str]:

@@ -341,9 +341,10 @@ class _Matcher:
         """Pair files that went with files that came, then what is still in one slot."""
         went: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
         came: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
-        for old, new in self._unsettled:
+        for old, _ in self._unsettled:
             if old is not None and not old.is_directory:
                 went[old.identity, old.kind].append(old)
+        for _, new in self._unsettled if went else ():
             if new is not None and not new.is_directory:
                 came[new.identity, new.kind].append(new)
         moved_from, moved_to = set(), set()

@@ -6,7 +6,7 @@ The nearest directory decides: a project in ``/tmp`` is no scratch, and a scratc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 import msgspec
@@ -45,10 +45,10 @@ class Regions(msgspec.Struct, frozen=True):
             return Region.SCRATCH
         return Region.PROJECT if inside >= 0 else Region.OUTSIDE
 
-    def of_all(self, paths: Iterable[bytes]) -> Region:
+    def of_all(self, paths: Sequence[bytes]) -> Region:
         """Return the one region that all of some paths lie in; where they differ, it counts as outside."""
-        regions = set(map(self.of, paths))
-        return regions.pop() if len(regions) == 1 else Region.OUTSIDE
+        region = self.of(paths[0])
+        return region if all(self.of(path) is region for path in paths[1:]) else Region.OUTSIDE
 
 
 def _absolute(project: bytes, path: str) -> bytes:

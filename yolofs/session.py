@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import fcntl
-import gc
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,14 @@ from typing import Self, cast
 import msgspec
 
 from yolofs import checkpoint
-from yolofs.archive import begin_journal, commit_directory, commit_numbers, finish_put_away, store_numbers
+from yolofs.archive import (
+    begin_journal,
+    commit_directory,
+    commit_numbers,
+    finish_put_away,
+    interrupted_commit,
+    store_numbers,
+)
 from yolofs.base import Base
 from yolofs.changes import Change, compare
 from yolofs.checkpoint import Checkpoint
@@ -28,6 +34,7 @@ from yolofs.clock import coarse_clock_ns
 from yolofs.config.load import load
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, NoSessionError, SessionBusyError, UsageError, YolofsError
+from yolofs.garbage import no_garbage_collection
 from yolofs.journal import Journal
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.records import Change as ChangeRecord
@@ -208,7 +215,7 @@ class Session:
         """
         timeline = self.timeline
         segments = timeline.live_segments if generation is None else timeline.segments_of(generation)
-        with _no_garbage_collection():
+        with no_garbage_collection():
             tree, parts = self._begun(segments)
             for start, end in parts:
                 for record in self._changes(start, end):
@@ -219,7 +226,7 @@ class Session:
         """Return the present as an overlay needs it."""
         segments = self.timeline.live_segments
         known = self._checkpoint
-        with _no_garbage_collection():
+        with no_garbage_collection():
             tree, parts = self._begun(segments)
             fresh_from = self.store.next_ino
             if known is not None and known.live == segments:  # no marker since: what was fresh then still is
@@ -381,9 +388,7 @@ class Session:
 
         Base is partly committed then, so that no state can be shown before the commit is finished.
         """
-        directory = self.commit_directory(max(commit_numbers(self.directory), default=0))
-        has_plan = os.path.exists(os.path.join(directory, b"plan.json"))
-        return directory if has_plan and not os.path.exists(os.path.join(directory, b"done")) else None
+        return interrupted_commit(self.directory)
 
     def check_no_interrupted_commit(self) -> None:
         """Raise YolofsError if there is an interrupted commit."""
@@ -478,15 +483,3 @@ def _lock(directory: bytes) -> int:
     os.ftruncate(fd, 0)
     os.pwrite(fd, b"%d\n" % os.getpid(), 0)
     return fd
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Build many small objects that stay: the collector would walk them over and over (half of the time)."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -11,12 +11,14 @@ from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
 from yolofs.commit.split import Authors, Split, split_state, takes_all
+from yolofs.commit.survey import survey
 from yolofs.errors import ConflictError
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
 from yolofs.session import Progress, Session
+from yolofs.tree import Tree
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -32,9 +34,12 @@ class CommitResult(msgspec.Struct, frozen=True):
     """What was selected and stays staged all the same."""
 
 
-def split(session: Session, selection: Selection | None) -> Split:
-    """Return what a commit would take, and what it would leave staged; without ``selection`` it takes everything."""
-    tree = session.state()
+def split(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
+    """Return what a commit would take, and what it would leave staged; without ``selection`` it takes everything.
+
+    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a commit.
+    """
+    tree = tree if tree is not None else session.state()
     if selection is None or selection.is_everything or takes_all(tree, selection):
         return Split(tree, (), ())
     authors = Authors(session.live_changes(), coarse_clock_ns())
@@ -42,12 +47,18 @@ def split(session: Session, selection: Selection | None) -> Split:
 
 
 def commit(
-    session: Session, *, selection: Selection | None = None, force: bool = False, progress: Progress | None = None
+    session: Session,
+    *,
+    selection: Selection | None = None,
+    parts: Split | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
 ) -> CommitResult:
     """Apply what is staged to base, and start another journal; the old one is kept with the commit.
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the new journal and its
-    first generation.  The view is the same before and after.
+    first generation.  The view is the same before and after.  ``parts`` is what :func:`split` made of the selection,
+    for who has asked it since this session was opened.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.
@@ -61,8 +72,9 @@ def commit(
     finished = finish_interrupted(session, progress=progress)
     if finished is not None:
         return finished
-    parts = split(session, selection)
-    conflicts = find_conflicts(parts.taken, session.base, session.store)
+    parts = parts if parts is not None else split(session, selection)
+    names = list(survey(parts.taken, session.base))
+    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names)
     if conflicts and not force:
         listed = ", ".join(display(path) for path in conflicts[:3]) + (", …" if len(conflicts) > 3 else "")
         raise ConflictError(
@@ -70,7 +82,7 @@ def commit(
             paths=conflicts,
             hint="look at them, then: yolofs commit --force to replace them, or yolofs abort",
         )
-    plan = plan_commit(parts.taken, session.base, session.store)
+    plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:
         return CommitResult(None, 0, {}, parts.held)
     number = session.next_commit()

@@ -400,6 +400,28 @@ def test_collect_removes_what_is_not_referenced_and_empty_shards(room: bytes) ->
     assert os.listdir(store.directory) == []
 
 
+def test_collect_removes_many_from_several_shards_at_once(room: bytes) -> None:
+    store = Store(room + b"/files", next_ino=200)
+    numbers = [add_file(store) for _ in range(1100)]
+    store.create_dir(0)
+    kept = {numbers[0], numbers[700]}
+    assert store.collect(kept) == 1099
+    assert set(store) == kept
+    assert sorted(os.listdir(store.directory)) == [b"00", b"03"]
+    assert store.next_ino == 1301
+
+
+def test_what_cannot_be_removed_among_many_is_an_error(room: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(room + b"/files")
+    numbers = [add_file(store) for _ in range(1100)]
+    os.unlink(store.path(numbers[600]))
+    os.mkdir(store.path(numbers[600]))
+    make(store.path(numbers[600]) + b"/foreign")
+    with pytest.raises(OSError, match="Directory not empty"):
+        store.collect(set())
+    assert numbers[600] in set(store)
+
+
 def test_collect_keeps_everything_that_is_referenced(store: Store) -> None:
     numbers = [add_file(store) for _ in range(3)]
     assert store.collect(set(numbers)) == 0

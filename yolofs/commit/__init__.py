@@ -11,6 +11,7 @@ In the order in which a commit goes through them::
     planner      the plan: which object goes where
     plan         the plan as it is written, before the first step
     steps        the steps of it
+    making       making a file of the store anew, which is what most of them do
     directories  reaching directories of base so that nothing leads astray
     trees        copying and removing whole directories, where another device keeps them from being renamed
     separate     what is kept of a file that lost a name gets apart from the others

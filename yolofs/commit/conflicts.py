@@ -19,6 +19,7 @@ same content at the very name, and nothing but their times differs, a commit los
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 
 from yolofs.base import Base
 from yolofs.changes import Aspect, Change, Kind, compare
@@ -31,16 +32,17 @@ _CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
 
 
-def find_conflicts(tree: Tree, base: Base, store: Store) -> list[RelPath]:
+def find_conflicts(tree: Tree, base: Base, store: Store, *, names: Sequence[Name] | None = None) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone,
-    and that base has under others, it is the path where base had it.
+    and that base has under others, it is the path where base had it.  ``names`` is the survey of the tree, for who has
+    it already.
 
     Raises:
         OSError: base cannot be read.
     """
-    names = list(survey(tree, base))
+    names = names if names is not None else list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
     nameless = (staged for staged in tree.staged.values() if not staged.names and _has_changed(staged, base))
     homes = {staged.home for staged in nameless if staged.home is not None}
@@ -70,7 +72,7 @@ def _is_time_alone(change: Change) -> bool:
     return change.kind is Kind.METADATA and change.old_path is None and set(change.metadata) <= {Aspect.TIME}
 
 
-def _base_paths_in_use(tree: Tree, names: list[Name]) -> set[bytes]:
+def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
     """Return the base paths whose objects the view still shows, under whatever name, or has a version of."""
     in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
     in_use.update(staged.home for staged in tree.staged.values() if staged.home is not None)

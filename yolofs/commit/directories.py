@@ -180,8 +180,13 @@ def rename_with(
     A directory without write permission of its own cannot change its parent; ours is opened up for that moment.
     """
 
+    try:
+        return rename(*src, directories.open(dst[0]), dst[1])  # nearly always; the rest takes as long as the rename
+    except PermissionError:
+        pass
+
     def act(dst_fd: int) -> T:
-        return rename(src[0], src[1], dst_fd, dst[1])
+        return rename(*src, dst_fd, dst[1])
 
     return _moving(src, lambda: directories.within(dst[0], act), lambda: (directories.open(dst[0]), dst[1]))
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from typing import Protocol
 
 from yolofs.base import Base
-from yolofs.commit.survey import Name, look, survey
+from yolofs.commit.survey import Name, look
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.tree import Entry, Staged, Tree
@@ -28,8 +29,8 @@ class StorePaths(Protocol):
 class Holdings:
     """The answer for one state; it looks at base and the store once, when it is made."""
 
-    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
-        """Find out who holds what.
+    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[Name]) -> None:
+        """Find out who holds what; ``names`` is the survey of the tree.
 
         Raises:
             YolofsError: two names show the same base object without being hard links.
@@ -37,7 +38,7 @@ class Holdings:
         """
         self._base = base
         self._store = store
-        self.names = list(survey(tree, base))
+        self.names = names
         """All entries of the tree, parents before children."""
         self.by_entry = {name.entry: name for name in self.names}
         self.store_stats = {ino: os.lstat(store.path(ino)) for ino in tree.staged}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from yolofs import copying
 from yolofs.base import Base
@@ -26,34 +27,34 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.survey import Name
+from yolofs.commit.survey import Name, survey
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.tree import Entry, Staged, Tree
 
 
-def plan_commit(tree: Tree, base: Base, store: StorePaths) -> Plan:
+def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Name] | None = None) -> Plan:
     """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
 
     What host processes did to base meanwhile is taken as it is: call :func:`yolofs.commit.conflicts.find_conflicts`
-    first.
+    first.  ``names`` is the survey that it looked at, for who has it already.
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
         YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount.
         OSError: base or the store cannot be read.
     """
-    return _Planner(tree, base, store).plan()
+    return _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()
 
 
 class _Planner:
     """One planning; to be used once."""
 
-    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[Name]) -> None:
         self._tree = tree
         self._base = base
         self._store = store
-        self._holdings = Holdings(tree, base, store)
+        self._holdings = Holdings(tree, base, store, names)
         self._changed: set[Entry] = set()
         """The directories on whose names the steps work."""
         self._slots = 0

@@ -13,11 +13,12 @@ import errno
 import os
 import stat
 import zlib
-from typing import NamedTuple, Protocol, Self, TypeAlias, assert_never
+from typing import NamedTuple, Self, TypeAlias, assert_never
 
 from yolofs import copying, syscalls
 from yolofs.commit import separate
 from yolofs.commit.directories import Directories, rename_out, rename_with
+from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -38,18 +39,6 @@ from yolofs.paths import ROOT, RelPath, join, split
 
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
-
-
-class StoreFiles(Protocol):
-    """What committing needs of the store."""
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode."""
-        ...
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode whatever its mode and return the descriptor."""
-        ...
 
 
 class Folder(NamedTuple):
@@ -89,6 +78,7 @@ class Steps:
         self._new = _make_folder(directory, b"new")
         self._replaced = _make_folder(directory, b"replaced")
         self._device = os.fstat(self._new.fd).st_dev
+        self._may_make_files = is_plain(self._new.fd)
         self._directories = Directories(plan.root)
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
@@ -281,21 +271,17 @@ class Steps:
 
     def _create(self, step: Create) -> None:
         spot = self._workplace(step.path, step.number)
-        self._unlocked(spot)
-        source = self._source(step.ino)
+        source = open_inode(self._store, step.ino)
         try:
-            self._note(step.path, copying.write_copy(source, self._at(spot)))
+            if source.fd >= 0 and spot.directory is self._new and self._may_make_files:
+                left_out = make_file(source, self._new.fd, spot.name)
+            else:
+                self._unlocked(spot)
+                left_out = copying.write_copy(source, self._at(spot))
         finally:
             source.close()
+        self._note(step.path, left_out)
         self._bring_in(spot, step)
-
-    def _source(self, ino: int) -> copying.Source:
-        path = self._store.path(ino)
-        metadata = copying.read_metadata(path)
-        kind = stat.S_IFMT(metadata.st.st_mode)
-        if kind == stat.S_IFREG:
-            return copying.Source(metadata, fd=self._store.open(ino, os.O_RDONLY))
-        return copying.Source(metadata, target=os.readlink(path) if kind == stat.S_IFLNK else b"")
 
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)

@@ -1,0 +1,89 @@
+"""Making a file of the store anew in a folder of the commit.
+
+That is what a commit mostly does, for tens of thousands of files, and a system call takes as long as ten lines around
+it.  So here a call is left out where another one has told that it would change nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Protocol
+
+from yolofs import copying
+
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class StoreFiles(Protocol):
+    """What committing needs of the store."""
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode."""
+        ...
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode whatever its mode and return the descriptor."""
+        ...
+
+
+def open_inode(store: StoreFiles, ino: int) -> copying.Source:
+    """Open a store inode to be copied; the caller closes it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    path = store.path(ino)
+    st = os.lstat(path)
+    if not stat.S_ISREG(st.st_mode):
+        target = os.readlink(path) if stat.S_ISLNK(st.st_mode) else b""
+        return copying.Source(copying.read_metadata(path, st=st), target=target)
+    fd = _open_file(store, ino)
+    try:
+        return copying.Source(copying.read_metadata(fd, st=st), fd=fd)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _open_file(store: StoreFiles, ino: int) -> int:
+    try:
+        return store.open(ino, os.O_RDONLY | os.O_NOATIME)  # else the disk has to write an access time for each
+    except PermissionError as error:
+        if error.errno != errno.EPERM:
+            raise
+        return store.open(ino, os.O_RDONLY)  # another user's: only its owner may leave the access time alone
+
+
+def is_plain(folder: int) -> bool:
+    """Tell whether an open folder is closed to others and passes on nothing to what is made in it."""
+    st = os.fstat(folder)
+    return st.st_uid == os.geteuid() and not st.st_mode & 0o077 and copying.has_only_labels(folder)
+
+
+def make_file(source: copying.Source, folder: int, name: bytes) -> tuple[str, ...]:
+    """Make ``name`` in an open folder, which :func:`is_plain`, a copy of a regular file.
+
+    As nobody else gets at it there, it may have its mode from the beginning.  Returns what could not be carried over.
+
+    Raises:
+        OSError: it cannot be written; nothing is left then.
+    """
+    wanted = source.metadata
+    fd = os.open(name, _NEW, stat.S_IMODE(wanted.st.st_mode) & 0o777 | 0o600, dir_fd=folder)
+    try:
+        if not copying.copy_small(source.fd, fd, wanted.st, wanted.st.st_size):
+            copying.copy_data(source.fd, fd, wanted.st.st_size)
+        if wanted.xattrs or wanted.unread or _who(os.fstat(fd)) != _who(wanted.st):
+            return copying.write_metadata(fd, wanted)
+        return () if copying.may_set_times(fd, wanted.st) else ("times",)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _who(st: os.stat_result) -> tuple[int, int, int]:
+    return st.st_mode, st.st_uid, st.st_gid
