@@ -17,8 +17,6 @@ from tests.commit_model import CommitScribe, contents, scan
 from yolofs import syscalls
 from yolofs.base import Base
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit.plan import Step
-from yolofs.commit.steps import Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, YolofsError
 from yolofs.paths import RelPath
@@ -368,59 +366,6 @@ def test_a_step_that_fails_leaves_the_log_of_those_done(scribe: CommitScribe, pa
         execute(plan, scribe.store, parking=parking)
     assert Path(os.fsdecode(parking), "progress").read_bytes() == b"0\n"
     assert not Path(os.fsdecode(parking), "done").exists()
-
-
-def test_steps_that_make_something_new_get_their_lines_by_the_dozen_and_before_any_other_step(
-    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scribe.rename(b"a", b"z")
-    scribe.mkdir(b"new")
-    for number in range(150):
-        scribe.write(b"new/%d" % number, b"made")
-    plan = scribe.plan()
-    in_doubt = []
-    do = Steps.do
-
-    def watch(steps: Steps, step: Step) -> None:
-        logged = Path(os.fsdecode(parking), "progress").read_bytes().count(b"\n")
-        in_doubt.append((type(step).__name__, plan.steps.index(step) - logged))
-        do(steps, step)
-
-    monkeypatch.setattr(Steps, "do", watch)
-    execute(plan, scribe.store, parking=parking)
-    assert max(count for name, count in in_doubt if name in ("Create", "MakeDirectory")) == 63
-    assert {count for name, count in in_doubt if name not in ("Create", "MakeDirectory")} == {0}
-    assert {name for name, _ in in_doubt} == {"Park", "MakeDirectory", "Create", "Place", "FinishDirectory"}
-
-
-def test_what_was_made_without_a_line_in_the_log_is_found_by_the_next_commit(
-    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scribe.mkdir(b"new")
-    scribe.write(b"a", b"replaced")
-    for number in range(20):
-        scribe.write(b"new/%d" % number, b"made %d" % number)
-    expected = scribe.expected()
-    plan = scribe.plan()
-
-    def die(done: int, total: int) -> None:
-        if done == 15:
-            monkeypatch.setattr(os, "write", lambda *_: 0)  # as if there had been no time for it
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        execute(plan, scribe.store, parking=parking, progress=die)
-    monkeypatch.undo()
-    assert Path(os.fsdecode(parking), "progress").read_bytes() == b""
-    made = {path: os.lstat(scribe.base.path(path)).st_ino for path in scan_new(scribe)}
-    assert len(made) >= 10
-    resume(scribe.store, parking=parking)
-    assert scan(scribe.base.root) == expected
-    assert {path: os.lstat(scribe.base.path(path)).st_ino for path in made} == made
-
-
-def scan_new(scribe: CommitScribe) -> list[RelPath]:
-    return [RelPath(path) for path in scan(scribe.base.root) if path.startswith(b"new/")]
 
 
 def test_a_directory_that_holds_the_session_stays(tmp_path: Path, scribe: CommitScribe) -> None:

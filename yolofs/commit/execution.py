@@ -3,7 +3,7 @@
 ::
 
     commits/N/plan.json     the plan, durable before the first step
-    commits/N/progress      one line for each step that is known to be done: its index, from 0
+    commits/N/progress      one line for each step done: its index, from 0
     commits/N/new/          what is being made
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Self
 
 import msgspec
 
 from yolofs.commit.making import StoreFiles
-from yolofs.commit.plan import Create, MakeDirectory, Plan, Step, describe
+from yolofs.commit.plan import Plan, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import put_in_place
 from yolofs.commit.steps import Steps
@@ -31,8 +30,6 @@ from yolofs.paths import RelPath, display
 _PLAN = b"plan.json"
 _PROGRESS = b"progress"
 _DONE = b"done"
-_MOST_IN_DOUBT = 64
-"""So many steps that make something new may be done without a line in the log."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -105,58 +102,17 @@ def _count_done(path: bytes) -> int:
 def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Callable[[int, int], None] | None) -> None:
     """Do the steps from ``first`` on, and log each."""
     total = len(plan.steps)
-    with _Log(os.path.join(parking, _PROGRESS), first) as log:
+    path = os.path.join(parking, _PROGRESS)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.ftruncate(log, sum(len(b"%d\n" % index) for index in range(first)))
         for index in range(first, total):
-            log.begin(plan.steps[index])
             _do_one(index, plan, steps, parking)
-            log.add(index)
+            os.write(log, b"%d\n" % index)
             if progress is not None:
                 progress(index + 1, total)
-
-
-class _Log:
-    """The log of the steps that are done, to be written on; use it in a ``with``.
-
-    Of a step that makes something new what is there tells whether it is done, as long as nothing but such steps came
-    after it.  So these get their lines by the dozen, before any other step begins.
-    """
-
-    def __init__(self, path: bytes, count: int) -> None:
-        """Go on after the first ``count`` lines.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._lines: list[bytes] = []
-        self._may_wait = False
-        os.ftruncate(self._fd, sum(len(b"%d\n" % index) for index in range(count)))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._write()
-        finally:
-            os.close(self._fd)
-
-    def begin(self, step: Step) -> None:
-        """Have all lines in the log that it needs before a step."""
-        self._may_wait = isinstance(step, Create | MakeDirectory)
-        if not self._may_wait:
-            self._write()
-
-    def add(self, index: int) -> None:
-        """Note that the step that was begun is done."""
-        self._lines.append(b"%d\n" % index)
-        if not self._may_wait or len(self._lines) >= _MOST_IN_DOUBT:
-            self._write()
-
-    def _write(self) -> None:
-        if self._lines:
-            os.write(self._fd, b"".join(self._lines))
-            self._lines.clear()
+    finally:
+        os.close(log)
 
 
 def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:

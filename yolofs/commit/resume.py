@@ -1,9 +1,8 @@
 """Finishing a commit that a crash interrupted: the steps that are left, told from those done by what is where.
 
-The log says which steps are done for certain.  After a killed process the next one is in doubt, and some dozens if all
-they do is make something new; after a power failure any number may be, as the log is not waited for.  So each step that
-is left is first looked at: every one of them moves something between places that only this commit uses, or may simply
-be done again.
+The log says which steps are done for certain.  After a killed process only the next one is in doubt; after a power
+failure several may be, as the log is not waited for.  So each step that is left is first looked at: every one of them
+moves something between places that only this commit uses, or may simply be done again.
 """
 
 from __future__ import annotations
