@@ -54,6 +54,8 @@ def rule_text(ask: AskInfo) -> str:
     """Return why it is asked."""
     if ask.rule is None:
         return "asked, as no rule is about it"
+    if ask.rule.state.may_write and ask.state is not ask.rule.state:
+        return "asked, as the file has other names (hard links) that were not found, and rules may be about these"
     return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
 
 

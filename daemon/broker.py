@@ -18,7 +18,7 @@ from typing import Protocol
 
 import trio
 
-from yolofs.daemon.answers import Answer, Lifetime, rules_of, settles
+from yolofs.daemon.answers import Answer, Lifetime, rules_of
 from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
@@ -245,7 +245,7 @@ class Broker:
                 self._end(ask, Outcome.RULE, Decision.AGAIN, by="a rule")
 
     def _is_settled(self, ask: Ask) -> bool:
-        return settles(self._book.at(ask.question.path).state, ask.question) is not None
+        return not ask.question.is_left_by(self._book.at(ask.question.path))
 
     def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns())

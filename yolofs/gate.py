@@ -20,7 +20,7 @@ from yolofs.inodes import Inode
 from yolofs.link_names import find_names_at
 from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, may_write
 from yolofs.paths import RelPath
-from yolofs.questions import Operation, Question
+from yolofs.questions import Operation, Question, opens_all_names
 from yolofs.refusals import RefusedError, UndecidedError
 from yolofs.rules import Index, RuleBook, RuleState, Verdict
 
@@ -102,8 +102,7 @@ class Gate:
 
     def is_open(self, question: Question) -> bool:
         """Tell whether the rules leave a question to be asked, as they are by now."""
-        verdict = self.book.at(question.path)
-        return verdict.asks_to_write if question.operation.is_change else verdict.asks_to_read
+        return question.is_left_by(self.book.at(question.path))
 
     # ---- what is looked at
 
@@ -277,7 +276,8 @@ class Gate:
     def _check_unseen(self, inode: Inode, operation: Operation) -> None:
         """Raise if base has names for a file that its change would reach and that no rule lets be changed.
 
-        They are looked for near the file.  If some are not found, somebody has to be asked: they may be anywhere.
+        They are looked for near the file.  If some are not found, somebody has to be asked: they may be anywhere.  Who
+        has a rule for the very file has answered that.
         """
         home = inode.home
         if home is None or not inode.has_links_in_base or not self.book.guards_writing:
@@ -289,8 +289,10 @@ class Gate:
         changes = [_Touch(path, self.book.at(path), operation, lambda: self._size(inode)) for path in paths]
         self._require(changes)
         path = self._overlay.base.path(home)
-        if not is_complete and (path, True) not in self._granted:
-            verdict = self.book.at(path)
+        if is_complete or (path, True) in self._granted:
+            return
+        verdict = self.book.at(path)
+        if not opens_all_names(verdict.rule, path):
             raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
 
     def _names_in_base(self, home: RelPath) -> tuple[list[RelPath], bool]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.rules import Rule, RuleState
+from yolofs.rules import PathRule, Rule, RuleState, Verdict
 
 
 class Operation(enum.Enum):
@@ -50,6 +50,24 @@ class Question(msgspec.Struct, frozen=True):
     def key(self) -> tuple[bytes, bool]:
         """What a permission is about: the path, and whether it is to be changed."""
         return self.path, self.operation.is_change
+
+    @property
+    def is_about_other_names(self) -> bool:
+        """Whether the path's rule lets it be changed, and it is asked as the file has names that are not known."""
+        return self.operation.is_change and self.rule is not None and self.rule.state.may_write
+
+    def is_left_by(self, verdict: Verdict) -> bool:
+        """Tell whether it is still to be asked where ``verdict`` is in force at the path."""
+        if not self.operation.is_change:
+            return verdict.asks_to_read
+        if verdict.may_write and self.is_about_other_names:
+            return not opens_all_names(verdict.rule, self.path)
+        return verdict.asks_to_write
+
+
+def opens_all_names(rule: Rule | None, path: bytes) -> bool:
+    """Tell whether a rule is about the very file at ``path`` and lets it be changed, by whichever names it has."""
+    return isinstance(rule, PathRule) and rule.path == path and rule.state.may_write
 
 
 class Decision(enum.Enum):

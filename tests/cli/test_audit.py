@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program, wait_until
-from tests.mount.test_asks import Reader, reader, settings
+from tests.mount.asking import Reader, reader, settings
 from yolofs.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount

@@ -18,7 +18,8 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.cli.terminal import Terminal
-from tests.mount.test_asks import READ_MANY, Reader, reader, settings
+from tests.mount.asking import Reader, reader, settings
+from tests.mount.test_asks import READ_MANY
 
 pytestmark = pytest.mark.mount
 

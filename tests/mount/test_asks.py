@@ -353,6 +353,38 @@ def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs:
     assert not (view / "secret").exists()
 
 
+APPEND = "import sys; open(sys.argv[1], 'a').write('more\\n')"
+
+
+def test_who_changes_a_file_with_names_that_are_not_found_is_asked_once(yolofs: Program, tmp_path: Path) -> None:
+    """The file's own rule lets it, so it settles nothing."""
+    os.link(yolofs.project / "free", tmp_path / "outside")
+    with yolofs.mounted() as view, connected(yolofs) as client:
+        for decision, content in (("deny", "free\n"), ("allow", "free\nmore\n")):
+            with reader(view / "free", script=APPEND) as waiting:
+                (ask,) = wait_for_asks(client, 1)
+                assert "other names (hard links)" in yolofs("asks").out
+                yolofs("rule", "deny", "elsewhere")  # everything that waits is judged anew, and stays open
+                assert [one.id for one in client.asks()] == [ask.id]
+                yolofs("answer", str(ask.id), decision)
+                assert waiting.end()[1].startswith("PermissionError" if decision == "deny" else "")
+                assert client.asks() == []
+            assert (view / "free").read_text() == content
+
+
+def test_a_rule_for_the_very_file_is_an_answer_for_names_that_are_not_found(yolofs: Program, tmp_path: Path) -> None:
+    os.link(yolofs.project / "free", tmp_path / "outside")
+    with yolofs.mounted() as view, connected(yolofs) as client:
+        with reader(view / "free", script=APPEND) as waiting:
+            (ask,) = wait_for_asks(client, 1)
+            yolofs("answer", str(ask.id), "allow", "--always")
+            assert waiting.end() == ("", "")
+        yolofs("abort", "--yes")
+        with reader(view / "free", script=APPEND) as waiting:
+            assert waiting.end() == ("", "")
+        assert client.asks() == []
+
+
 def test_a_thousand_asks_do_not_hold_up_other_files(yolofs: Program, view: Path) -> None:
     for number in range(1000):
         (yolofs.project / f"secret/{number}").touch()

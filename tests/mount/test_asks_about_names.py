@@ -240,6 +240,40 @@ def test_what_is_denied_first_is_asked_no_more(yolofs: Program, view: Path, name
     assert (view / "secret/a").exists()
 
 
+THEN_REMOVED = {
+    "mkdir": ("os.mkdir('new')", "os.rmdir('new')"),
+    "open": ("os.open('new', os.O_CREAT | os.O_EXCL)", "os.unlink('new')"),
+    "symlink": ("os.symlink('target', 'new')", "os.rename('new', '../elsewhere')"),
+}
+
+
+@pytest.mark.parametrize(("making", "removing"), THEN_REMOVED.values(), ids=THEN_REMOVED)
+def test_leave_to_make_a_name_that_others_made_meanwhile_is_no_leave_to_remove_it(
+    yolofs: Program, view: Path, making: str, removing: str
+) -> None:
+    """The kernel sees by itself that it is there: nothing comes to us for which the answer was."""
+    script = f"""
+import os, sys
+os.chdir(sys.argv[1])
+try:
+    {making}
+except FileExistsError:
+    {removing}
+"""
+    with reader(view / "secret", script=script) as waiting, connected(yolofs) as client:
+        (first,) = wait_for_asks(client, 1)
+        made = yolofs.project / "secret/new"
+        made.mkdir() if "mkdir" in making else made.write_text("precious\n")
+        yolofs("answer", str(first.id), "allow")
+        wait_until(lambda: [ask.id for ask in client.asks()] not in ([], [first.id]), "the other ask")
+        (second,) = client.asks()
+        assert second.operation in ("delete", "rename")
+        subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True)
+        yolofs("answer", str(second.id), "deny")
+        assert waiting.end()[1].startswith("PermissionError")
+    assert (view / "secret/new").exists()
+
+
 def test_committing_and_aborting_wait_for_no_answer_either(yolofs: Program, view: Path) -> None:
     with (yolofs.project / ".yolofs.toml").open("a") as toml:
         toml.write('"secret/other" = "allow"\n')

@@ -43,10 +43,12 @@ Name = tuple[int, bytes]
 class _Coming:
     """A request that was sent back."""
 
-    __slots__ = ("answers", "asked", "deadline", "is_seen", "names", "questions")
+    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "questions")
 
-    def __init__(self, names: Sequence[Name], questions: Sequence[Question], deadline: float) -> None:
-        self.names = names
+    def __init__(self, kind: str, args: Sequence[Any], questions: Sequence[Question], deadline: float) -> None:
+        self.kind = kind
+        self.args = tuple(args[:-1])
+        self.names = _names(kind, args)
         self.questions = list(questions)
         """What is still to be asked on the way."""
         self.asked: Question | None = None
@@ -56,6 +58,14 @@ class _Coming:
         """Whether anything came of the thread since."""
         self.deadline = deadline
         """Until when it comes."""
+
+    def may_be(self, kind: str, args: Sequence[Any]) -> bool:
+        """Tell whether a request can be this one, in other directories perhaps as others have renamed some."""
+        if kind != self.kind:
+            return False
+        if kind == "create":  # of a name that a link tells
+            return True
+        return [name for _, name in _names(kind, args)] == [name for _, name in self.names]
 
 
 class Detours:
@@ -84,9 +94,10 @@ class Detours:
         is_second = self._were_told.pop(thread, False)
         if is_second or not thread:  # 0: a process that our pid namespace does not show
             return ()
-        names, now = _names(kind, args), self._clock()
-        _note(self.coming, thread, _Coming(names, questions, now + _KEPT_S))
-        directories = {directory for directory, _ in names}
+        now = self._clock()
+        coming = _Coming(kind, args, questions, now + _KEPT_S)
+        _note(self.coming, thread, coming)
+        directories = {directory for directory, _ in coming.names}
         for directory in directories:
             _note(self._unsettled, directory, now + _UNSETTLED_S)
         return sorted(directories)
@@ -144,13 +155,17 @@ class Detours:
                 coming.questions.clear()
 
     def arrived(self, kind: str, args: Sequence[Any]) -> dict[Grant, Decision] | None:
-        """Return the answers that a request got on its way; None if it cannot have been sent back."""
+        """Return the answers that a request got on its way; None if it cannot have been sent back.
+
+        What was sent back need not come again: if somebody else has made the name meanwhile, the kernel says so by
+        itself.  So an answer is for the very same request alone, and not for the next one about that name.
+        """
         if kind not in _NAMES:
             return None
         coming = self.coming.pop(args[-1].pid, None)
-        if coming is None:
+        if coming is None or not coming.may_be(kind, args):
             return None
-        is_it = coming.names == _names(kind, args) and self._clock() < coming.deadline
+        is_it = coming.args == tuple(args[:-1]) and self._clock() < coming.deadline
         return coming.answers if is_it else {}
 
 

@@ -139,15 +139,44 @@ def test_what_does_not_come_soon_is_not_asked_about(detours: Detours, clock: Clo
     [
         ("create", (3, b"other", 0o644, 0, Context(7))),
         ("create", (4, b"new", 0o644, 0, Context(7))),
-        ("rename", (3, b"new", 3, b"old", 0, Context(7))),
+        ("create", (3, b"new", 0o600, 0, Context(7))),
     ],
 )
 def test_an_answer_is_for_what_was_asked_alone(detours: Detours, kind: str, args: tuple[object, ...]) -> None:
+    """Another link on the way, and it is the same system call for all that."""
     sent_back(detours)
     detours.on_the_way(7, (1, b"d"))
     detours.answered(7, Decision.ALLOW)
     assert detours.arrived(kind, args) == {}
     assert not detours.coming
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "args"),
+    [
+        ("create", "unlink", (3, b"new", Context(7))),
+        ("create", "rename", (3, b"new", 3, b"old", 0, Context(7))),
+        ("mkdir", "rmdir", (3, b"new", Context(7))),
+        ("mkdir", "mkdir", (3, b"other", 0o755, Context(7))),
+    ],
+)
+def test_what_did_not_come_leaves_no_answer_for_the_next_system_call(
+    detours: Detours, asked: str, kind: str, args: tuple[object, ...]
+) -> None:
+    """Somebody else had made the name; what is asked next waits where nothing is locked, too."""
+    assert detours.send_back(asked, ARGS, [NEW])
+    detours.on_the_way(7, (1, b"d"))
+    detours.answered(7, Decision.ALLOW)
+    assert detours.arrived(kind, args) is None
+    assert not detours.coming
+
+
+def test_a_rename_that_may_replace_is_not_the_one_that_may_not(detours: Detours) -> None:
+    assert detours.send_back("rename", (3, b"old", 3, b"new", 1, Context(7)), [OTHER, NEW])
+    for _ in range(2):
+        assert detours.on_the_way(7)
+        detours.answered(7, Decision.ALLOW)
+    assert detours.arrived("rename", (3, b"old", 3, b"new", 0, Context(7))) == {}
 
 
 def test_an_answer_does_not_last(detours: Detours, clock: Clock) -> None:
