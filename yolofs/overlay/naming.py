@@ -145,7 +145,7 @@ class Naming(Data):
         entry = self._record(record)
         for renamed in (source, target) if exchange else (source,):
             if renamed is not None and renamed.staged is not None:
-                self._touch_ctime(renamed.staged)
+                self._touch_ctime(renamed.staged, renamed.st)
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._adopt(new_parent, self.tree.find(self.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
@@ -246,7 +246,7 @@ class Naming(Data):
         staged = found.staged
         has_others = self._has_others(found)
         if staged is not None and has_others:
-            self._touch_ctime(staged)
+            self._touch_ctime(staged, found.st)
         if inode is not None and has_others:
             if inode.parent is parent and inode.name == name:
                 self._place_elsewhere(inode)
@@ -290,11 +290,15 @@ class Naming(Data):
                 inode.is_orphan = True
                 inode.entry = None
 
-    def _touch_ctime(self, staged: Staged) -> None:
-        """Note on a file that one of its names came, went or changed, as the system does."""
+    def _touch_ctime(self, staged: Staged, st: os.stat_result | None = None) -> None:
+        """Note on a file that one of its names came, went or changed, as the system does.
+
+        ``st`` are the attributes of its store inode, if known.
+        """
         self._looked_at = None
         path = self.store.path(staged.ino)
-        st = os.lstat(path)
+        if st is None:
+            st = os.lstat(path)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
 
     def _after_rename(
