@@ -1,6 +1,6 @@
 """The asks that wait, in their order: who shares one, which belong together, how each ends.  No threads, no clock.
 
-An *ask* is one :attr:`Question.key`, with all who wait for the same answer.  A *group* is what one process asks at a
+An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one process asks at a
 time below one directory: a person sees it as one card.  It has the number of its first ask.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.daemon.requesters import Commands, Requester
-from yolofs.questions import Decision, Question
+from yolofs.questions import Decision, Operation, Question
 
 _REMEMBERED = 1000
 """How many asks that have ended are remembered, to tell those who answer too late."""
@@ -96,7 +96,7 @@ class Queue:
     def __init__(self, on_end: Callable[[Ended], None]) -> None:
         self._on_end = on_end
         self._asks: dict[int, Ask] = {}
-        self._by_key: dict[tuple[bytes, bool], Ask] = {}
+        self._by_access: dict[tuple[bytes, Operation], Ask] = {}
         self._groups: dict[tuple[int, bool, bytes], list[Ask]] = {}
         self._ended: dict[int, Ended] = {}
         self._last_id = 0
@@ -133,12 +133,13 @@ class Queue:
 
     def add(self, question: Question, waiter: Waiter, *, now_ns: int, deadline: float) -> Ask:
         """Queue a question, or have it share the ask of one that waits already."""
-        ask = self._by_key.get(question.key)
+        access = question.path, question.operation  # who lets a mode be changed has not let anybody remove the file
+        ask = self._by_access.get(access)
         if ask is None:
             self._last_id += 1
             ask = Ask(self._last_id, question, now_ns, deadline)
             self._asks[ask.id] = ask
-            self._by_key[question.key] = ask
+            self._by_access[access] = ask
             self._join_group(ask, waiter.requester.pid)
         ask.waiters.append(waiter)
         return ask
@@ -164,7 +165,7 @@ class Queue:
         if self._asks.get(ask.id) is not ask:
             return
         del self._asks[ask.id]
-        del self._by_key[ask.question.key]
+        del self._by_access[ask.question.path, ask.question.operation]
         self._leave_group(ask)
         for waiter in ask.waiters:
             waiter.answer(decision)

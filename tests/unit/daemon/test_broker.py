@@ -177,13 +177,31 @@ def test_a_thread_is_shown_as_its_process() -> None:
 def test_identical_asks_share_one_and_all_get_the_answer() -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a")
-        driver.ask(question(b"/a", Operation.EXECUTE), question(b"/a", Operation.WRITE))
+        driver.ask(question(b"/a"), question(b"/a", Operation.WRITE))
         await driver.until(lambda: len(driver.shown) == 3, "the ask again, and the one to write")
         assert [one.question.operation for one in driver.broker.waiting] == [Operation.READ, Operation.WRITE]
         await driver.broker.answer(ask.id, ALLOW, by="me")
         assert driver.answers == {b"/a": [Decision.ALLOW] * 2}
 
     assert run(test).answers == {b"/a": [Decision.ALLOW, Decision.ALLOW, Decision.DENY]}
+
+
+def test_leave_for_one_kind_of_change_is_none_for_another() -> None:
+    """Only what was shown has been answered."""
+
+    async def test(driver: Driver) -> None:
+        operations = [Operation.METADATA, Operation.DELETE, Operation.WRITE]
+        with contextlib.ExitStack() as stack:
+            for operation in operations:
+                driver.ask(question(b"/a", operation), pid=stack.enter_context(process()).pid)
+            await driver.until(lambda: len(driver.shown) == 3, "three asks")
+            asks = driver.broker.waiting
+            assert [ask.question.operation for ask in asks] == operations
+            await driver.broker.answer(asks[0].id, ALLOW, by="me")
+            assert driver.broker.waiting == asks[1:]
+            assert driver.answers == {b"/a": [Decision.ALLOW]}
+
+    run(test)
 
 
 def test_what_one_process_asks_below_one_directory_is_one_group() -> None:
