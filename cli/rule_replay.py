@@ -36,14 +36,14 @@ def read_accesses(project: bytes) -> Recorded:
 
     Of that each path counts once for each operation: reads since the mount, and changes that the journal tells of.
     """
+    with connected(project) as client:
+        reads, is_full = client.accesses() if client is not None else ([], True)
+    with reading(project) as session:  # before the audit, as the daemon notes refusals now
+        changes = list(_changes(session))
     counts: Counter[tuple[bytes, Operation, bool | None]] = Counter()
     for path, operation, answer, count in _asked_or_refused(session_directory(project)):
         counts[path, operation, answer] += count
     asked_about = {(path, operation.is_change) for path, operation, _ in counts}
-    with connected(project) as client:
-        reads, is_full = client.accesses() if client is not None else ([], True)
-    with reading(project) as session:
-        changes = list(_changes(session))
     free = dict.fromkeys(
         (path, operation) for path, operation in (*reads, *changes) if (path, operation.is_change) not in asked_about
     )

@@ -280,7 +280,8 @@ class Host:
             self.host_changed([change for path in names for change in self.change_at(path, is_name=True)])
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes."""
+        """Have the kernel hand over what it holds back of mmapped and cached writes, and note refusals to the last."""
+        self._auditor.count()
         try:
             self._mount.flush()
         except OSError as error:

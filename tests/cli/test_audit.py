@@ -76,6 +76,29 @@ def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> Non
     assert notes(yolofs)[0]["process"]["name"] == "python"
 
 
+def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
+    """They are written now and then, so as not to fill the disk, and before each marker: so they are in their place."""
+
+    def refuse(times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(PermissionError):
+                (view / "closed").read_text()
+
+    refuse(5)
+    lines = yolofs("log").out.splitlines()
+    assert [line.split()[2:4] for line in lines] == [["refusal", "read"]] * 2
+    assert "(4 times)" in lines[1]
+    refuse(2)
+    assert yolofs("rule", "test", "--json").json["refused"] == 7
+    refuse(3)
+    yolofs("snapshot", "between")
+    refuse(4)
+    told = [line for line in yolofs("log").out.splitlines() if "times)" in line or "between" in line]
+    assert [word in line for word, line in zip(["(4 ", "(2 ", "(3 ", "between", "(4 "], told, strict=True)] == [
+        True
+    ] * 5
+
+
 def test_rules_that_answers_make_are_noted_and_last_or_not(yolofs: Program) -> None:
     for decision, lifetime in (("deny", "--session"), ("allow", "--always")):
         with yolofs.mounted() as view, reader(view / "secret/a") as blocked:
