@@ -10,6 +10,7 @@ from yolofs.cli.project import absolute_path, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
+from yolofs.rules.spelling import URI_START
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"
@@ -19,11 +20,13 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
     """Return the rule that gives what a user typed a state.
 
     A path is relative to where the command starts; one in the mount stands for the same in base.  What holds a ``*`` is
-    a pattern if it can be one, else a path that has to exist.
+    a pattern if it can be one, else a path that has to exist.  A ``file:`` URI is understood, as rules are listed so.
 
     Raises:
         UsageError: it is neither, or what it names is always hidden.
     """
+    if text.startswith(os.fsencode(URI_START)):
+        return _spelled(project, text, state)
     is_whole = text.endswith(_WHOLE)
     head = text.removesuffix(_WHOLE) or b"/" if is_whole else text
     if b"*" not in head:
@@ -49,6 +52,17 @@ def typed_path(project: bytes, text: bytes) -> bytes:
 def is_always_hidden(project: bytes, path: bytes) -> bool:
     """Tell whether no rule can show a path: the session's own directory."""
     return is_below(path, session_directory(project))
+
+
+def _spelled(project: bytes, text: bytes, state: RuleState) -> Rule:
+    """Return the rule with a key that :func:`yolofs.rules.spell` made."""
+    try:
+        rule = parse_rule(os.fsdecode(text), state, "", None, b"/")
+    except ValueError as error:
+        raise UsageError(f"{display(text)}: {error}") from error
+    if isinstance(rule, PathRule):
+        _checked(project, rule.path)
+    return rule
 
 
 def _pattern(project: bytes, scope: bytes | None, last: bytes, state: RuleState, *, is_whole: bool) -> Rule:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, can_read, wait_until
 from yolofs.daemon.client import Client
-from yolofs.rules import PathRule, RuleState
+from yolofs.rules import PathRule, RuleState, spell
 
 
 @pytest.fixture(params=["mounted", pytest.param("unmounted")])
@@ -138,9 +138,25 @@ def test_a_file_of_any_name_can_be_named(ruled: Program, name: bytes) -> None:
 
 
 @pytest.mark.mount
+@pytest.mark.parametrize("name", [b"a*b", b"**/x", b"\xff", b"file:/x"])
+def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program, name: bytes) -> None:
+    """What it is about may be gone, so that its name could be taken for a pattern."""
+    path = Path(os.fsdecode(os.fsencode(ruled.project) + b"/" + name))
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    ruled("rule", "deny", spell(PathRule(os.fsencode(path), RuleState.DENY, "")))
+    assert list(learned(ruled).values()) == ["deny"]
+    path.unlink()
+    listed = [rule["key"] for rule in ruled("rule", "list", "--json").json["rules"] if "rules.toml" in rule["source"]]
+    ruled("rule", "unset", *listed)
+    assert learned(ruled) == {}
+
+
+@pytest.mark.mount
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["allow", "file:///%"], "expected %XX, with two hex digits but 00"),
         (["allow", "x*y"], "x*y is neither a pattern nor a file that is there"),
         (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
         (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
