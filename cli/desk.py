@@ -309,10 +309,17 @@ def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
     directory = paths[0].rpartition(b"/")[0]
     while not all(path.startswith(directory + b"/") for path in paths):
         directory = directory.rpartition(b"/")[0]
-    while directory:
+    nearest = max(map(_decided_at, asks), key=len)
+    while len(directory) >= len(nearest):
         choices.append(Choice("all below", directory))
         directory = directory.rpartition(b"/")[0]
-    return [*choices, Choice("all below", b"/")]
+    return choices if nearest != b"/" else [*choices, Choice("all below", b"/")]
+
+
+def _decided_at(ask: AskInfo) -> bytes:
+    """Return the path of the rule that decides, above which no other would settle anything; ``/`` for a pattern."""
+    key = unquote(ask.rule.key).removesuffix(b"/**") if ask.rule is not None else b""
+    return key if key.startswith(b"/") and b"*" not in key else b"/"
 
 
 def _states(ask: AskInfo) -> list[Choice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -106,7 +107,7 @@ def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
     desk.take(ask(1, b"/d/e/a"))
     show(desk, clock)
     assert desk.key("a") is None
-    assert [choice.value for choice in desk.choices] == [b"/d/e/a", b"/d/e", b"/d", b"/"]
+    assert [choice.value for choice in desk.choices] == [b"/d/e/a", b"/d/e", b"/d"]
     desk.key("down")
     desk.key("enter")
     assert [choice.value for choice in desk.choices] == [
@@ -117,6 +118,25 @@ def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
         RuleState.HIDDEN,
     ]
     assert desk.key("2") == answer(1, "allow", lifetime=Lifetime.ALWAYS, scope="/d/e", state=RuleState.READ_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("key", "scopes"),
+    [
+        ("/", [b"/d/e/a", b"/d/e", b"/d", b"/"]),
+        ("/d/e/**", [b"/d/e/a", b"/d/e"]),
+        ("/d/e/a", [b"/d/e/a"]),
+        ("**/a", [b"/d/e/a", b"/d/e", b"/d", b"/"]),
+    ],
+)
+def test_no_directory_is_offered_above_the_one_whose_rule_decides(
+    desk: Desk, clock: Clock, key: str, scopes: list[bytes]
+) -> None:
+    """A rule there would leave what was asked as it is, and change what was not asked about."""
+    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), rule=RuleInfo(key, RuleState.ASK, "built-in")))
+    show(desk, clock)
+    desk.key("a")
+    assert [choice.value for choice in desk.choices] == scopes
 
 
 @pytest.mark.parametrize(
@@ -143,7 +163,7 @@ def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(desk: Desk,
     desk.take(ask(2, b"/d/f/b", group=1))
     show(desk, clock)
     desk.key("s")
-    assert [choice.value for choice in desk.choices] == [None, b"/d", b"/"]
+    assert [choice.value for choice in desk.choices] == [None, b"/d"]
 
 
 def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(desk: Desk, clock: Clock) -> None:
