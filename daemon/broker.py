@@ -22,9 +22,10 @@ from yolofs.daemon.answers import Answer, Lifetime, rules_of
 from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
-from yolofs.errors import AskError
+from yolofs.errors import AskError, UsageError
+from yolofs.paths import display
 from yolofs.questions import Decision, Question
-from yolofs.rules import PathRule, RuleBook
+from yolofs.rules import PathRule, RuleBook, RuleSet, spell
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -212,13 +213,31 @@ class Broker:
         if answer.lifetime is not Lifetime.ONCE:
             rules = rules_of(answer, members)
             with self._claimed(members):
-                await trio.to_thread.run_sync(lambda: self._install(rules, lasting=answer.lifetime is Lifetime.ALWAYS))
+                await trio.to_thread.run_sync(lambda: self._make_rules(rules, answer.lifetime, members))
         outcome = Outcome.ALLOWED if decision is Decision.ALLOW else Outcome.DENIED
         for ask in members:
             self._end(ask, outcome, Decision.AGAIN if self._is_settled(ask) else decision, by=by)
         if answer.lifetime is not Lifetime.ONCE:
             self._rejudge()
         return [ask.id for ask in members]
+
+    def _make_rules(self, rules: Sequence[PathRule], lifetime: Lifetime, asks: Sequence[Ask]) -> None:
+        """Put the rules that an answer to some asks makes in force, from another thread.
+
+        Raises:
+            UsageError: nearer rules decide over all that is asked; these would change what nobody has asked about.
+        """
+        tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
+        verdicts = [tried.at(ask.question.path) for ask in asks]
+        nearer = verdicts[0].rule
+        if nearer and all(ask.question.is_left_by(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+            wanted = display(rules[0].path)
+            raise UsageError(
+                f"a rule for {wanted} would settle nothing of what is asked, as the nearest rule decides: "
+                f'{spell(nearer)} is "{nearer.state.value}" ({nearer.source})',
+                hint="choose what is asked about, or a directory no higher than that rule",
+            )
+        self._install(rules, lasting=lifetime is Lifetime.ALWAYS)
 
     @contextlib.contextmanager
     def _claimed(self, asks: Sequence[Ask]) -> Iterator[None]:

@@ -307,13 +307,29 @@ def test_a_rule_from_elsewhere_has_all_that_waits_judged_anew() -> None:
     run(test)
 
 
-def test_where_a_nearer_rule_asks_on_the_answer_still_counts_for_what_was_asked() -> None:
+def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> None:
+    """It would change what nobody has asked about, and the next access would be asked about again."""
+
+    async def test(driver: Driver) -> None:
+        driver.install([PathRule(b"/d/s", RuleState.ASK, ".yolofs.toml:3")], lasting=False)
+        (ask,) = await driver.asks(b"/d/s/a")
+        with pytest.raises(UsageError, match=r'rule for /d would settle nothing .*: /d/s is "ask" \(.yolofs.toml:3\)'):
+            await driver.broker.answer(ask.id, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me")
+        assert driver.broker.waiting == [ask]
+        await driver.broker.answer(ask.id, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d/s/a"), by="me")
+
+    driver = run(test)
+    assert [rule.path for rule, _ in driver.installed] == [b"/d/s", b"/d/s/a"]
+    assert driver.answers == {b"/d/s/a": [Decision.AGAIN]}
+
+
+def test_what_a_nearer_rule_asks_about_is_allowed_once_where_the_rule_settles_others_of_the_group() -> None:
     async def test(driver: Driver) -> None:
         driver.install([PathRule(b"/d/.env", RuleState.ASK, "preset")], lasting=False)
-        (ask,) = await driver.asks(b"/d/.env")
+        (ask, _) = await driver.asks(b"/d/.env", b"/d/a")
         await driver.broker.answer(ask.id, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me")
 
-    assert run(test).answers == {b"/d/.env": [Decision.ALLOW]}
+    assert run(test).answers == {b"/d/.env": [Decision.ALLOW], b"/d/a": [Decision.AGAIN]}
 
 
 @pytest.mark.parametrize(
