@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import stat
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -143,6 +142,8 @@ def _look(paths: tuple[bytes, ...]) -> Look:
 def _look_at(path: bytes) -> tuple[int, int, int, int] | None:
     try:
         st = os.stat(path)
-    except OSError:
+    except FileNotFoundError:
         return None
-    return (st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns) if not stat.S_ISDIR(st.st_mode) else None
+    except OSError as error:
+        return 0, 0, 0, error.errno or 0  # not gone: what cannot be read leaves its rules in force
+    return st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns

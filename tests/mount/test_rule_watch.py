@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -103,6 +103,21 @@ def test_a_file_that_is_broken_leaves_its_rules_in_force_and_says_so(yolofs: Pro
         assert warning in yolofs("status").err
         path.write_text('[rules]\n"a.txt" = "allow"\n')
         wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the mended file")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to(path)], ids=["directory", "loop"])
+def test_what_could_not_be_read_and_is_removed_takes_its_rules_along(
+    yolofs: Program, make: Callable[[Path], None]
+) -> None:
+    path = yolofs.project / ".yolofs.toml"
+    path.write_text('[rules]\n"a.txt" = "deny"\n')
+    with yolofs.mounted(expected_in_log=("cannot be read",)) as view:
+        path.unlink()
+        make(path)
+        wait_until(lambda: warnings(yolofs), "the warning")
+        assert not can_read(view / "a.txt")
+        path.rmdir() if path.is_dir() else path.unlink()
+        wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the end of its rules")
 
 
 def test_status_tells_of_a_broken_file_of_the_users(yolofs: Program, config: Path) -> None:
