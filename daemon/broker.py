@@ -25,7 +25,7 @@ from yolofs.daemon.requesters import read_commands, read_requester, wants_no_ans
 from yolofs.errors import AskError, UsageError
 from yolofs.paths import display
 from yolofs.questions import Decision, Question
-from yolofs.rules import PathRule, RuleBook, RuleSet, spell
+from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, spell
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -229,14 +229,10 @@ class Broker:
         """
         tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
         verdicts = [tried.at(ask.question.path) for ask in asks]
-        nearer = verdicts[0].rule
-        if nearer and all(ask.question.is_left_by(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+        if all(ask.question.is_left_by(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+            why, hint = _why_left(asks[0].question, verdicts[0].rule)
             wanted = display(rules[0].path)
-            raise UsageError(
-                f"a rule for {wanted} would settle nothing of what is asked, as the nearest rule decides: "
-                f'{spell(nearer)} is "{nearer.state.value}" ({nearer.source})',
-                hint="choose what is asked about, or a directory no higher than that rule",
-            )
+            raise UsageError(f"a rule for {wanted} would settle nothing of what is asked, as {why}", hint=hint)
         self._install(rules, lasting=lifetime is Lifetime.ALWAYS)
 
     @contextlib.contextmanager
@@ -360,3 +356,13 @@ async def _describe(waiters: Sequence[Waiter]) -> None:
 
     with trio.move_on_after(_COMMANDS_S):
         await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+
+
+def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
+    """Return why an answer's rule does not settle a question, over which ``nearer`` decides, and what to do."""
+    hint = "choose just what is asked about"
+    if nearer is None or question.is_about_other_names:
+        return "the file has other names (hard links) that were not found", hint
+    if isinstance(nearer, PathRule):
+        hint = f"{hint}, or a directory no higher than that rule"
+    return f'the nearest rule decides: {spell(nearer)} is "{nearer.state.value}" ({nearer.source})', hint

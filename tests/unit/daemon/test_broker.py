@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from yolofs.daemon.broker import Broker
 from yolofs.daemon.requesters import Commands, Requester
 from yolofs.errors import AskError, UsageError
 from yolofs.questions import Decision, Operation, Question
-from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
+from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 ALLOW = Answer(Decision.ALLOW)
 DENY = Answer(Decision.DENY)
@@ -321,6 +322,26 @@ def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> 
     driver = run(test)
     assert [rule.path for rule, _ in driver.installed] == [b"/d/s", b"/d/s/a"]
     assert driver.answers == {b"/d/s/a": [Decision.AGAIN]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "about", "why", "hint"),
+    [
+        (PathRule(b"/d/s", RuleState.ASK, "x"), RuleState.ASK, '/d/s is "ask"', "about, or a directory"),
+        (SuffixRule(b".key", RuleState.ASK, "x"), RuleState.ASK, r'\*\*/\*.key is "ask"', "about$"),
+        (PathRule(b"/d", RuleState.ALLOW, "x"), RuleState.WRITE_ASK, "other names .* not found", "about$"),
+    ],
+)
+def test_why_a_rule_would_settle_nothing_is_said(rule: Rule, about: RuleState, why: str, hint: str) -> None:
+    async def test(driver: Driver) -> None:
+        driver.book.replace(RuleSet((rule,)))
+        driver.ask(Question(b"/d/s/a.key", Operation.WRITE, about, rule))
+        await driver.until(lambda: driver.shown, "shown")
+        with pytest.raises(UsageError, match=f"^a rule for /d would settle nothing .*{why}") as refused:
+            await driver.broker.answer(1, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me")
+        assert re.search(hint, refused.value.hint)
+
+    run(test)
 
 
 def test_what_a_nearer_rule_asks_about_is_allowed_once_where_the_rule_settles_others_of_the_group() -> None:
