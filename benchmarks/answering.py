@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.core import Line, measure
 from yolofs.fuse.adapter import Adapter
+from yolofs.fuse.freeing import Freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop
@@ -50,7 +51,8 @@ class Requests:
         gate = Gate(self._overlay, RuleBook(RuleSet((PathRule(b"/", RuleState.ALLOW, "bench"),))))
         lifetimes = Lifetimes(session.base, staged_s=3600, base_s=3600)
         self._loop = DeviceLoop(spin_us=0)
-        self._adapter = Adapter(Handlers(self._overlay, gate, lifetimes), self._loop, NobodyToAsk())
+        freeing = Freeing(self._loop.call_later)
+        self._adapter = Adapter(Handlers(self._overlay, gate, lifetimes), self._loop, NobodyToAsk(), freeing)
         self._context = SimpleNamespace(uid=os.getuid(), gid=os.getgid(), pid=0, umask=0o022)
         self._names = [b"file%d" % number for number in range(files)]
         self._directory = now(self._adapter.lookup(ROOT, b"work", self._context)).st_ino

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from yolofs.cli.output import say
@@ -58,6 +60,19 @@ def command(
         by="yolofs answer",
     )
     with connected_or_refused(project) as client:
-        answered = client.answer(params)
+        result = client.answer(params)
     word = "allowed" if decision == "allow" else "denied"
-    say(f"{word} {', '.join(map(str, answered))}")
+    say(f"{word} {_numbers(result.answered)}")
+    if result.left:
+        say(f"of these, {_numbers(result.left)} just once: nearer rules, or other names of the file, leave it open")
+
+
+def _numbers(asks: Sequence[int]) -> str:
+    """Return numbers, which ascend; those without a gap by the first and the last."""
+    runs: list[list[int]] = []
+    for ask in asks:
+        if runs and runs[-1][-1] == ask - 1:
+            runs[-1].append(ask)
+        else:
+            runs.append([ask])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)

@@ -68,6 +68,7 @@ def ask_fields(ask: AskInfo) -> dict[str, Any]:
         "requesters": ask.requesters,
         "since_ns": ask.since_ns,
         "left_ms": ask.left_ms,
+        **text_fields("widest", unquote(ask.widest)),
     }
 
 

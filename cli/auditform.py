@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from yolofs.audit import (
     AskNote,
     JournalEnd,
@@ -17,6 +19,7 @@ from yolofs.audit import (
     RunEnd,
     RunStart,
     read_audit,
+    records_before,
 )
 from yolofs.cli.jsonform import text_fields
 from yolofs.paths import Generation, display, is_below
@@ -26,14 +29,39 @@ from yolofs.session import Session
 def notes_between(
     session: Session, start: Generation, end: Generation | None, paths: Sequence[bytes]
 ) -> Iterator[Note]:
-    """Yield the notes from the time between two generations, or only those about ``paths`` and what is below."""
-    markers = session.journal.markers
-    after = markers[start - 1].marker.time_ns if start else 0
-    before = markers[end - 1].marker.time_ns if end else None
-    for note in read_audit(session.directory):
-        is_wanted = after < note.time_ns and (before is None or note.time_ns <= before)
+    """Yield the notes from the time between two generations, or only those about ``paths`` and what is below.
+
+    They come in the order of their times: that refusals were counted is noted later.
+    """
+    places = marker_places(session)
+    for note in sorted(read_audit(session.directory), key=lambda note: note.time_ns):
+        if (records_before(note) or 0) > session.journal.record_count:  # of the journal before: noted during a commit
+            note = msgspec.structs.replace(note, records=None)
+        is_wanted = not (start and comes_before(note, *places[start - 1]))
+        is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
         if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
             yield note
+
+
+def marker_places(session: Session) -> list[tuple[int, int]]:
+    """Return of each marker how many records are before it, and its time."""
+    places = []
+    count = 0
+    for records, at in zip(session.journal.segment_counts(), session.journal.markers, strict=False):
+        count += records
+        places.append((count, at.marker.time_ns))
+        count += 1
+    return places
+
+
+def comes_before(note: Note, records: int, time_ns: int) -> bool:
+    """Tell whether something was noted before a record was made, of which there were so many before.
+
+    Where that is not known the times tell.  Records have the kernel's coarse time, which moves by ticks of some
+    milliseconds: within one, a note may come late.
+    """
+    count = records_before(note)
+    return count <= records if count is not None else note.time_ns <= time_ns
 
 
 def note_word(note: Note) -> str:

@@ -8,19 +8,22 @@ moment that a key is pressed was not what the key was meant for.
 from __future__ import annotations
 
 import enum
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from yolofs.cli.askform import path_text, verb
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.answers import JUST_ONCE, Lifetime
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.protocol import quote, unquote
 from yolofs.rules import RuleState
 
 GUARD_S = 0.4
 """How long an ask has to have been shown before a key can answer it."""
+SEQUENCE_S = 0.3
+"""How soon after an Escape, or after the character before, one is the rest of a sequence that nobody knows."""
 _REMEMBERED = 100
 BY = "yolofs watch"
 
@@ -67,6 +70,7 @@ class Desk:
         self._cards: dict[int, dict[int, AskInfo]] = {}
         """The same by their groups: thousands may end at a time."""
         self._arrived: dict[int, float] = {}
+        """When it was last told how long each will wait."""
         self._shown: dict[int, float] = {}
         self._sent: set[int] = set()
         self.group: int | None = None
@@ -74,30 +78,37 @@ class Desk:
         self.mode = Mode.CARD
         self.message = ""
         """What to tell about the last key."""
+        self.warnings: tuple[str, ...] = ()
+        """What to know of the rules."""
         self.done: deque[str] = deque(maxlen=_REMEMBERED)
-        """What has become of earlier asks, newest last."""
+        """What has become of the last of the earlier asks, newest last."""
+        self.done_count = 0
+        """How many have ended in all."""
         self.choices: Sequence[Choice] = ()
         self.chosen = 0
         self.looked_at: Sequence[str] = ()
         self.scroll = 0
+        self._escaped = -math.inf
+        """When Escape came last."""
         self._lifetime = Lifetime.ONCE
         self._scope: bytes | None = None
         self._members: tuple[int, ...] = ()
 
     # ---- events
 
-    def take(self, event: AskInfo | EndedInfo) -> None:
+    def take(self, event: AskInfo | EndedInfo | WarningsInfo) -> None:
         """Take what the daemon tells."""
         match event:
             case AskInfo():
-                if event.id not in self.asks:
-                    self._arrived[event.id] = self._clock()
+                self._arrived[event.id] = self._clock()
                 self.asks[event.id] = event
                 self._cards.setdefault(event.group, {})[event.id] = event
                 if self.group is None:
                     self._put_up(event.group)
             case EndedInfo():
                 self._end(event)
+            case WarningsInfo():
+                self.warnings = event.warnings
 
     def _end(self, event: EndedInfo) -> None:
         ask = self.asks.pop(event.id, None)
@@ -107,9 +118,12 @@ class Desk:
         del card[event.id]
         if not card:
             del self._cards[ask.group]
-        by = "you" if event.id in self._sent and event.by.startswith(BY) else event.by
+        by = event.by
+        if event.id in self._sent and by.startswith(BY):
+            by = "you, just once: the rule leaves it open" if by.endswith(JUST_ONCE) else "you"
         line = f"{event.outcome}, by {by}: {verb(ask)} {path_text(ask)}"
         self.done.append(line)
+        self.done_count += 1
         for known in (self._arrived, self._shown):
             known.pop(event.id, None)
         self._sent.discard(event.id)
@@ -132,7 +146,9 @@ class Desk:
     def show_look(self, lines: Sequence[str]) -> None:
         """Show what is at the path that was to be looked at."""
         if self.mode is Mode.CARD and self.group is not None:
-            self.mode, self.looked_at, self.scroll = Mode.LOOK, lines, 0
+            members = self.members()
+            whole = [path_text(members[0]), ""] if len(members) == 1 else []  # the card may have cut it
+            self.mode, self.looked_at, self.scroll = Mode.LOOK, [*whole, *lines], 0
 
     def painted(self) -> None:
         """Take note that the card, whole, is on the screen now."""
@@ -196,6 +212,11 @@ class Desk:
             return Quit(is_interrupt=True)
         if key == "c-d":
             return Quit()
+        is_rest = len(key) == 1 and self._clock() - self._escaped < SEQUENCE_S
+        if key == "escape" or is_rest or _is_control(key):
+            self._escaped = self._clock()
+        if is_rest or _is_control(key):
+            return None
         match self.mode:
             case Mode.CARD:
                 return self._card_key(key)
@@ -302,24 +323,26 @@ class Desk:
                 self.mode = Mode.CARD
 
 
+def _is_control(key: str) -> bool:
+    """Tell whether a character begins a sequence as Escape does, in eight bits (U+009B is ``Escape [``)."""
+    return len(key) == 1 and "\x80" <= key <= "\x9f"
+
+
 def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
-    """Return what a rule can be about: the path itself, or a directory above it."""
+    """Return what a rule can be about: the paths themselves, or a directory above them, as far as it settles any."""
     paths = [unquote(ask.path) for ask in asks]
     choices = [Choice("just this", paths[0])] if len(paths) == 1 else [Choice(f"each of the {len(paths)}", None)]
     directory = paths[0].rpartition(b"/")[0]
     while not all(path.startswith(directory + b"/") for path in paths):
         directory = directory.rpartition(b"/")[0]
-    nearest = max(map(_decided_at, asks), key=len)
-    while len(directory) >= len(nearest):
-        choices.append(Choice("all below", directory))
+    limits = [len(unquote(ask.widest)) for ask in asks]
+    while len(directory or b"/") >= min(limits):
+        left = sum(len(directory or b"/") < limit for limit in limits)
+        choices.append(Choice(f"all below, but for {left} of these" if left else "all below", directory or b"/"))
+        if not directory:
+            break
         directory = directory.rpartition(b"/")[0]
-    return choices if nearest != b"/" else [*choices, Choice("all below", b"/")]
-
-
-def _decided_at(ask: AskInfo) -> bytes:
-    """Return the path of the rule that decides, above which no other would settle anything; ``/`` for a pattern."""
-    key = unquote(ask.rule.key).removesuffix(b"/**") if ask.rule is not None else b""
-    return key if key.startswith(b"/") and b"*" not in key else b"/"
+    return choices
 
 
 def _states(ask: AskInfo) -> list[Choice]:

@@ -86,9 +86,12 @@ def _message(desk: Desk, width: int) -> list[Line]:
 
 
 def _history(desk: Desk, width: int, room: int) -> list[Line]:
-    """Return what has been answered, as far as there is room."""
-    lines = [[("", _cut(line, width))] for line in desk.done]
-    return [[], *lines[-(room - 1) :]] if lines and room > 1 else []
+    """Return what is wrong with the rules, and what has been answered, as far as there is room."""
+    warnings = [[("ansiyellow", part)] for one in desk.warnings for part in wrap(f"warning: {one}", width)]
+    warnings = warnings[: max(room - 1, 0)]
+    left = room - 1 - len(warnings)
+    done = [[("", _cut(line, width))] for line in desk.done][-left:] if left > 0 else []
+    return [[], *warnings, *done] if warnings or done else []
 
 
 # ---- keys

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit import Note, RunEnd, RunStart
-from yolofs.cli.auditform import note_fields, note_text, note_word, notes_between
+from yolofs.cli.auditform import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, say_left_out
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.cli.records_seen import may_show, paths_of
 from yolofs.paths import Generation, RelPath, display, is_below
 from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.regions import Region, Regions
@@ -30,6 +31,8 @@ class Entry(NamedTuple):
     """The one that its segment leads to, or that it starts if it is a marker."""
     is_live: bool
     record: Record
+    records: int
+    """How many the journal has before it."""
 
 
 @click.command(cls=PathsCommand)
@@ -51,10 +54,9 @@ def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> N
         paths = relative_paths(session, paths_given())
         entries = _entries(session, start, end, paths)
         notes = notes_between(session, start, end, [session.base.path(path) for path in paths])
-        guard = options().guard
-        if guard is not None:
-            root = session.base.root
-            entries = (e for e in entries if all(guard.may_see(absolute(root, path)) for path in _paths(e.record)))
+        root = session.base.root
+        if options().guard is not None:
+            entries = (entry for entry in entries if may_show(entry.record, root))
             notes = iter(())  # which are about what others may have wanted
         if run is not None:
             entries = (entry for entry in entries if run_of(entry.record) == run)
@@ -62,7 +64,6 @@ def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> N
         left_out = _LeftOut(session.regions)
         if not (scratch or paths):
             entries = filter(left_out.shows, entries)
-        root = session.base.root
         if as_json:
             emit_json_list("records", (_any_fields(item, root) for item in _in_place(entries, notes)))
             return
@@ -85,7 +86,7 @@ class _LeftOut:
         self.count = 0
 
     def shows(self, entry: Entry) -> bool:
-        paths = _paths(entry.record)
+        paths = paths_of(entry.record)
         if not paths or self._regions.of_all(paths) is not Region.SCRATCH:
             return True
         self.count += 1
@@ -93,13 +94,10 @@ class _LeftOut:
 
 
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
-    """Yield records in their order, and each note before the first record that is later.
-
-    Records have the kernel's coarse time, which moves by ticks of some milliseconds: within one, a note may come late.
-    """
+    """Yield records in their order, and each note before the first record that is later."""
     waiting = deque(notes)
     for entry in entries:
-        while waiting and waiting[0].time_ns < entry.record.time_ns:
+        while waiting and comes_before(waiting[0], entry.records, entry.record.time_ns):
             yield waiting.popleft()
         yield entry
     yield from waiting
@@ -115,29 +113,21 @@ def _entries(session: Session, start: Generation, end: Generation | None, paths:
     live_segments = set(timeline.live_segments)
     live_generations = {node.number for node in timeline.nodes() if node.is_live}
     last = end if end is not None else timeline.present + 1
+    counts = journal.segment_counts()
+    at = sum(counts[:start]) + start
     for segment in range(start + 1, last + 1):
-        for record in journal.read_segment(segment):
+        for number, record in enumerate(journal.read_segment(segment), at):
             if not paths or _touches(record, paths):
-                yield Entry(segment, segment in live_segments, record)
+                yield Entry(segment, segment in live_segments, record, number)
+        at += counts[segment - 1]
         if segment <= timeline.present and not paths:
-            yield Entry(segment, segment in live_generations, journal.markers[segment - 1].marker)
+            yield Entry(segment, segment in live_generations, journal.markers[segment - 1].marker, at)
+        at += 1
 
 
 def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
-    touched = _paths(record)
+    touched = paths_of(record)
     return any(is_below(one, path) for one in touched for path in paths)
-
-
-def _paths(record: Record) -> tuple[RelPath, ...]:
-    match record:
-        case Stage() | Delete() | Keep():
-            return (record.path,)
-        case Rename():
-            return (record.src, record.dst)
-        case Snapshot() | Travel():
-            return ()
-        case _:
-            assert_never(record)
 
 
 def _word(record: Record) -> str:

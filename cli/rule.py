@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,13 +13,13 @@ from yolofs.audit import append_notes
 from yolofs.cli import output
 from yolofs.cli.project import connected, find_project
 from yolofs.cli.rule_keys import read_key
-from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, rules_document
+from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
 from yolofs.errors import UsageError
 from yolofs.questions import Operation
 from yolofs.rule_files import RuleFiles
 from yolofs.rule_notes import rule_changes
-from yolofs.rules import Origin, Rule, RuleBook, RuleState, Sources, spell, subject
+from yolofs.rules import Origin, Rule, RuleBook, RuleState, Sources, subject
 
 T = TypeVar("T")
 
@@ -69,7 +71,7 @@ def _add_state_command(state: RuleState, summary: str) -> None:
             else:
                 _change_learned(project, lambda files: files.learn(rule))
         was = f", and not {before.state.value} ({before.source}) any more" if before not in (None, rule) else ""
-        output.say(f"{spell(rule, project)} is {state.value} now{was}")
+        output.say(f"{key_text(rule, project)} is {state.value} now{was}")
 
 
 _add_state_command(RuleState.ALLOW, "Let everything be done with PATH.")
@@ -97,9 +99,9 @@ def unset_command(path: bytes) -> None:
     left = _find(sources_in_force(project), rule)
     if not was_there:
         where = f"; the rule about it is written at {left.source}" if left is not None else ""
-        raise UsageError(f"nothing was learned about {spell(rule, project)}{where}", hint="yolofs rule list")
+        raise UsageError(f"nothing was learned about {key_text(rule, project)}{where}", hint="yolofs rule list")
     now = f": it is {left.state.value} now ({left.source})" if left is not None else ""
-    output.say(f"forgot the rule about {spell(rule, project)}{now}")
+    output.say(f"forgot the rule about {key_text(rule, project)}{now}")
 
 
 @command.command("explain")
@@ -116,6 +118,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
 
     PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged.
     """
+    from yolofs.cli.other_names import other_names
     from yolofs.cli.rule_keys import is_always_hidden, typed_path
     from yolofs.explain import explain
 
@@ -124,12 +127,22 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     if is_always_hidden(project, full):
         raise UsageError("that is the session's own: it is always hidden, and no rule can show it")
     sources = sources_in_force(project)
-    found = explain(RuleBook(*sources.sets()), full)
+    names = other_names(project, full)
+    book = RuleBook(*sources.sets())
+    found = explain(book, full, _kind(full), names.paths, has_more_names=not names.is_complete)
     only = Operation(operation) if operation is not None else None
     if as_json:
         output.emit_json(explanation_document(found, only))
     else:
         emit_explanation(found, project, only)
+
+
+def _kind(path: bytes) -> int:
+    """Return the type of what base has at a path; where it has nothing there may be a directory in the view."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return stat.S_IFDIR
 
 
 @command.command("test")

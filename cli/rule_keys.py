@@ -10,10 +10,11 @@ from yolofs.cli.project import absolute_path, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
-from yolofs.rules.spelling import URI_START
+from yolofs.rules.spelling import URI_START, is_like_uri
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"
+_URIS = f"{URI_START}PATH, or ./file:… for a file of that name"
 
 
 def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
@@ -27,6 +28,8 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
     """
     if text.startswith(os.fsencode(URI_START)):
         return _spelled(project, text, state)
+    if is_like_uri(os.fsdecode(text)) and not os.path.lexists(os.path.join(start_directory(), text)):
+        raise UsageError(f"{display(text)} is neither a file that is there nor a URI that is understood", hint=_URIS)
     is_whole = text.endswith(_WHOLE)
     head = text.removesuffix(_WHOLE) or b"/" if is_whole else text
     if b"*" not in head:

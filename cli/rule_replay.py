@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 from yolofs.audit import AskNote, RefusalNote, read_audit
 from yolofs.cli.output import emit, say
 from yolofs.cli.project import connected, reading, session_directory
+from yolofs.cli.rule_views import key_text
 from yolofs.explain import explain
 from yolofs.paths import display
 from yolofs.questions import Operation
@@ -121,7 +122,7 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     emit("asked:")
     for (path, operation), count in questions.most_common(_SHOWN):
         rule = explain(book, path).rule
-        why = f"{spell(rule, project)}, {rule.source}" if rule is not None else "no rule"
+        why = f"{key_text(rule, project)}, {rule.source}" if rule is not None else "no rule"
         emit(f"{count:>6}  {operation.value} {display(path)}  ({why})")
     if len(questions) > _SHOWN:
         emit(f"        … and {len(questions) - _SHOWN} more")

@@ -35,7 +35,7 @@ def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
         for origin, rule, is_overridden in _in_order(sources)
         if with_preset or origin is not Origin.PRESET
     ]
-    keys = [_key(rule, project) for rule, _ in shown]
+    keys = [key_text(rule, project) for rule, _ in shown]
     width = min(max(map(len, keys), default=0), 60)
     for key, (rule, is_overridden) in zip(keys, shown, strict=True):
         state = paint(f"{rule.state.value:<9}", _COLOURS[rule.state])
@@ -62,13 +62,23 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
     if found.rule is None:
         emit("no rule is about it, or about anything above it")
     else:
-        emit(f"by the rule {_key(found.rule, project)} = {found.rule.state.value}, {found.rule.source}")
+        emit(f"by the rule {_rule_text(found.rule, project)}")
         if found.place != found.path:
             emit(f"which holds for {display(found.place)} and below")
     for rule in found.overridden:
         emit(f"in place of {rule.state.value}, {rule.source}")
     if found.is_way:
         emit("it can be passed and listed, as something below it is open, and shows only the way there")
+    if found.closed is not None:
+        emit(f"but nothing leads there: a directory above is hidden by the rule {_rule_text(found.closed, project)}")
+    elif found.held is not None:
+        held = _rule_text(found.held, project)
+        emit(f"it cannot go away, as a rule below would be about something else then: {held}")
+    for other in found.others:
+        why = f"by the rule {_rule_text(other.rule, project)}" if other.rule is not None else "as no rule is about it"
+        emit(f"its other name {display(other.path)} is {other.state.value}, {why}; changes reach that, too")
+    if found.has_more:
+        emit("it has more names (hard links), which were not found; changes reach these, too")
     emit()
     for outcome, operations in _by_outcome(found, [only] if only is not None else Operation):
         emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")
@@ -80,12 +90,27 @@ def explanation_document(found: Explanation, only: Operation | None) -> dict[str
     return {
         **text_fields("path", found.path),
         "state": found.state.value,
-        "rule": _rule_fields(found.rule) if found.rule is not None else None,
+        "rule": _rule_or_none(found.rule),
         **text_fields("place", found.place),
         "way": found.is_way,
         "overridden": [_rule_fields(rule) for rule in found.overridden],
+        "closed": _rule_or_none(found.closed),
+        "held": _rule_or_none(found.held),
+        "other_names": [
+            {**text_fields("path", other.path), "state": other.state.value, "rule": _rule_or_none(other.rule)}
+            for other in found.others
+        ],
+        "more_names": found.has_more,
         "operations": {operation.value: found.outcome(operation).value for operation in operations},
     }
+
+
+def _rule_text(rule: Rule, project: bytes) -> str:
+    return f"{key_text(rule, project)} = {rule.state.value}, {rule.source}"
+
+
+def _rule_or_none(rule: Rule | None) -> dict[str, Any] | None:
+    return _rule_fields(rule) if rule is not None else None
 
 
 def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tuple[Outcome, list[Operation]]]:
@@ -106,7 +131,8 @@ def _in_order(sources: Sources) -> list[tuple[Origin, Rule, bool]]:
     return rules
 
 
-def _key(rule: Rule, project: bytes) -> str:
+def key_text(rule: Rule, project: bytes) -> str:
+    """Return a rule's key for a terminal."""
     key = spell(rule, project)
     return key if key.isprintable() else display(key.encode())
 

@@ -13,6 +13,7 @@ from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, looking
+from yolofs.cli.records_seen import count_since
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.paths import display
@@ -81,7 +82,7 @@ def _generation(session: Session) -> str:
     if present:
         name = session.journal.markers[present - 1].marker.name
         text += f" ({display(name)})" if name else ""
-    count = session.journal.segment_counts()[-1]
+    count = count_since(session)
     return text + (f" and {count} record{'s' if count > 1 else ''} since" if count else "")
 
 
@@ -95,7 +96,7 @@ def _document(session: Session, info: Info | None, changes: list[Change]) -> dic
         "pid": info.pid if info is not None else None,
         "warnings": _warnings(session, info),
         "generation": session.timeline.present,
-        "records_since": session.journal.segment_counts()[-1],
+        "records_since": count_since(session),
         "counts": counts(changes),
         "changes": [change_fields(change, root, regions) for change in changes],
     }

@@ -10,6 +10,7 @@ from yolofs.cli import graph
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading
+from yolofs.cli.records_seen import count_since, segment_counts
 from yolofs.paths import display
 from yolofs.session import Session
 from yolofs.timeline import GenerationInfo, Kind
@@ -24,7 +25,7 @@ def command(as_json: bool) -> None:
     marked as dead, but can be travelled to all the same.
     """
     with reading(find_project()) as session:
-        nodes = session.timeline.nodes(session.journal.segment_counts())
+        nodes = session.timeline.nodes(segment_counts(session))
         if as_json:
             emit_json(_document(session, nodes))
             return
@@ -59,7 +60,7 @@ def _painted(text: str, node: GenerationInfo) -> str:
 
 def _emit_rest(session: Session) -> None:
     """Say how much has happened since the last generation."""
-    count = session.journal.segment_counts()[-1]
+    count = count_since(session)
     if count:
         emit(f"and {_count(count)} since, not snapshotted yet")
 
@@ -71,7 +72,7 @@ def _count(records: int) -> str:
 def _document(session: Session, nodes: list[GenerationInfo]) -> dict[str, Any]:
     return {
         "present": session.timeline.present,
-        "records_since": session.journal.segment_counts()[-1],
+        "records_since": count_since(session),
         "generations": [_fields(node) for node in nodes],
     }
 

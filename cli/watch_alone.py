@@ -17,7 +17,7 @@ from yolofs.cli.askform import path_text, verb
 from yolofs.cli.asks import ask_fields
 from yolofs.cli.output import emit, warn
 from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
@@ -56,6 +56,9 @@ def answer_alone(events: Client, calls: Client, decision: str | None, shell_comm
                     answerer.asked(ask)
                 case EndedInfo(id=ask_id):
                     answerer.ended(ask_id)
+                case WarningsInfo(warnings=warnings):
+                    for warning in warnings:
+                        warn(warning)
     finally:
         answerer.close()
 

@@ -72,9 +72,10 @@ def _talk(project: bytes, desk: Desk, calls: Client, arrived: deque[Event | Yolo
             if isinstance(event, YolofsError):
                 raise event
             desk.take(event)
-        for line in list(desk.done)[told - len(desk.done) :] if told < len(desk.done) else ():
+        untold = min(desk.done_count - told, len(desk.done))
+        for line in list(desk.done)[len(desk.done) - untold :]:
             say(line)
-        told = len(desk.done)
+        told = desk.done_count
         printed = _print_changes(desk, printed)
         for key in _read_keys():
             command = desk.key(key)
@@ -87,11 +88,14 @@ def _talk(project: bytes, desk: Desk, calls: Client, arrived: deque[Event | Yolo
 def _print_changes(desk: Desk, printed: object) -> object:
     """Print the desk if it is another one than what was ``printed`` last; return what stands there now."""
     ids = [ask.id for ask in desk.members()]
-    now = (desk.mode, desk.group, ids, desk.chosen, desk.message, desk.scroll, desk.is_armed, desk.is_answering)
+    now = (
+        (desk.mode, desk.group, ids, desk.chosen, desk.message, desk.scroll, desk.is_armed, desk.is_answering),
+        desk.warnings,
+    )
     if now != printed:
         drawing = draw(desk, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
         lines = ["".join(text for _, text in line).rstrip() for line in drawing.lines]
-        end = len(lines) - len(desk.done) - 1 if desk.done else len(lines)  # those were told already
+        end = len(lines) - len(desk.done)  # those were told already
         say("\n".join(lines[:end]).rstrip() + "\n")
         desk.painted()
     return now
@@ -125,7 +129,7 @@ def _read_keys() -> Iterator[str]:
         yield "c-d"
     elif data in ("\x1b[A", "\x1b[B"):
         yield "up" if data[-1] == "A" else "down"
-    elif data == "\x1b" or "\x1b" not in data:
+    else:
         for char in data:
             yield _KEYS.get(char, char)
 

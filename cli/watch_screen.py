@@ -136,6 +136,10 @@ class _Screen:
         def _(event: KeyPressEvent) -> None:
             self._pressed(event)
 
+        @bindings.add(Keys.Vt100MouseEvent)
+        def _(_: KeyPressEvent) -> None:
+            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for odd reports."""
+
         for key in _NAMES:
             bindings.add(key)(self._pressed)
         return bindings

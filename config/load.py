@@ -12,10 +12,13 @@ import msgspec
 from yolofs.config.check import Source, read_settings
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError
+from yolofs.paths import display
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
 FILE_NAME = ".yolofs.toml"
+_MAX_BYTES = 64 << 20
+"""Hundreds of thousands of rules; what is longer has come there by mistake."""
 
 
 def load(project_dir: str | bytes) -> Settings:
@@ -43,10 +46,23 @@ def load_file(path: bytes, name: str, table: type[Table]) -> Table:
     try:
         raw = _read(path)
     except FileNotFoundError:
-        return table()
+        link = dangling_link(path)
+        if link is None:
+            return table()
+        raise ConfigError(f"{name}: cannot be read: {display(link)} is a link to what does not exist") from None
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
     return parse_table(raw, name, table)
+
+
+def dangling_link(path: bytes) -> bytes | None:
+    """Return the symbolic link on the way to a path that leads nowhere, None if there is none.
+
+    Whoever keeps his settings elsewhere and links to them has some, even while that place is not there.
+    """
+    while path and not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path if os.path.islink(path) and not os.path.exists(path) else None
 
 
 def parse(raw: bytes, name: str = FILE_NAME) -> Settings:
@@ -84,12 +100,19 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
 
 
 def _read(path: bytes) -> bytes:
-    """Return the content of a regular file; a fifo of that name must not block the command."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(fd, "rb") as file:
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            raise OSError(0, "it is a fifo")
-        return file.read()
+    """Return the content of a regular file; what is something else must neither block the command nor be endless."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(0, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+        with open(fd, "rb", closefd=False) as file:
+            raw = file.read(_MAX_BYTES + 1)
+    finally:
+        os.close(fd)
+    if len(raw) > _MAX_BYTES:
+        raise OSError(0, f"it has more than {_MAX_BYTES >> 20} MiB")
+    return raw
 
 
 _POSITION = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")

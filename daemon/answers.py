@@ -11,7 +11,10 @@ from yolofs.daemon.asks import Ask, common_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display
 from yolofs.questions import Decision, Question
-from yolofs.rules import PathRule, RuleState
+from yolofs.rules import NameRule, PathRule, RuleState, SuffixRule, fits
+
+JUST_ONCE = ", just once"
+"""Follows who answered, where the rules that the answer made leave an ask open."""
 
 
 class Lifetime(enum.Enum):
@@ -51,6 +54,31 @@ def least_state(question: Question, decision: Decision) -> RuleState:
             return RuleState.ALLOW
         return RuleState.READ_ONLY if question.state.may_read else RuleState.DENY
     return RuleState.WRITE_ASK if decision is Decision.ALLOW else RuleState.DENY
+
+
+def widest_scope(question: Question) -> bytes:
+    """Return the highest path a rule for which settles a question: nearer rules decide over what a higher one is about.
+
+    It is the asked path itself where no other will do.
+    """
+    path, rule = question.path, question.rule
+    if question.is_about_other_names:
+        return path
+    match rule:
+        case None:
+            return b"/"
+        case PathRule():
+            return rule.path if _holds(rule.path, path) else path
+        case NameRule() | SuffixRule():
+            return _last_fitting(rule, path)
+
+
+def _last_fitting(pattern: NameRule | SuffixRule, path: bytes) -> bytes:
+    """Return the path up to the last of its names that a pattern fits."""
+    found = path
+    while found and not fits(pattern, found.rpartition(b"/")[2]):
+        found = found.rpartition(b"/")[0]
+    return found or path
 
 
 def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:

@@ -10,7 +10,7 @@ import time
 
 import msgspec
 
-from yolofs.daemon.answers import Answer, Lifetime
+from yolofs.daemon.answers import Answer, Lifetime, widest_scope
 from yolofs.daemon.asks import Ask, Ended, Waiter
 from yolofs.daemon.protocol import quote, unquote
 from yolofs.errors import UsageError
@@ -55,6 +55,8 @@ class AskInfo(msgspec.Struct, frozen=True):
     """When it was asked, in nanoseconds since 1970."""
     left_ms: int
     """How long it will still wait, in milliseconds."""
+    widest: str
+    """The highest path a rule for which settles it; percent-encoded."""
 
 
 class EndedInfo(msgspec.Struct, frozen=True):
@@ -65,6 +67,12 @@ class EndedInfo(msgspec.Struct, frozen=True):
     by: str
     """Who or what ended it, in words."""
     waited_ms: int
+
+
+class WarningsInfo(msgspec.Struct, frozen=True):
+    """What the user should know of the rules in force now, as in ``info``."""
+
+    warnings: tuple[str, ...]
 
 
 class AsksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,6 +107,8 @@ class AnswerResult(msgspec.Struct, frozen=True):
     """The result of ``answer``: the numbers of the asks that it answered."""
 
     answered: tuple[int, ...]
+    left: tuple[int, ...] = ()
+    """Those of them that the rules which it made leave open, as nearer ones decide: it held for them just once."""
 
 
 _DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.DENY, "default": None}
@@ -132,10 +142,13 @@ def ask_info(ask: Ask) -> AskInfo:
         _rule_info(question.rule) if question.rule is not None else None,
         question.size,
         _process_info(first),
-        ProcessInfo(first.requester.parent, "", tuple(map(quote, first.commands.parent))),
+        ProcessInfo(
+            first.requester.parent, quote(first.commands.parent_name), tuple(map(quote, first.commands.parent))
+        ),
         len(ask.waiters),
         ask.since_ns,
         max(round((ask.deadline - time.monotonic()) * 1000), 0),
+        quote(widest_scope(question)),
     )
 
 

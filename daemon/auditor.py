@@ -25,30 +25,37 @@ _MAX_KINDS = 10_000
 class _Refusals:
     """Refusals that are alike."""
 
-    __slots__ = ("count", "process", "question", "time_ns")
+    __slots__ = ("count", "process", "question", "records", "time_ns")
 
-    def __init__(self, question: Question, process: Process, time_ns: int) -> None:
+    def __init__(self, question: Question, process: Process, time_ns: int, records: int) -> None:
         self.question = question
         self.process = process
         self.count = 0
         """Of those that are in no note yet."""
         self.time_ns = time_ns
+        """When the last of them came, and how many records there were by then."""
+        self.records = records
 
 
 class Auditor:
     """Writes notes; for any thread.  That one cannot be written is logged, once, and stops nothing."""
 
-    def __init__(self, audit: AuditLog, run_of: Callable[[int], int]) -> None:
-        """``run_of`` tells which run a thread belongs to, 0 for none; for any thread."""
+    def __init__(self, audit: AuditLog, run_of: Callable[[int], int], record_count: Callable[[], int]) -> None:
+        """``run_of`` tells which run a thread belongs to, 0 for none.
+
+        ``record_count`` tells how many records the journal has.  Both are called in any thread.
+        """
         self._audit = audit
         self._run_of = run_of
+        self._record_count = record_count
         self._lock = threading.Lock()
         """Guards the refusals; never held over a write, as the device loop takes it."""
         self._refusals: dict[tuple[bytes, str, Rule | None, int], _Refusals] = {}
         self._to_write: deque[Note] = deque()
         self._file_lock = threading.Lock()
         """Guards the file and what follows."""
-        self._has_failed = False
+        self.problem = ""
+        """Why the last note could not be written, if it could not."""
         self._is_closed = False
         self.noted = 0
         """How many asks and kinds of refusals have been noted."""
@@ -65,12 +72,13 @@ class Auditor:
             known = self._refusals.get(key)
             if known is not None:
                 known.count += 1
-                known.time_ns = time.time_ns()
+                known.time_ns, known.records = time.time_ns(), self._record_count()
                 return False
             if len(self._refusals) >= _MAX_KINDS:
                 self._count()
                 self._refusals.clear()
-            known = _Refusals(question, _process(read_requester(thread)._replace(run=run)), time.time_ns())
+            process = _process(read_requester(thread)._replace(run=run))
+            known = _Refusals(question, process, time.time_ns(), self._record_count())
             self._refusals[key] = known
             self._to_write.append(_refusal_note(known, 1))
             self.noted += 1
@@ -94,13 +102,14 @@ class Auditor:
                 ended.by,
                 max(ended.waited_ns, 0) // 1_000_000,
                 question.size,
+                self._record_count(),
             )
         )
         self.write()
 
     def rules_changed(self, before: Sequence[RuleSet], now: Sequence[RuleSet]) -> None:
         """Note what differs between the rules of all sources as they were and as they are."""
-        self._to_write.extend(rule_changes(before, now))
+        self._to_write.extend(rule_changes(before, now, self._record_count()))
         self.write()
 
     def note(self, note: Note) -> None:
@@ -139,11 +148,13 @@ class Auditor:
     def _write(self, note: Note) -> None:
         try:
             self._audit.append(note)
-            self._has_failed = False
+            self.problem = ""
         except OSError as error:
-            if not self._has_failed:
-                log.error("the audit cannot be written: %s", error.strerror or error)
-            self._has_failed = True
+            why = error.strerror or error
+            problem = f".yolofs/audit.jsonl cannot be written: {why}; what is asked and refused meanwhile is not noted"
+            if problem != self.problem:
+                log.error("%s", problem)
+            self.problem = problem
 
 
 def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:
@@ -156,12 +167,13 @@ def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:
         rule_note(question.rule),
         refusals.process,
         count,
+        refusals.records,
     )
 
 
 def _process_of(waiter: Waiter) -> Process:
-    own, parent = (tuple(map(quote, words)) for words in waiter.commands)
-    requester = waiter.requester
+    commands, requester = waiter.commands, waiter.requester
+    own, parent = tuple(map(quote, commands.own)), tuple(map(quote, commands.parent))
     return Process(requester.pid, quote(requester.name), own, requester.parent, parent, requester.run)
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import trio
 
-from yolofs.daemon.answers import Answer, Lifetime, rules_of
+from yolofs.daemon.answers import JUST_ONCE, Answer, Lifetime, rules_of
 from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
@@ -57,13 +58,24 @@ class Install(Protocol):
 
 
 class Watcher(Protocol):
-    """Hears what happens to asks, on trio's thread; must not wait."""
+    """Hears what happens to asks and rules, on trio's thread; must not wait."""
 
     def asked(self, ask: Ask) -> None:
         """An ask is new, or has changed."""
 
     def ended(self, ended: Ended) -> None:
         """An ask that the watcher has heard of waits no longer."""
+
+    def warned(self, warnings: tuple[str, ...]) -> None:
+        """There is something else now that the user should know of the rules, or nothing any more."""
+
+
+class Answered(NamedTuple):
+    """What an answer was for, by the numbers of asks."""
+
+    ids: list[int]
+    left: Sequence[int] = ()
+    """Those of them that the rules which the answer made leave open: it held for them just once."""
 
 
 class Broker:
@@ -85,6 +97,7 @@ class Broker:
         self._noted_rules = book.sources
         self._queue = Queue(self._on_end)
         self._watchers: list[Watcher] = []
+        self._warnings: tuple[str, ...] = ()
         self._undescribed: list[tuple[Ask, Waiter]] = []
         self._arrived = trio.Event()
         self._came = trio.Event()
@@ -156,6 +169,8 @@ class Broker:
         """Have a watcher hear of all that waits, and of all that happens in the block."""
         self._watchers.append(watcher)
         try:
+            if self._warnings:
+                watcher.warned(self._warnings)
             for ask in self._queue:
                 if ask.is_shown:
                     watcher.asked(ask)
@@ -163,11 +178,21 @@ class Broker:
         finally:
             self._watchers.remove(watcher)
 
-    def close(self) -> None:
-        """Answer all that waits, and whatever comes from now on, with no; twice does no harm."""
+    def warn(self, warnings: tuple[str, ...]) -> None:
+        """Tell watchers what the user should know of the rules as they are now."""
+        if warnings != self._warnings:
+            self._warnings = warnings
+            for watcher in list(self._watchers):
+                watcher.warned(warnings)
+
+    def close(self) -> int:
+        """Answer all that waits, and whatever comes from now on, with no; return how many waited.
+
+        Twice does no harm.
+        """
         with self._lock:
             self._is_closed = True
-        self.release_all()
+        return self.release_all()
 
     def release_all(self) -> int:
         """Answer everything that waits with no, for the mount is about to end; return how many that were."""
@@ -195,8 +220,8 @@ class Broker:
 
     async def answer(
         self, ask_id: int, answer: Answer, *, seen: int | None = None, only: bool = False, by: str
-    ) -> list[int]:
-        """Answer an ask and, unless ``only``, its group; return the numbers of those that were answered.
+    ) -> Answered:
+        """Answer an ask and, unless ``only``, its group; return which were answered.
 
         Of the group those count whose number is not above ``seen``: what joined later nobody has looked at.  An
         answer that makes rules has them judge all else that waits, too.
@@ -215,11 +240,17 @@ class Broker:
             with self._claimed(members):
                 await trio.to_thread.run_sync(lambda: self._make_rules(rules, answer.lifetime, members))
         outcome = Outcome.ALLOWED if decision is Decision.ALLOW else Outcome.DENIED
+        settled = {ask.id for ask in members if self._is_settled(ask)}
+        makes_rules = answer.lifetime is not Lifetime.ONCE
         for ask in members:
-            self._end(ask, outcome, Decision.AGAIN if self._is_settled(ask) else decision, by=by)
-        if answer.lifetime is not Lifetime.ONCE:
+            if ask.id in settled:
+                self._end(ask, outcome, Decision.AGAIN, by=by)
+            else:
+                self._end(ask, outcome, decision, by=f"{by}{JUST_ONCE}" if makes_rules else by)
+        if makes_rules:
             self._rejudge()
-        return [ask.id for ask in members]
+        ids = [ask.id for ask in members]
+        return Answered(ids, [one for one in ids if one not in settled] if makes_rules else ())
 
     def _make_rules(self, rules: Sequence[PathRule], lifetime: Lifetime, asks: Sequence[Ask]) -> None:
         """Put the rules that an answer to some asks makes in force, from another thread.
@@ -365,4 +396,7 @@ def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
         return "the file has other names (hard links) that were not found", hint
     if isinstance(nearer, PathRule):
         hint = f"{hint}, or a directory no higher than that rule"
-    return f'the nearest rule decides: {spell(nearer)} is "{nearer.state.value}" ({nearer.source})', hint
+    return (
+        f'the nearest rule decides: {display(os.fsencode(spell(nearer)))} is "{nearer.state.value}" ({nearer.source})',
+        hint,
+    )

@@ -50,13 +50,13 @@ from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation
 
 if TYPE_CHECKING:
-    from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+    from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
     from yolofs.daemon.rule_messages import SourcedRule
     from yolofs.questions import Operation
     from yolofs.rules import Origin, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
-Event: TypeAlias = "AskInfo | EndedInfo"
+Event: TypeAlias = "AskInfo | EndedInfo | WarningsInfo"
 """An ask that is new or has changed, or what became of one."""
 
 _CONNECT_TIMEOUT_S = 3.0
@@ -236,8 +236,8 @@ class Client:
 
         return self._call("unset_rule", UnsetRuleParams(encode_key(rule)), UnsetRuleResult).removed
 
-    def answer(self, params: AnswerParams) -> tuple[int, ...]:
-        """Answer an ask; return the numbers of all that this answered.
+    def answer(self, params: AnswerParams) -> AnswerResult:
+        """Answer an ask; return which this answered.
 
         Raises:
             AskError: it does not wait any more.
@@ -245,7 +245,7 @@ class Client:
         """
         from yolofs.daemon.ask_messages import AnswerResult
 
-        return self._call("answer", params, AnswerResult).answered
+        return self._call("answer", params, AnswerResult)
 
     def watch(self) -> None:
         """Have the daemon send what happens to asks, from all that wait now on: see :meth:`next_event`."""
@@ -316,13 +316,15 @@ class Client:
 
     def _take_event(self, message: Answer) -> None:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes over."""
-        from yolofs.daemon.ask_messages import AskInfo, EndedInfo
+        from yolofs.daemon.ask_messages import AskInfo, EndedInfo, WarningsInfo
 
         match message.method:
             case "asked":
                 self._events.append(msgspec.json.decode(message.params, type=AskInfo))
             case "ended":
                 self._events.append(msgspec.json.decode(message.params, type=EndedInfo))
+            case "warnings":
+                self._events.append(msgspec.json.decode(message.params, type=WarningsInfo))
 
     def _read_line(self) -> bytes:
         while (end := self._pending.find(b"\n")) < 0:

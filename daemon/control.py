@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -18,6 +18,7 @@ from yolofs.daemon.ask_messages import (
     AskInfo,
     AsksParams,
     AsksResult,
+    WarningsInfo,
     answer_of,
     ask_info,
     ended_info,
@@ -69,6 +70,8 @@ _LOOKING = 2
 """How many commands from inside sandboxes are carried out at a time."""
 _MAX_ASKS_BYTES = MAX_LINE_BYTES // 2
 _MAX_BY_CHARS = 100
+_WARNINGS = 0
+"""The number under which warnings are told; asks count from 1."""
 
 
 class Control:
@@ -112,18 +115,38 @@ class Control:
         if self.ended.is_set():
             return
         with trio.CancelScope(shield=True):
-            self._host.broker.close()  # while there is somebody to serve those who are let go
+            released = self._host.broker.close()  # while there is somebody to serve those who are let go
             if unmount:
-                await self._log_failure(lambda: self._host.unmount(force=True))
-            await self._log_failure(self._host.close)
+                await self._log_failure(lambda: self._unmount(released, force=True))
+            await self._log_failure(lambda: _in_thread(self._host.close))
         self.ended.set()
 
     @staticmethod
-    async def _log_failure(step: Callable[[], None]) -> None:
+    async def _log_failure(step: Callable[[], Awaitable[None]]) -> None:
         try:
-            await _in_thread(step)
+            await step()
         except Exception:
             log.exception("ending did not go well")
+
+    async def _unmount(self, released: int, *, force: bool) -> None:
+        """Unmount, which takes the mount from those who are in there if ``force`` is given.
+
+        If asks were ``released`` for it, those who asked get a moment to leave first, with the answer they were given.
+
+        Raises:
+            BusyFilesError: processes are inside, and ``force`` is not given.
+        """
+        host = self._host
+        deadline = trio.current_time() + (_LEAVE_S if released else 0.0)
+        while trio.current_time() < deadline:
+            try:
+                await _in_thread(lambda: host.unmount(force=False))
+            except BusyFilesError:
+                host.broker.release_all()
+                await trio.sleep(_LEAVE_AGAIN_S)
+            else:
+                return
+        await _in_thread(lambda: host.unmount(force=force))
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[Host]:
@@ -225,23 +248,9 @@ class _Conversation:
     async def _stop(self, params: StopParams) -> Result:
         self._check_not_lent()
         async with self._control._alone() as host:
-            await self._unmount(host, force=params.force)
+            await self._control._unmount(host.broker.release_all(), force=params.force)
             await self._control._close(unmount=False)
         return Result(Done())
-
-    @staticmethod
-    async def _unmount(host: Host, *, force: bool) -> None:
-        """Answer all asks, then unmount: who has just been let go gets a moment to leave."""
-        patience_s = _LEAVE_S if host.broker.release_all() else 0.0
-        deadline = trio.current_time() + patience_s
-        while True:
-            try:
-                return await _in_thread(lambda: host.unmount(force=force))
-            except BusyFilesError:
-                if trio.current_time() >= deadline:
-                    raise
-            host.broker.release_all()
-            await trio.sleep(_LEAVE_AGAIN_S)
 
     # ---- asks; they need no turn, as the session is not touched
 
@@ -261,7 +270,7 @@ class _Conversation:
         by = f"{params.by[:_MAX_BY_CHARS] or 'a client'}, process {self._connection.pid}"
         broker = self._control._host.broker
         answered = await broker.answer(params.id, answer_of(params), seen=params.seen, only=params.only, by=by)
-        return Result(AnswerResult(tuple(answered)))
+        return Result(AnswerResult(tuple(answered.ids), tuple(answered.left)))
 
     async def _watch(self, _: NoParams) -> Result:
         self._watching.close()
@@ -313,6 +322,10 @@ class _Watcher:
 
     def ended(self, ended: Ended) -> None:
         self._connection.notify(Notice(ended.ask.id, True, lambda: encode_notification("ended", ended_info(ended))))
+
+    def warned(self, warnings: tuple[str, ...]) -> None:
+        info = WarningsInfo(warnings)
+        self._connection.notify(Notice(_WARNINGS, False, lambda: encode_notification("warnings", info)))
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

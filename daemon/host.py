@@ -56,6 +56,7 @@ class Host:
     def __init__(self, session: Session, rule_files: RuleFiles, runtime: bytes) -> None:
         settings = session.settings.mount
         state = session.present()
+        session.collect_unseen(state)
         self._session = session
         self._runtime = runtime
         self._started_ns = time.time_ns()
@@ -74,7 +75,11 @@ class Host:
         )
         self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
         self._book = RuleBook(*self.rules.sources.sets())
-        self._auditor = Auditor(AuditLog(session.directory), lambda thread: self.runs.number_of(thread))
+        self._auditor = Auditor(
+            AuditLog(session.directory),
+            lambda thread: self.runs.number_of(thread),
+            lambda: session.journal.record_count,
+        )
         self.runs = Runs(session.directory, self._auditor)
         self.broker = Broker(
             self._book,
@@ -181,7 +186,7 @@ class Host:
             quote(self.mountpoint),
             session.timeline.present,
             self._started_ns,
-            self.rules.warnings,
+            (*self.rules.warnings, *filter(None, [self._auditor.problem])),
         )
 
     @property

@@ -37,6 +37,8 @@ class Commands(NamedTuple):
 
     own: tuple[bytes, ...] = ()
     parent: tuple[bytes, ...] = ()
+    parent_name: bytes = b""
+    """As :attr:`Requester.name`."""
 
 
 def read_requester(thread: int) -> Requester:
@@ -45,12 +47,13 @@ def read_requester(thread: int) -> Requester:
     if not fields:
         return Requester(thread)
     pid = int(fields[b"Tgid"])
-    return Requester(thread, pid, _read(b"/proc/%d/comm" % pid, 64).removesuffix(b"\n"), int(fields[b"PPid"]))
+    return Requester(thread, pid, _read_name(pid), int(fields[b"PPid"]))
 
 
 def read_commands(requester: Requester) -> Commands:
     """Return the command lines of a requester and its parent; may wait."""
-    return Commands(_read_command(requester.pid), _read_command(requester.parent))
+    parent = requester.parent
+    return Commands(_read_command(requester.pid), _read_command(parent), _read_name(parent))
 
 
 def wants_no_answer(thread: int) -> bool:
@@ -70,6 +73,10 @@ def _fields(status: bytes) -> dict[bytes, bytes]:
     """Return the fields that are of use here; none unless all are there."""
     found = dict(_field.findall(status))
     return found if len(found) == 6 else {}
+
+
+def _read_name(pid: int) -> bytes:
+    return _read(b"/proc/%d/comm" % pid, 64).removesuffix(b"\n") if pid > 0 else b""
 
 
 def _read_command(pid: int) -> tuple[bytes, ...]:

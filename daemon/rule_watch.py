@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import trio
 
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.errors import DaemonError
+from yolofs.rule_files import FileState, file_state
 from yolofs.rules import Origin
 
 log = logging.getLogger("yolofs.daemon")
 
-Look: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
-"""What tells one state of the files from another: device, number, size, time of change; None for an absent one."""
+Look: TypeAlias = Mapping[Origin, FileState | None]
+"""How the files are."""
 
 _POLL_S = 1.0
 """How often the files are looked at in any case: a link may lead to where nobody watches, a directory may be new."""
@@ -25,41 +26,50 @@ _SETTLE_S = 0.1
 """How long the files have to stay as they are: whoever writes one may not be done with it."""
 _GONE_S = 1.0
 """The same where a file is gone: some editors put the new one in its place a little later."""
+_AT_MOST_S = 3.0
+"""How long a file that never stays as it is (each answer that is to hold is written down) may hold up the others."""
 _STEP_MS = 100
 """How often the watch's thread looks whether it was told anything, and so takes the interpreter."""
 
 
-async def watch_rules(keeper: RuleKeeper) -> None:
-    """Take up what changes until cancelled."""
+async def watch_rules(keeper: RuleKeeper, warn: Callable[[tuple[str, ...]], object]) -> None:
+    """Take up what changes until cancelled; ``warn`` is told what the user should know then, at the beginning too."""
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
-    paths = keeper.files.paths
-    seen: Look | None = None  # something may have changed since they were read
+    files = keeper.files
+    paths = files.paths
     while True:
         async with trio.open_nursery() as nursery:
             places = await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values()))
             hint = _Hint()
             nursery.start_soon(hint.listen, places, frozenset(os.path.basename(path) for path in paths.values()))
             while await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values())) == places:
-                now = await trio.to_thread.run_sync(_look, tuple(paths.values()))
-                if now != seen:
-                    seen = await _settled(tuple(paths.values()), seen, now)
+                now = await trio.to_thread.run_sync(_look, paths)
+                warn(keeper.warnings)
+                if now != files.states:  # as they were when they were read, by whomever
+                    await _settle(paths, files.states, now)
                     await _reload(keeper)
+                    warn(keeper.warnings)
                 await hint.wait()
             nursery.cancel_scope.cancel()
 
 
-async def _settled(paths: tuple[bytes, ...], before: Look | None, now: Look) -> Look:
-    """Return what the files look like once they stay so."""
-    since = trio.current_time()
+async def _settle(paths: Mapping[Origin, bytes], before: Look, now: Look) -> None:
+    """Wait until the files stay as they are ``now``, or some of them have not for a while."""
+    start = since = trio.current_time()
     while True:
-        # At the first look nobody knows whether what is not there was there when the rules were read.
-        is_gone = any(new is None and (before is None or before[at] is not None) for at, new in enumerate(now))
+        is_gone = any(state is None and before[origin] is not None for origin, state in now.items())
         await trio.sleep(_SETTLE_S)
         later = await trio.to_thread.run_sync(_look, paths)
         if later != now:
             now, since = later, trio.current_time()
         elif trio.current_time() - since >= (_GONE_S if is_gone else _SETTLE_S):
-            return now
+            return
+        if trio.current_time() - start >= _AT_MOST_S:
+            return
+
+
+def _look(paths: Mapping[Origin, bytes]) -> Look:
+    return {origin: file_state(path) for origin, path in paths.items()}
 
 
 async def _reload(keeper: RuleKeeper) -> None:
@@ -133,17 +143,3 @@ def _places(learned: bytes, paths: tuple[bytes, ...]) -> tuple[bytes, ...]:
         if os.path.exists(place):
             places.append(place)
     return tuple(dict.fromkeys(places))
-
-
-def _look(paths: tuple[bytes, ...]) -> Look:
-    return tuple(map(_look_at, paths))
-
-
-def _look_at(path: bytes) -> tuple[int, int, int, int] | None:
-    try:
-        st = os.stat(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return 0, 0, 0, error.errno or 0  # not gone: what cannot be read leaves its rules in force
-    return st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns

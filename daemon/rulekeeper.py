@@ -62,12 +62,13 @@ class RuleKeeper:
             ConfigError: ``rules.toml`` is not in order, so it cannot be changed; or it cannot be written.
         """
         with self._lock:
-            for rule in rules:
-                if lasting:
-                    self.files.learn(rule)
-                    self._answers.pop(subject(rule), None)
-                else:
-                    self._answers[subject(rule)] = rule
+            by_subject = {subject(rule): rule for rule in rules}
+            if lasting:
+                self.files.learn(*by_subject.values())
+                for about in by_subject:
+                    self._answers.pop(about, None)
+            else:
+                self._answers |= by_subject
             self._renew()
 
     def remove(self, rule: Rule) -> tuple[Origin, ...]:

@@ -14,6 +14,7 @@ watched for itself, and when new ones come the watch is made anew, before the ol
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import threading
@@ -48,7 +49,8 @@ class Watcher:
     def run(self) -> None:
         """Report until :meth:`stop`."""
         changes = self._watch()
-        next(changes)
+        if next(changes, None) is None:
+            return
         _write(b".")
         while not self._stop.is_set():
             try:
@@ -58,7 +60,7 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - a private class of watchfiles, for names that are not UTF-8
                 _complain(f"cannot tell what changed: {error}")
                 changes = self._watch()
-                next(changes)
+                next(changes, None)
                 _write(b"!")
                 continue
             _report(found)
@@ -89,7 +91,7 @@ class Watcher:
     def _exchange(self, old: Changes) -> Changes:
         """Return a watch of all directories that are known by now, and end the old one once it has nothing to say."""
         new = self._watch()
-        _report(next(new))
+        _report(next(new, set()))
         while found := next(old, None):
             _report(found)
         old.close()
@@ -136,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:  # noqa: BLE001 - watchfiles has a private class of its own
-        _complain(str(error))
+        with contextlib.suppress(BrokenPipeError):
+            _complain(str(error))
         return 1
     return 0
 

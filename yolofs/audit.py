@@ -8,7 +8,9 @@ passes over what is no record, and the next writer begins on a new line.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -55,6 +57,8 @@ class AskNote(msgspec.Struct, frozen=True, tag="ask", tag_field="kind"):
     """Who or what ended it, in words."""
     waited_ms: int
     size: int | None = None
+    records: int | None = None
+    """How many records, markers among them, the journal had by then; None if nobody could tell."""
 
 
 class RefusalNote(msgspec.Struct, frozen=True, tag="refusal", tag_field="kind"):
@@ -69,6 +73,8 @@ class RefusalNote(msgspec.Struct, frozen=True, tag="refusal", tag_field="kind"):
     process: Process
     """Who came first."""
     count: int
+    records: int | None = None
+    """As :attr:`AskNote.records`, when the last of them came."""
 
 
 class RuleChange(msgspec.Struct, frozen=True, tag="rule", tag_field="kind"):
@@ -81,6 +87,8 @@ class RuleChange(msgspec.Struct, frozen=True, tag="rule", tag_field="kind"):
     before: str | None
     """None: there was none."""
     source: str
+    records: int | None = None
+    """As :attr:`AskNote.records`."""
 
 
 class JournalEnd(msgspec.Struct, frozen=True, tag="journal", tag_field="kind"):
@@ -120,6 +128,11 @@ class RunEnd(msgspec.Struct, frozen=True, tag="run-end", tag_field="kind"):
     """The snapshot that holds what had changed; None if nothing had, or none was made."""
 
 
+def records_before(note: Note) -> int | None:
+    """Return how many records the journal had when something was noted, None if nobody could tell."""
+    return note.records if isinstance(note, AskNote | RefusalNote | RuleChange) else None
+
+
 Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd | RunStart | RunEnd
 _RUN_LINE = b'{"kind":"run'
 """How the lines about runs begin; all other lines are passed over unread."""
@@ -132,7 +145,6 @@ class AuditLog:
         """``directory`` is the session's ``.yolofs``."""
         self._path = os.path.join(directory, FILE_NAME)
         self._fd = -1
-        self._is_torn = False
 
     def append(self, note: Note) -> None:
         """Append a note.
@@ -140,16 +152,16 @@ class AuditLog:
         Raises:
             OSError: it could not be written, or not all of it.
         """
+        if self._fd >= 0 and not self._is_there():
+            self.close()
         if self._fd < 0:
             self._open()
         line = msgspec.json.encode(note) + b"\n"
-        if self._is_torn:
+        if self._has_torn_end():
             line = b"\n" + line
-        self._is_torn = True
         written = os.write(self._fd, line)
         if written < len(line):
             raise OSError(0, "cut short")
-        self._is_torn = False
 
     def close(self) -> None:
         """Close the file."""
@@ -157,11 +169,25 @@ class AuditLog:
             os.close(self._fd)
             self._fd = -1
 
+    def _is_there(self) -> bool:
+        """Tell whether readers find the file that is open: somebody may have moved it away, to begin another one."""
+        try:
+            found = os.lstat(self._path)
+        except OSError:
+            return False
+        return os.path.samestat(found, os.fstat(self._fd))
+
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        self._fd = os.open(self._path, flags, 0o600)
+        fd = os.open(self._path, flags, 0o600)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(0, "it is no regular file")
+        self._fd = fd
+
+    def _has_torn_end(self) -> bool:
         size = os.fstat(self._fd).st_size
-        self._is_torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
+        return size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
 
 
 def append_notes(directory: bytes, notes: Iterable[Note]) -> None:
@@ -188,24 +214,34 @@ def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
 
 def read_audit(directory: bytes) -> Iterator[Note]:
     """Yield the notes since the journal began that is there now, oldest first; what is no note is passed over."""
-    try:
-        with open(os.path.join(directory, FILE_NAME), "rb") as file:
-            notes = list(_decoded(file))
-    except FileNotFoundError:
-        return
+    notes = list(_decoded(_lines(directory)))
     ends = [at for at, note in enumerate(notes) if isinstance(note, JournalEnd)]
     yield from notes[ends[-1] + 1 :] if ends else notes
 
 
 def run_notes(directory: bytes) -> Iterator[RunStart | RunEnd]:
     """Yield the notes about runs, oldest first, those of earlier journals too."""
+    for note in _decoded(line for line in _lines(directory) if line.startswith(_RUN_LINE)):
+        if isinstance(note, RunStart | RunEnd):
+            yield note
+
+
+def _lines(directory: bytes) -> Iterator[bytes]:
+    """Yield the lines of the audit; none if something else has taken its place, which may have no end."""
     try:
-        with open(os.path.join(directory, FILE_NAME), "rb") as file:
-            for note in _decoded(line for line in file if line.startswith(_RUN_LINE)):
-                if isinstance(note, RunStart | RunEnd):
-                    yield note
+        fd = os.open(os.path.join(directory, FILE_NAME), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return
+        raise
+    try:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            with open(fd, "rb", closefd=False) as file:
+                yield from file
+    finally:
+        os.close(fd)
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Note]:

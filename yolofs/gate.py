@@ -27,7 +27,7 @@ from yolofs.rules import Index, RuleBook, RuleState, Verdict
 Grant = tuple[bytes, bool]
 """What was allowed: :attr:`yolofs.questions.Question.key`."""
 
-_NAMES_LOOKED_AT = 5_000
+NAMES_LOOKED_AT = 5_000
 """Of how many names in base one may be another name of a file with hard links: some 5 ms."""
 _FOUND = 1_000
 """Of how many such files it is remembered which names were found."""
@@ -176,8 +176,7 @@ class Gate:
         verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
         if not verdict.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, operation)
-            self._require(changes, _refusal(changes))
-            self._check_unseen(inode, operation)
+            self._require_all_names(inode, operation, changes, _refusal(changes))
 
     def check_create(self, directory: Inode, name: bytes) -> None:
         """Raise unless a name may be made."""
@@ -231,8 +230,8 @@ class Gate:
             self._check_no_detour(directory, name, new, Operation.LINK, is_link=True)
         if not verdict.may_write or not new.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, Operation.LINK)
-            self._require([*changes, self._new(directory, name, new, Operation.LINK)], _refusal(changes))
-            self._check_unseen(inode, Operation.LINK)
+            touches = [*changes, self._new(directory, name, new, Operation.LINK)]
+            self._require_all_names(inode, Operation.LINK, touches, _refusal(changes))
 
     # ---- other rules
 
@@ -273,21 +272,29 @@ class Gate:
         for path in sorted(paths):
             yield path, self.book.at(path)
 
-    def _check_unseen(self, inode: Inode, operation: Operation) -> None:
-        """Raise if base has names for a file that its change would reach and that no rule lets be changed.
+    def _require_all_names(self, inode: Inode, operation: Operation, touches: list[_Touch], number: int) -> None:
+        """Raise unless all paths may be changed, and all names that base has for a file which the change would reach.
 
         They are looked for near the file.  If some are not found, somebody has to be asked: they may be anywhere.  Who
-        has a rule for the very file has answered that.
+        has a rule for the very file has answered that.  ``number`` is the errno of a refusal of one of ``touches``.
         """
+        self._refuse(touches, number)
         home = inode.home
         if home is None or not inode.has_links_in_base or not self.book.guards_writing:
+            self._ask(touches)
             return
         found, is_complete = self._names_in_base(home)
         places = BasePlaces(self._overlay.tree)
         shown = {place for rel in found if (place := places.path_of(rel)) is not None}  # what was renamed is elsewhere
+        known = {touch.path for touch in touches}
         paths = [self._overlay.base.path(rel) for rel in sorted(shown.union(found))]
-        changes = [_Touch(path, self.book.at(path), operation, lambda: self._size(inode)) for path in paths]
-        self._require(changes)
+        others = [
+            _Touch(path, self.book.at(path), operation, lambda: self._size(inode))
+            for path in paths
+            if path not in known
+        ]
+        self._refuse(others)
+        self._ask([*touches, *others])
         path = self._overlay.base.path(home)
         if is_complete or (path, True) in self._granted:
             return
@@ -302,7 +309,7 @@ class Gate:
         if known is None or known[0] <= now:
             if len(self._found) >= _FOUND:
                 self._found.clear()
-            known = (now + _FOUND_S, *find_names_at(self._overlay.base, home, limit=_NAMES_LOOKED_AT))
+            known = (now + _FOUND_S, *find_names_at(self._overlay.base, home, limit=NAMES_LOOKED_AT))
             self._found[home] = known
         return known[1], known[2]
 

@@ -107,9 +107,8 @@ class Inode:
         self.fd_writes = False
         self.seen: tuple[int, int] = (0, 0)
         """``mtime_ns`` and size of the base file when the kernel was last told."""
-        self.free_of_acl = -1
-        """What was seen to have no access control list: the base file at this ctime, or the store inode ``~ino``; -1 is
-        nothing."""
+        self.free_of_acl: Staged | int | None = None
+        """What was seen to have no access control list: what is staged, or the base file at this ctime."""
         self.noted = 0
         """Which accesses by rule the gate has noted, as bits."""
         self.verdict = _UNJUDGED

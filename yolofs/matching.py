@@ -365,7 +365,7 @@ class _Matcher:
 def _pair(went: list[Node], came: list[Node]) -> Iterator[tuple[Node, Node]]:
     """Pair names of one file that went with those that came: such as base had at the same path, then the others."""
     if len(went) > 1 or len(came) > 1:
-        by_home = {node.home: node for node in came}
+        by_home = {node.home: node for node in sorted(came, key=_path, reverse=True)}  # of several the first name
         for old in sorted(went, key=_path):
             new = by_home.pop(old.home, None)
             if new is not None and old.home is not None:

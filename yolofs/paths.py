@@ -7,8 +7,12 @@ only at the terminal and in TOML, by :func:`display` and :func:`to_str`.
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
+
+if TYPE_CHECKING:
+    import re
 
 RelPath = NewType("RelPath", bytes)
 """A path relative to base (see the module's docstring)."""
@@ -67,15 +71,35 @@ def display(path: bytes) -> str:
     """Return a path for a terminal: printable, on one line, unambiguous.
 
     Plain names stay as they are; one with control characters, a quote, a backslash or bytes that are not UTF-8
-    is put into double quotes with C escapes, as git does.
+    is put into double quotes with C escapes, as git does, and so is what could not be seen: spaces where a name starts
+    or ends, and characters that show nothing.
     """
     try:
         text = path.decode()
     except UnicodeDecodeError:
         text = ""
     if text.isprintable() and '"' not in text and "\\" not in text and (text or not path):
-        return text
+        if text.isascii() and " " not in text:
+            return text
+        quoted, invisible = _unseen()
+        if invisible.search(text):
+            return '"' + quote_c(path) + '"'
+        if not quoted.search(text):
+            return text
     return '"' + quote_c(path, ascii_only=not text) + '"'
+
+
+@functools.cache
+def _unseen() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of names to be quoted for their spaces, and of what shows nothing though it counts as printable.
+
+    That is fillers, and selectors that follow no character they could change.
+    """
+    import re  # most commands show plain names alone, and start faster without
+
+    fillers = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U000e0100-\U000e01ef]"
+    selectors = "(?:^|[\x00-\x7f\ufe00-\ufe0f])[\ufe00-\ufe0f]"
+    return re.compile("(?:^|/) | (?:/|$)"), re.compile(f"{fillers}|{selectors}")
 
 
 _C_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
-from yolofs.config.load import FILE_NAME, load_file, user_file
+from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.paths import display
@@ -42,6 +45,27 @@ class _Content:
     asks: AskSettings | None = None
 
 
+class FileState(NamedTuple):
+    """What tells one state of a file from another."""
+
+    device: int
+    number: int
+    size: int
+    ctime_ns: int
+    """Or what keeps it from being read: a negative errno."""
+
+
+def file_state(path: bytes) -> FileState | None:
+    """Return the state of a file, None if there is none.  What cannot be read, or found behind a link, is not gone."""
+    try:
+        st = os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ENOENT and dangling_link(path) is None:
+            return None
+        return FileState(0, 0, 0, -(error.errno or 0))
+    return FileState(st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns)
+
+
 class RuleFiles:
     """The rules of one project as its files have them; a file that is not in order leaves its last good rules in force.
 
@@ -61,6 +85,8 @@ class RuleFiles:
         self.problems: dict[Origin, str] = {}
         """What is wrong with the files that are not in order, one line each."""
         self._contents = dict.fromkeys(FILES, _Content(RuleSet()))
+        self.states: dict[Origin, FileState | None] = dict.fromkeys(FILES)
+        """How each file was when it was read last."""
 
     def load(self) -> None:
         """Read all files.
@@ -100,35 +126,34 @@ class RuleFiles:
         if next(word for word in words if word != "auto") == "standard":
             from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
 
-            written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation())
-        known: dict[bytes, bytes] = {}
-
-        def resolve(path: bytes) -> bytes:
-            if path not in known:
-                known[path] = os.path.realpath(path)
-            return known[path]
-
-        followed = {origin: follow_links(rules, self.project, resolve) for origin, rules in written.items()}
+            config_dir = os.path.dirname(self.paths[Origin.USER])
+            if b".." in config_dir.split(b"/"):
+                config_dir = os.path.realpath(config_dir)
+            written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
+        target_of = functools.cache(_target_of)
+        followed = {origin: follow_links(rules, self.project, target_of) for origin, rules in written.items()}
         notes = tuple(note for one in followed.values() for note in one.notes)
         return Sources(MappingProxyType({origin: one.rules for origin, one in followed.items()}), notes)
 
     # ---- the learned rules
 
-    def learn(self, rule: Rule) -> None:
-        """Write a rule to ``rules.toml``, in place of one about the same, and take up what else has changed there.
+    def learn(self, *rules: Rule) -> None:
+        """Write rules to ``rules.toml``, in place of those about the same, and take up what else has changed there.
+
+        All of them are written, in one step, or none.
 
         Raises:
-            ConfigError: the file is not in order, so it cannot be changed; it cannot be written; or ``rule`` is a
-                pattern that is not UTF-8.
+            ConfigError: the file is not in order, so it cannot be changed; it cannot be written; or one of ``rules`` is
+                a pattern that is not UTF-8.
         """
         try:
-            key = spell(rule, self.project)
+            keys = {subject(rule): spell(rule, self.project) for rule in rules}
         except UnicodeDecodeError:
             raise ConfigError("a pattern has to be UTF-8", hint="name the path itself") from None
         with self._changing():
             lines = self._learned()
-            keys = {key if about == subject(rule) else old: state for about, (old, state) in lines.items()}
-            self._write_learned(keys | {key: rule.state.value})
+            lines |= {subject(rule): (keys[subject(rule)], rule.state.value) for rule in rules}
+            self._write_learned(dict(lines.values()))
 
     def forget(self, rule: Rule) -> bool:
         """Remove the learned rule that is about the same as ``rule`` from ``rules.toml``; return whether there was one.
@@ -168,6 +193,7 @@ class RuleFiles:
     # ---- reading
 
     def _read(self, origin: Origin) -> _Content:
+        self.states[origin] = file_state(self.paths[origin])  # before: what changes meanwhile is another state
         if origin is Origin.LEARNED:
             return _Content(self._parse(read_learned(self.directory), LEARNED_FILE))
         path = self.paths[origin]
@@ -179,6 +205,13 @@ class RuleFiles:
 
     def _parse(self, lines: tuple[RuleLine, ...], name: str) -> RuleSet:
         return parse_rules(lines, self.project, self.home, file_name=name)
+
+
+def _target_of(path: bytes) -> bytes | None:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 def _asks_of(settings: Settings) -> AskSettings:

@@ -408,6 +408,21 @@ class Session:
         self.store.skip_past(max(numbers, default=0))
         return self.store.collect(numbers)
 
+    def collect_unseen(self, present: State) -> int:
+        """Remove store inodes that the journal names and nothing can show any more, and return how many.
+
+        They were made after the last marker, and their last name went after it too: of files that were still open, as
+        a rule, when the mount died.  ``present`` is :meth:`present`.
+
+        Danger: as :meth:`collect`.
+        """
+        kept = store_numbers(self.journal.path + b".torn")
+        unseen = [ino for ino in self.store.since(present.fresh_from) if ino not in present.tree.staged]
+        surplus = [ino for ino in unseen if ino not in kept]
+        for ino in surplus:
+            self.store.remove(ino)
+        return len(surplus)
+
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
         numbers = self._journal_numbers() | store_numbers(self.journal.path + b".torn")

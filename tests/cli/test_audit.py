@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,59 @@ def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path)
     assert [word in line for word, line in zip(["(4 ", "(2 ", "(3 ", "between", "(4 "], told, strict=True)] == [
         True
     ] * 5
+
+
+def test_refusals_that_are_counted_later_stand_in_their_place_in_the_log(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for _ in range(3):
+            with pytest.raises(PermissionError):
+                (view / "closed").read_text()
+        yolofs("rule", "deny", "other")  # whose note is written at once, and that of the count at the end
+    told = [line for line in yolofs("log").out.splitlines() if "closed" in line or "other" in line]
+    assert [word in line for word, line in zip(["refusal", "(2 times)", "other"], told, strict=True)] == [True] * 3
+
+
+INTERLEAVED = """
+import os, sys
+view = sys.argv[1]
+for number in range(5):
+    open(f"{view}/made{number}", "x").close()
+    try:
+        open(f"{view}/closed{number}")
+    except PermissionError:
+        pass
+"""
+
+
+def test_notes_stand_between_the_records_however_quickly_these_follow(yolofs: Program) -> None:
+    """The times of records move by ticks, in which a program does many things."""
+    with (yolofs.project / ".yolofs.toml").open("a") as file:
+        file.writelines(f'"closed{number}" = "deny"\n' for number in range(5))
+    for number in range(5):
+        (yolofs.project / f"closed{number}").touch()
+    with yolofs.mounted() as view:
+        subprocess.run([sys.executable, "-c", INTERLEAVED, view], check=True)
+        yolofs("snapshot", "here")
+    expected = [word for number in range(5) for word in (f"made{number}", f"closed{number}")]
+    for range_text in ("all", "base..here", ""):
+        lines = yolofs("log", *filter(None, [range_text])).out.splitlines()
+        found = [word for line in lines for word in expected if f"{word} " in f"{line} " or f"/{word}," in line]
+        assert found == expected, lines
+    assert "closed" not in yolofs("log", "here..").out
+
+
+def test_that_nothing_can_be_noted_is_told(yolofs: Program) -> None:
+    path = yolofs.session / "audit.jsonl"
+    with yolofs.mounted(expected_in_log=("audit.jsonl cannot be written",)) as view:
+        path.unlink(missing_ok=True)
+        path.mkdir()
+        with pytest.raises(PermissionError):
+            (view / "closed").read_text()
+        wait_until(lambda: "audit.jsonl cannot be written: Is a directory" in yolofs("status").err, "the warning")
+        path.rmdir()
+        yolofs("rule", "deny", "other")
+        assert "audit" not in yolofs("status").err
+    assert [note["kind"] for note in map(json.loads, path.read_bytes().splitlines())] == ["rule"]
 
 
 def test_rules_that_answers_make_are_noted_and_last_or_not(yolofs: Program) -> None:

@@ -165,12 +165,54 @@ def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program,
         (["unset", "x"], "nothing was learned about x"),
         (["rw", "x"], "no such command"),
         (["hidden", ""], "an empty path means nothing"),
+        (["deny", "file:/etc/hosts"], "file:/etc/hosts is neither a file that is there nor a URI that is understood"),
+        (["deny", "FILE:///etc/**"], "FILE:///etc/** is neither a file that is there nor a URI that is understood"),
         (["explain", ""], "an empty path means nothing"),
         (["unset", ""], "an empty path means nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(ruled: Program, words: list[str], message: str) -> None:
     assert message in ruled.refused("rule", *words, code=2)
+
+
+def test_a_name_cannot_give_the_terminal_commands(ruled: Program) -> None:
+    name = "a\x1b[31m"
+    shown = '"a\\033[31m"'
+    assert f"{shown} is deny now" in ruled("rule", "deny", name).err
+    assert f"forgot the rule about {shown}" in ruled("rule", "unset", name).err
+    assert f"nothing was learned about {shown}" in ruled.refused("rule", "unset", name, code=2)
+    assert "\x1b" not in ruled("rule", "read-only", f"**/{name}").err
+
+
+@pytest.mark.mount
+def test_explain_tells_of_other_names_as_they_count(yolofs: Program) -> None:
+    project = yolofs.project
+    for name in ("ro", "free"):
+        (project / name).mkdir()
+    (project / "ro/f").touch()
+    (project / "free/alone").touch()
+    os.link(project / "ro/f", project / "free/ro")
+    (project / ".yolofs.toml").write_text('[rules]\n"ro" = "read-only"\n')
+    with yolofs.mounted() as view:
+        for path in ("free/ro", "free/alone"):
+            operations = yolofs("rule", "explain", path, "--json").json["operations"]
+            may_write = os.access(view / path, os.W_OK) and can_append(view / path)
+            assert (operations["write"] == "allowed") is may_write
+        assert "its other name" in yolofs("rule", "explain", "free/ro").out
+        os.link(view / "free/alone", view / "free/new")
+        yolofs("rule", "read-only", "free/alone")
+        assert not can_append(view / "free/new")
+        found = yolofs("rule", "explain", "free/new", "--json").json
+        assert found["operations"]["write"] == "refused"
+        assert [other["path"] for other in found["other_names"]] == [str(project / "free/alone")]
+
+
+def can_append(path: Path) -> bool:
+    try:
+        path.open("ab").close()
+    except PermissionError:
+        return False
+    return True
 
 
 @pytest.mark.mount

@@ -11,15 +11,18 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import COMMAND, Program, connected, wait_until
 from tests.cli.terminal import Terminal
 from tests.mount.asking import Reader, reader, settings
 from tests.mount.test_asks import READ_MANY
+from yolofs.cli.desk import SEQUENCE_S
+from yolofs.daemon.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
 
@@ -344,6 +347,57 @@ def test_a_dumb_terminal_gets_lines(yolofs: Program, view: Path) -> None:
         terminal.type("q")
         assert terminal.wait() == 0
         assert "\x1b" not in terminal.seen
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_keys_that_nobody_knows_answer_nothing(yolofs: Program, view: Path, term: str) -> None:
+    with watch(yolofs, term) as terminal, reader(view / "secret/a") as blocked:
+        terminal.wait_for_screen(ARMED)
+        for sequence in ("\x1bOy", "\x1b[?2026;2$y", "\x1b[1;2y", "\x1b[0n", "\x1b[a", "\x1b[Mya ", "\x9b1;2y"):
+            terminal.type(sequence)
+        for piece in ("\x1b[", "1;2", "y"):
+            terminal.type(piece)
+            time.sleep(0.03)  # so that they are read one by one: a terminal on a slow line has them come so
+        terminal.type("\x1b[B")  # known, and does nothing here
+        if term == "xterm":
+            terminal.type_until_gone("l", "allow once")
+        else:
+            time.sleep(2 * SEQUENCE_S)  # without keys, so that the next one is one; nothing shows when that is over
+            terminal.type("l")
+        terminal.wait_for_screen("What waits")
+        assert blocked.process.poll() is None
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_rule_file_that_becomes_invalid_is_told_while_watching(yolofs: Program, term: str) -> None:
+    toml = yolofs.project / ".yolofs.toml"
+    good = toml.read_text()
+    with yolofs.mounted(expected_in_log=("not TOML",)) as view, watch(yolofs, term) as terminal:
+        terminal.wait_for("nothing waits")
+        toml.write_text(good + "3\n")
+        terminal.wait_for("warning: .yolofs.toml:")
+        with reader(view / "secret/a") as blocked:
+            terminal.wait_for(ARMED)
+            terminal.type("y")
+            assert blocked.end()[0]
+        toml.write_text(good)
+        wait_until(lambda: "stay in force" not in yolofs("status").err, "the mended file")
+
+
+def test_a_dumb_terminal_tells_what_became_of_one_after_many(yolofs: Program, view: Path) -> None:
+    with watch(yolofs, "dumb") as terminal:
+        with reader(*(view / f"secret/deep/{number}" for number in range(100)), script=READ_MANY) as many:
+            terminal.wait_for("100 paths below")
+            with connected(yolofs) as client:
+                assert len(client.answer(AnswerParams(1, "deny", by="another")).answered) == 100
+            many.end()
+            terminal.wait_for("denied, by another, process", count=100)
+        with reader(view / "secret/a") as one:
+            terminal.wait_for("secret/a\n")
+            terminal.wait_for("y allow once", count=terminal.text.count("y allow once") + 1)
+            terminal.type("n")
+            one.end()
+            terminal.wait_for("denied, by you: ")
 
 
 def test_names_and_arguments_cannot_give_the_terminal_commands(yolofs: Program, view: Path) -> None:

@@ -154,3 +154,56 @@ def test_what_a_commit_has_left_staged_is_there_after_a_kill(tmp_path: Path) -> 
     project.run("unmount")
     names = {path.name: path.read_text() for path in project.directory.iterdir() if path.name[0] != "."}
     assert names == {"a": "A\n", "moved": "b\n", "late": "late\n"}
+
+
+REMOVER = """
+import os, sys
+os.chdir(sys.argv[1])
+held = []
+for number in range(300):
+    fd = os.open(f"f{number}", os.O_RDWR | os.O_CREAT)
+    os.write(fd, b"x" * 5000)
+    os.fsync(fd)
+    if number % 10 == 0:
+        held.append(fd)
+    else:
+        os.close(fd)
+    if number % 3:
+        os.unlink(f"f{number}")
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_kill_amid_removals_leaves_in_the_store_what_is_shown_and_no_more(tmp_path: Path) -> None:
+    """Some are unlinked and open, some not forgotten by the kernel yet, some not freed yet."""
+    project = Project(tmp_path / "project")
+    project.run("mount", "--root", ".")
+    (project.view / "old").write_text("old")
+    project.run("snapshot", "before")
+    (project.view / "old").unlink()
+    command = [sys.executable, "-c", REMOVER, str(project.view)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "done\n"
+        project.kill_daemon()
+    kept = {f"f{number}" for number in range(0, 300, 3)}
+    project.run("mount")
+    store = project.directory / ".yolofs/files"
+    assert len(list(store.glob("*/*"))) == len(kept) + 1
+    (project.view / "new").write_text("new")
+    (project.view / "f0").unlink()
+    names = {path.name for path in project.view.iterdir() if path.name[0] != "."}
+    assert names == kept - {"f0"} | {"new"}
+    assert all((project.view / name).read_bytes() == b"x" * 5000 for name in kept - {"f0"})
+    project.run("travel", "before")
+    assert (project.view / "old").read_text() == "old"
+    project.run("travel", "-")
+    assert (project.view / "new").read_text() == "new"
+    project.run("abort", "--yes")
+    project.run("unmount")
+    project.run("mount")
+    assert list(store.glob("*/*")) == []
+    (project.view / "first").write_text("first")
+    assert len(list(store.glob("*/*"))) == 1
+    project.run("unmount")

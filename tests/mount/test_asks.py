@@ -18,7 +18,7 @@ import pytest
 from tests.cli.program import Program, connected, wait_until
 from tests.mount.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
 from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo
+from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
 from yolofs.daemon.protocol import Done, LendParams, LoanKind
 from yolofs.errors import AskError, DaemonError, UsageError
 from yolofs.rules import RuleState
@@ -60,6 +60,7 @@ def test_an_answer_from_a_script_lets_the_process_go_on(yolofs: Program, view: P
         assert described["process"]["command"][-1] == str(view / "secret/a")
         assert (described["operation"], described["state"], described["size"]) == ("read", "ask", None)
         assert described["parent"]["pid"] == os.getpid()
+        assert described["parent"]["name"] == Path("/proc/self/comm").read_text().rstrip("\n")
         assert yolofs("answer", str(ask.id), "allow").err == "allowed 1\n"
         assert waiting.end() == ("a\n", "")
         assert client.asks() == []
@@ -101,7 +102,7 @@ def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path) -> None:
         asks = wait_for_asks(client, 20)
         assert {ask.group for ask in asks} == {1}
         assert {ask.process.pid for ask in asks} == {waiting.process.pid}
-        assert len(client.answer(AnswerParams(7, "allow"))) == 20
+        assert len(client.answer(AnswerParams(7, "allow")).answered) == 20
         assert waiting.end() == ("all read\n", "")
 
 
@@ -136,20 +137,25 @@ def test_a_thread_can_be_asked_about_and_its_process_killed(yolofs: Program, vie
         wait_for_asks(client, 0)
 
 
+@pytest.mark.parametrize("options", [(), ("--force",)])
 @pytest.mark.parametrize(("path", "script"), KINDS)
-def test_unmounting_answers_all_asks_first(yolofs: Program, path: str, script: str) -> None:
+def test_unmounting_answers_all_asks_first(yolofs: Program, path: str, script: str, options: tuple[str, ...]) -> None:
     with yolofs.mounted() as view, reader(view / path, script=script) as waiting:
         with connected(yolofs) as client:
             wait_for_asks(client, 1)
-        yolofs("unmount")
+        yolofs("unmount", *options)
         assert "PermissionError" in waiting.end()[1]
 
 
-def test_a_daemon_that_is_told_to_end_answers_all_asks_first(yolofs: Program) -> None:
-    with yolofs.mounted() as view, reader(view / "secret/a") as waiting:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(("path", "script"), KINDS)
+def test_a_daemon_that_is_told_to_end_answers_all_asks_first(
+    yolofs: Program, path: str, script: str, number: signal.Signals
+) -> None:
+    with yolofs.mounted() as view, reader(view / path, script=script) as waiting:
         with connected(yolofs) as client:
             wait_for_asks(client, 1)
-        os.kill(yolofs.daemon["pid"], signal.SIGTERM)
+        os.kill(yolofs.daemon["pid"], number)
         assert "PermissionError" in waiting.end()[1]
         wait_until(lambda: not os.path.ismount(view), "unmounted")
 
@@ -164,7 +170,7 @@ def test_watchers_hear_of_everything_and_the_first_answer_wins(yolofs: Program, 
         assert isinstance(late_seen, AskInfo)
         assert (late_seen.id, late_seen.path) == (seen.id, seen.path)
         with connected(yolofs) as client:
-            assert client.answer(AnswerParams(seen.id, "allow", by="one")) == (seen.id,)
+            assert client.answer(AnswerParams(seen.id, "allow", by="one")).answered == (seen.id,)
             with pytest.raises(AskError, match="ask 1 has ended: allowed, by one"):
                 client.answer(AnswerParams(seen.id, "deny", by="two"))
         assert waiting.end() == ("a\n", "")
@@ -196,7 +202,7 @@ def test_two_watchers_that_answer_at_the_same_time_are_both_told(yolofs: Program
             for thread in threads:
                 thread.join()
             out, _ = waiting.end()
-        assert results["allow" if out else "deny"] == (number,)
+        assert results["allow" if out else "deny"] == AnswerResult((number,))
         assert isinstance(results["deny" if out else "allow"], AskError)
 
 
@@ -398,5 +404,6 @@ def test_a_thousand_asks_do_not_hold_up_other_files(yolofs: Program, view: Path)
             (view / f"new{number}").write_text("x")
             assert (view / "free").read_text() == "free\n"
         assert len(client.asks()) == 1000
-        answered = [client.answer(AnswerParams(group, "allow")) for group in {ask.group for ask in client.asks()}]
+        groups = {ask.group for ask in client.asks()}
+        answered = [client.answer(AnswerParams(group, "allow")).answered for group in groups]
         assert sum(map(len, answered)) == 1000

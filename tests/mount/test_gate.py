@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
+import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,52 @@ def opened(flags: int) -> Callable[[str], None]:
     return operation
 
 
+MAP = """
+import mmap, os, sys
+try:
+    with open(sys.argv[1], "rb") as file:
+        assert mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)[:2] == b"#!"
+except OSError as error:
+    sys.exit(error.errno)
+"""
+
+
+def mapped(path: str) -> None:
+    """Have another process map a file: a page fault of ours would wait for us to serve it."""
+    code = subprocess.run([sys.executable, "-S", "-c", MAP, path], check=False).returncode
+    if code:
+        raise OSError(code, os.strerror(code))
+
+
+def with_fd(path: str, operation: Callable[[int], object]) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        operation(fd)
+    finally:
+        os.close(fd)
+
+
+def copied(path: str, fd: int) -> None:
+    with open(path, "rb") as file:
+        assert os.copy_file_range(file.fileno(), fd, 2) == 2
+
+
+def new_directory(free: str) -> str:
+    os.makedirs(free + ".directory", exist_ok=True)
+    return free + ".directory"
+
+
+def bound(path: str) -> None:
+    """Bind a socket, by a path that is not too long for it."""
+    directory, name = os.path.split(path)
+    fd = os.open(directory, os.O_PATH)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{fd}/{name}")
+    finally:
+        os.close(fd)
+
+
 # ---- the table: every state, every operation, wherever the rule stands
 
 FILE_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
@@ -38,7 +87,7 @@ FILE_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "access": ("stat", lambda path, _: os.access(path, os.R_OK) or (_ for _ in ()).throw(OSError(errno.ENOENT, ""))),
     "O_PATH": ("stat", lambda path, _: os.close(os.open(path, os.O_PATH))),
     "read": ("read", lambda path, _: read(path)),
-    "mapped for reading": ("read", lambda path, _: opened(os.O_RDONLY)(path)),
+    "mapped for reading": ("read", lambda path, _: mapped(path)),
     "execute": ("read", lambda path, _: subprocess.run([path], check=True)),
     "write": ("write", lambda path, _: opened(os.O_WRONLY)(path)),
     "read and write": ("write", lambda path, _: opened(os.O_RDWR)(path)),
@@ -46,6 +95,8 @@ FILE_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "open with O_CREAT": ("replace", lambda path, _: opened(os.O_WRONLY | os.O_CREAT)(path)),
     "O_TRUNC": ("write", lambda path, _: opened(os.O_RDONLY | os.O_TRUNC)(path)),
     "truncate": ("write", lambda path, _: os.truncate(path, 1)),
+    "fallocate": ("write", lambda path, _: with_fd(path, lambda fd: os.posix_fallocate(fd, 0, 100))),
+    "copy_file_range": ("write", lambda path, free: with_fd(path, lambda fd: copied(free, fd))),
     "chmod": ("write", lambda path, _: os.chmod(path, 0o700)),
     "chown": ("write", lambda path, _: os.chown(path, os.getuid(), os.getgid())),
     "utime": ("write", lambda path, _: os.utime(path, ns=(1, 2))),
@@ -64,16 +115,23 @@ DIRECTORY_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "stat": ("stat", lambda path, _: os.stat(path)),
     "list": ("list", lambda path, _: os.listdir(path)),
     "chmod": ("write", lambda path, _: os.chmod(path, 0o700)),
+    "chown": ("write", lambda path, _: os.chown(path, os.getuid(), os.getgid())),
+    "utime": ("write", lambda path, _: os.utime(path, ns=(1, 2))),
     "getxattr": ("read", lambda path, _: os.getxattr(path, "user.note")),
     "setxattr": ("write", lambda path, _: os.setxattr(path, "user.note", b"new")),
+    "removexattr": ("write", lambda path, _: os.removexattr(path, "user.note")),
     "rmdir": ("write", lambda path, _: os.rmdir(path)),
     "rename away": ("write", lambda path, free: os.rename(path, free + ".new")),
+    "rename onto": ("replace", lambda path, free: os.rename(new_directory(free), path)),
+    "exchange": ("write", lambda path, free: renameat2(new_directory(free), path, 2)),
 }
 NEW_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "create": ("create", lambda path, _: opened(os.O_WRONLY | os.O_CREAT | os.O_EXCL)(path)),
     "mkdir": ("create", lambda path, _: os.mkdir(path)),
     "symlink": ("create", lambda path, _: os.symlink("target", path)),
     "mkfifo": ("create", lambda path, _: os.mkfifo(path)),
+    "mknod": ("create", lambda path, _: os.mknod(path, stat.S_IFREG | 0o600)),
+    "bind": ("create", lambda path, _: bound(path)),
     "link to": ("create", lambda path, free: os.link(free, path)),
     "rename to": ("create", lambda path, free: os.rename(free, path)),
     "rename without replacing": ("create", lambda path, free: renameat2(free, path, 1)),
@@ -82,6 +140,11 @@ LINK_OPERATIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "readlink": ("stat", lambda path, _: os.readlink(path)),
     "lstat": ("stat", lambda path, _: os.lstat(path)),
     "unlink": ("write", lambda path, _: os.unlink(path)),
+    "rename away": ("write", lambda path, free: os.rename(path, free + ".new")),
+    "rename onto": ("replace", lambda path, free: os.rename(free, path)),
+    "lchown": ("write", lambda path, _: os.lchown(path, os.getuid(), os.getgid())),
+    "utime": ("write", lambda path, _: os.utime(path, ns=(1, 2), follow_symlinks=False)),
+    "link from": ("write", lambda path, free: os.link(path, free + ".new", follow_symlinks=False)),
 }
 KINDS = {
     "file": FILE_OPERATIONS,

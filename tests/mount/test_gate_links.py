@@ -60,6 +60,18 @@ def test_no_change_through_a_name_that_is_not_guarded(
     assert os.lstat(linked / "guarded/f").st_mode & 0o777 == 0o644
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_nobody_is_asked_about_a_change_that_the_guard_of_another_name_refuses(
+    linked: Path, mounted: Mounter, change: str
+) -> None:
+    rules = [path_rule(linked, "guarded", RuleState.DENY), path_rule(linked, "open", RuleState.ASK)]
+    view = mounted(book=book(linked, *rules), asker=(answers := Answers(Decision.ALLOW)))
+    with pytest.raises(PermissionError):
+        CHANGES[change](at(view, "open/f"))
+    assert not answers.asked
+    assert {question.path for question in answers.refusals} == {os.fsencode(linked / "guarded/f")}
+
+
 def test_what_one_may_not_read_is_not_read_after_its_other_name_was_used(linked: Path, mounted: Mounter) -> None:
     view = mounted(book=book(linked, path_rule(linked, "guarded", RuleState.DENY)), asker=Answers())
     os.stat(at(view, "guarded/f"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,3 +61,25 @@ def test_the_time_of_a_link_that_is_replaced(base: Path, mounted: Mounter) -> No
     file.with_name("new").write_bytes(b"")
     assert moved(file, lambda: file.with_name("new").rename(file.with_name("other"))) == "c"
     assert file.stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o4755])
+def test_emptying_an_empty_file_moves_its_times_and_keeps_its_mode(base: Path, mounted: Mounter, mode: int) -> None:
+    view = mounted()
+    file = Path(os.fsdecode(view.mountpoint)) / "f"
+    for empty in (
+        lambda: os.truncate(file, 0),
+        lambda: file.write_bytes(b""),
+        lambda: os.close(os.open(file, os.O_RDWR | os.O_TRUNC)),
+    ):
+        file.write_bytes(b"")
+        file.chmod(mode)
+        os.utime(file, ns=(1_000_000_001, 2_000_000_002))
+        before = file.stat()
+        empty()
+        after = file.stat()
+        assert (after.st_size, after.st_atime_ns) == (0, 1_000_000_001)
+        assert after.st_mtime_ns > before.st_mtime_ns
+        assert after.st_ctime_ns >= before.st_ctime_ns
+        if mode == 0o644:
+            assert stat.S_IMODE(after.st_mode) == mode

@@ -105,7 +105,11 @@ def test_a_file_that_is_broken_leaves_its_rules_in_force_and_says_so(yolofs: Pro
         wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the mended file")
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to(path)], ids=["directory", "loop"])
+@pytest.mark.parametrize(
+    "make",
+    [Path.mkdir, lambda path: path.symlink_to(path), lambda path: path.symlink_to("gone")],
+    ids=["directory", "loop", "dangling"],
+)
 def test_what_could_not_be_read_and_is_removed_takes_its_rules_along(
     yolofs: Program, make: Callable[[Path], None]
 ) -> None:
@@ -117,6 +121,64 @@ def test_what_could_not_be_read_and_is_removed_takes_its_rules_along(
         wait_until(lambda: warnings(yolofs), "the warning")
         assert not can_read(view / "a.txt")
         path.rmdir() if path.is_dir() else path.unlink()
+        wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the end of its rules")
+
+
+def test_learned_rules_whose_file_goes_before_the_watch_has_seen_it_are_not_in_force(
+    yolofs: Program, view: Path
+) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"dir" = "deny"\n')
+    wait_until(lambda: not can_read(view / "dir/b.txt"), "the watch at work")
+    yolofs("rule", "deny", "a.txt")
+    assert not can_read(view / "a.txt")
+    (yolofs.session / "rules.toml").unlink()
+    wait_until(lambda: can_read(view / "a.txt"), "the end of its rules")
+
+
+def test_no_link_on_the_way_to_what_a_rule_is_about_can_be_put_to_another_use(
+    yolofs: Program, config: Path, tmp_path: Path
+) -> None:
+    project = yolofs.project
+    for name in ("real", "other", "dot"):
+        (project / name).mkdir()
+        (project / name / "secret").write_text(name)
+    (project / "data").symlink_to("mid")
+    (project / "mid").symlink_to("real")
+    (project / "hop").symlink_to("dot/c.toml")
+    config.parent.mkdir(parents=True)
+    config.symlink_to(project / "hop")
+    (project / "dot/c.toml").write_text(f'[rules]\n"{project}/a.txt" = "deny"\n')
+    (project / ".yolofs.toml").write_text('[rules]\n"data/secret" = "deny"\n')
+    with yolofs.mounted() as view:
+        for path in ("a.txt", "data/secret", "mid/secret", "real/secret"):
+            assert not can_read(view / path)
+        assert can_read(view / "other/secret")
+        os.symlink("other", view / "new")
+        for name in ("mid", "hop", "dot/c.toml"):
+            for act in (
+                os.unlink,
+                lambda path: os.rename(path, view / "x"),
+                lambda path: os.rename(view / "new", path),
+            ):
+                with pytest.raises(PermissionError):
+                    act(view / name)
+
+
+@pytest.mark.parametrize("link", ["config/yolofs/config.toml", "config/yolofs", "config"])
+def test_settings_kept_elsewhere_that_cannot_be_found_leave_the_rules_in_force(
+    yolofs: Program, config: Path, tmp_path: Path, link: str
+) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[rules]\n"{yolofs.project}/a.txt" = "deny"\n')
+    dotfiles = (tmp_path / link).rename(tmp_path / "dotfiles")
+    (tmp_path / link).symlink_to(dotfiles)
+    with yolofs.mounted(expected_in_log=("is a link to what does not exist",)) as view:
+        assert not can_read(view / "a.txt")
+        dotfiles.rename(tmp_path / "away")
+        wait_until(lambda: warnings(yolofs), "the warning")
+        assert "; the rules that it had before stay in force" in warnings(yolofs)[0]
+        assert not can_read(view / "a.txt")
+        (tmp_path / link).unlink()
         wait_until(lambda: can_read(view / "a.txt") and not warnings(yolofs), "the end of its rules")
 
 

@@ -32,6 +32,7 @@ class CoreDriver:
     def _open(self) -> None:
         self.session = Session.open(self.root, Access.WRITE, root=self.root)
         state = self.session.present()
+        assert self.session.collect_unseen(state) == 0, "what nothing shows is removed when it is let go of"
         self.overlay = Overlay(
             self.session.base,
             self.session.store,

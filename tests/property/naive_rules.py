@@ -55,7 +55,7 @@ def _nearest_pattern(ranked: Sequence[tuple[int, Rule]], above: Found, path: byt
         if isinstance(rule, NameRule):
             fits = rule.name == name
         else:
-            fits = name.endswith(rule.suffix) and len(name) > len(rule.suffix)
+            fits = name.endswith(rule.suffix)
         is_outside = above.outside is not None and holds(rule.scope, above.outside)
         if fits and not (is_outside and rank >= above.limit):
             fitting.append((rank, rule))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 
@@ -94,6 +95,30 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
     assert "secret-open" in done.out
     assert "M  denied" in done.out
     assert "note: 1 files that may not be read are left out" in done.err
+
+
+def test_records_of_what_is_hidden_are_not_counted(yolofs: Program) -> None:
+    for name in ("kept-from-it", "after"):
+        script = f"mkdir concealed.{name}; echo 1 > concealed.{name}/a; echo 2 > open.{name}"
+        yolofs("run", "--no-review", "--no-snapshot", "sh", "-c", script)
+        if name == "kept-from-it":
+            yolofs("snapshot", "counted")
+    outside = yolofs("timeline", "--json").json
+    assert (outside["generations"][-1]["records"], outside["records_since"]) == (3, 3)
+    for name in ("kept-from-it", "after"):
+        yolofs("rule", "hidden", f"concealed.{name}")
+    try:
+        script = "y timeline --json > t.json; y timeline > t; y status > s; cat t.json t s; rm t.json t s"
+        done = yolofs("run", "--no-review", "--no-snapshot", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}\n{script}')
+    finally:
+        for name in ("kept-from-it", "after"):
+            yolofs("rule", "unset", f"concealed.{name}")
+    timeline, end = json.JSONDecoder().raw_decode(done.out)
+    # what the script itself has made until then: t.json
+    assert (timeline["generations"][-1]["records"], timeline["records_since"]) == (1, 2)
+    assert "counted, 1 record" in done.out[end:]
+    assert "and 3 records since, not snapshotted yet" in done.out[end:]
+    assert "(counted) and 4 records since" in done.out[end:]
 
 
 def test_asks_are_listed_but_not_those_of_others(yolofs: Program) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, wait_until
 
 pytestmark = pytest.mark.mount
 
@@ -275,11 +275,16 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
     yolofs("init")
     yolofs("mount")
     try:
-        yolofs("run", "true")
-        (yolofs.session / "audit.jsonl").unlink()
-        (yolofs.session / "audit.jsonl").mkdir()
-        done = yolofs("run", "sh", "-c", "echo 1 > made; exit 3", code=3)
-        assert "what run 2 changed cannot be told: " in done.err
+        script = "echo 1 > made; until [ -e go ]; do sleep 0.05; done; exit 3"
+        command = [*yolofs.command, "run", "sh", "-c", script]
+        with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True) as process:
+            made = yolofs.session / "files/00/1"
+            wait_until(lambda: made.exists() and made.read_text() == "1\n", "the file")
+            made.unlink()
+            (project / "go").touch()
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 3
+        assert "what run 1 changed cannot be told: store inode 1, shown as " in said
     finally:
         yolofs("unmount", "--force")
 

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from yolofs.audit import (
     RuleNote,
     note_journal_end,
     read_audit,
+    run_notes,
 )
 
 RULE = RuleNote("/d", "ask", ".yolofs.toml:3")
@@ -61,6 +63,17 @@ def test_a_torn_line_costs_nothing_but_itself(directory: bytes, left: bytes) -> 
     assert list(read_audit(directory)) == [ASK]
     append(directory, REFUSAL)
     assert list(read_audit(directory)) == [ASK, REFUSAL]
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_file_that_is_moved_away_is_begun_anew(directory: bytes, moved: bool) -> None:
+    audit = AuditLog(directory)
+    audit.append(ASK)
+    raw(directory).rename(raw(directory).with_name("kept")) if moved else raw(directory).unlink()
+    audit.append(REFUSAL)
+    audit.append(CHANGE)
+    audit.close()
+    assert list(read_audit(directory)) == [REFUSAL, CHANGE]
 
 
 def test_unknown_keys_are_passed_over(directory: bytes) -> None:
@@ -109,3 +122,29 @@ def test_a_link_in_its_place_is_not_followed(directory: bytes, tmp_path: Path) -
         AuditLog(directory).append(ASK)
     note_journal_end(directory, is_commit=False)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_torn_end_that_came_meanwhile_costs_nothing_but_itself(directory: bytes) -> None:
+    audit = AuditLog(directory)
+    audit.append(ASK)
+    with raw(directory).open("ab") as file:
+        file.write(b'{"kind":"refusal"')
+    audit.append(REFUSAL)
+    audit.close()
+    assert list(read_audit(directory)) == [ASK, REFUSAL]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: os.mkfifo(path), lambda path: path.symlink_to("/dev/zero")])
+def test_something_else_in_its_place_is_left_alone(directory: bytes, make: Callable[[Path], None]) -> None:
+    audit = AuditLog(directory)
+    audit.append(ASK)
+    raw(directory).unlink()
+    make(raw(directory))
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"directory|no regular file|symbolic link|No such device"):
+            audit.append(REFUSAL)
+    assert list(read_audit(directory)) == list(run_notes(directory)) == []
+    raw(directory).rmdir() if raw(directory).is_dir() else raw(directory).unlink()
+    audit.append(CHANGE)
+    audit.close()
+    assert list(read_audit(directory)) == [CHANGE]

@@ -200,6 +200,13 @@ class TestRenames:
         scribe.rename(b"l", b"d/l")
         check(scribe, "R l -> d/l", old=old)
 
+    def test_of_several_new_names_the_first_is_that_of_the_rename(self, scribe: Scribe) -> None:
+        """And not the one that a set of names happens to have last: it would change from call to call."""
+        scribe.rename(b"a", b"m5")
+        for number in (8, 2, 7, 1, 4, 3, 6):
+            scribe.link(b"m5", b"m%d" % number)
+        check(scribe, "R a -> m1", *(f"A m{number}" for number in range(2, 9)))
+
     def test_the_last_name_of_a_file_that_was_linked_is_a_rename(self, scribe: Scribe) -> None:
         scribe.link(b"a", b"l")
         scribe.remove(b"a")

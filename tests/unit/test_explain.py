@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import stat
+
 import pytest
 
 from yolofs.explain import Explanation, Outcome, explain, outcome
 from yolofs.questions import Operation
-from yolofs.rules import RuleBook, RuleState, parse_rules
+from yolofs.rules import PathRule, RuleBook, RuleState, parse_rules
 
 YES, NO, ASKS, ABSENT = Outcome.ALLOWED, Outcome.REFUSED, Outcome.ASKS, Outcome.ABSENT
 
 
-def of(path: str, *sources: dict[str, str]) -> Explanation:
+def of(path: str, *sources: dict[str, str], kind: int = stat.S_IFREG) -> Explanation:
     sets = (
         parse_rules(
             [(key, state, line) for line, (key, state) in enumerate(keys.items(), 1)], b"/p", b"/h", file_name=f"f{n}"
         )
         for n, keys in enumerate(sources)
     )
-    return explain(RuleBook(*sets), path.encode())
+    return explain(RuleBook(*sets), path.encode(), kind)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_rules_about_the_same_that_come_later_are_told_in_their_order() -> None:
 
 def test_a_way_can_be_listed() -> None:
     found = of("/a", {"/a": "hidden", "/a/b": "allow"})
-    assert (found.is_way, found.outcome(Operation.LIST), found.outcome(Operation.WRITE)) == (True, YES, ABSENT)
+    assert (found.is_way, found.outcome(Operation.LIST), found.outcome(Operation.METADATA)) == (True, YES, NO)
     assert of("/a/c", {"/a": "hidden", "/a/b": "allow"}).outcome(Operation.LIST) is ABSENT
 
 
@@ -75,3 +77,53 @@ def test_the_table(state: RuleState, listing: Outcome, read: Outcome, change: Ou
     expected = dict.fromkeys(Operation, change)
     expected |= {Operation.LIST: listing, Operation.CREATE: create, Operation.READ: read, Operation.EXECUTE: read}
     assert {operation: outcome(state, operation) for operation in Operation} == expected
+
+
+def test_a_pattern_opens_no_way_into_what_is_hidden() -> None:
+    found = of("/a/d/x.md", {"/a": "hidden", "**/*.md": "allow"})
+    assert found.state is RuleState.ALLOW
+    assert found.closed is not None
+    assert found.closed.source == "f0:1"
+    assert {found.outcome(operation) for operation in Operation} == {ABSENT}
+    found = of("/a/d/x.md", {"/a": "hidden", "**/*.md": "allow", "/a/d/y": "allow"})
+    assert found.closed is None
+    assert found.outcome(Operation.READ) is YES
+
+
+@pytest.mark.parametrize(("kind", "held"), [(stat.S_IFDIR, ["/p/a/b"]), (stat.S_IFLNK, ["/p/a/b"]), (stat.S_IFREG, [])])
+def test_what_keeps_a_directory_from_going_away_is_told(kind: int, held: list[str]) -> None:
+    found = of("/p/a", {".": "allow", "a/b": "read-only", "a/c": "allow"}, kind=kind)
+    assert [rule.path.decode() for rule in (found.held,) if isinstance(rule, PathRule)] == held
+    expected = NO if held else YES
+    assert (found.outcome(Operation.RENAME), found.outcome(Operation.DELETE)) == (expected, expected)
+    assert found.outcome(Operation.METADATA) is YES
+    assert of("/p/c", {".": "allow", "a/b": "read-only"}, kind=kind).held is None
+
+
+@pytest.mark.parametrize(
+    ("names", "change"),
+    [
+        ([], YES),
+        ([b"/p/open/f"], YES),
+        ([b"/p/open/f", b"/p/asked/f"], ASKS),
+        ([b"/p/asked/f", b"/p/closed/f"], NO),
+        ([b"/p/hid/f"], NO),
+    ],
+)
+def test_a_change_is_judged_by_all_names_of_a_file(names: list[bytes], change: Outcome) -> None:
+    keys = [(".", "allow", 1), ("asked", "ask", 2), ("closed", "deny", 3), ("hid", "hidden", 4)]
+    rules = parse_rules(keys, b"/p", b"/h")
+    found = explain(RuleBook(rules), b"/p/f", names=names)
+    reaching = (Operation.WRITE, Operation.METADATA, Operation.LINK)
+    assert {operation: found.outcome(operation) for operation in Operation} == {
+        operation: change if operation in reaching else YES for operation in Operation
+    }
+    assert [other.path for other in found.others] == [name for name in names if b"open" not in name]
+
+
+def test_names_that_were_not_found_are_asked_about_unless_a_rule_is_about_the_very_file() -> None:
+    for key, change in ((".", ASKS), ("f", YES)):
+        rules = parse_rules([(key, "allow", 1)], b"/p", b"/h")
+        found = explain(RuleBook(rules), b"/p/f", has_more_names=True)
+        assert found.outcome(Operation.WRITE) is change
+        assert found.outcome(Operation.READ) is YES

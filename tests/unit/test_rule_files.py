@@ -169,6 +169,28 @@ def test_a_link_in_the_project_opens_nothing_outside(place: Place, tmp_path: Pat
     assert "allow is not in force there" in note
 
 
+def test_no_program_may_change_the_users_file_wherever_a_link_leads(place: Place) -> None:
+    """A dotfile manager links the file, and works in the project that holds it."""
+    kept = place.project / "kept.toml"
+    place.config.symlink_to(kept)
+    kept.touch()
+    for path in (kept, place.config, place.config.parent / "other"):
+        assert place.decide(path) == ("read-only", "built-in: What governs yolofs")
+    assert place.decide(place.project / "other")[0] == "allow"
+
+
+@pytest.mark.parametrize("there", ["project/settings", ".cache/c", "project/x/../settings", "./.cache//c/"])
+def test_no_program_may_change_the_users_file_wherever_it_is(
+    place: Place, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    (place.project / "x").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"{place.home}/{there}")
+    place.files = place.read()
+    directory = Path(os.path.normpath(place.home / there / "yolofs"))
+    for path in (directory, directory / "config.toml", place.config):
+        assert place.decide(path) == ("read-only", "built-in: What governs yolofs")
+
+
 # ---- learned rules
 
 
@@ -205,6 +227,20 @@ def test_a_path_of_any_bytes_can_be_learned(place: Place, name: bytes) -> None:
 def test_a_pattern_that_toml_cannot_hold_is_refused(place: Place) -> None:
     with pytest.raises(ConfigError, match="a pattern has to be UTF-8"):
         place.files.learn(NameRule(b"\xff", DENY, ""))
+
+
+def test_several_rules_are_learned_in_one_step(place: Place) -> None:
+    """An answer to a group makes hundreds: to write the file for each takes seconds, and we may be ended meanwhile."""
+    place.write(Origin.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
+    path = place.directory / "rules.toml"
+    before = path.read_text()
+    with pytest.raises(ConfigError):
+        place.files.learn(PathRule(b"/y", ALLOW, ""), NameRule(b"\xff", DENY, ""))
+    assert path.read_text() == before
+    new = [f"/y/{number}" for number in range(300)]
+    rules = [PathRule(bytes(place.project / "x"), ALLOW, ""), *(PathRule(one.encode(), ALLOW, "") for one in new)]
+    place.files.learn(*rules)
+    assert tomllib.loads(path.read_text())["rules"] == {"x": "allow", "/etc": "deny"} | dict.fromkeys(new, "allow")
 
 
 def test_a_broken_file_of_learned_rules_is_not_written_over(place: Place) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import stat
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -177,6 +180,82 @@ def test_every_type_can_be_made_and_removed(store: Store) -> None:
     for ino in numbers:
         store.remove(ino)
     assert list(store) == []
+
+
+def test_a_store_inode_of_any_type_that_is_held_outlives_its_removal(store: Store) -> None:
+    numbers = [
+        add_file(store, b"x" * 5000, 0),
+        store.create_dir(0)[0],
+        store.create_symlink(b"nowhere"),
+        store.create_special(stat.S_IFIFO | 0o600),
+    ]
+    for ino in numbers:
+        before = os.lstat(store.path(ino))
+        fd = store.hold(ino)
+        store.remove(ino)
+        assert not os.path.lexists(store.path(ino))
+        assert not os.get_inheritable(fd)
+        assert os.fstat(fd).st_ino == before.st_ino
+        assert os.fstat(fd).st_size == (before.st_size if not stat.S_ISDIR(before.st_mode) else 0)
+        os.close(fd)
+    assert store.hold(numbers[0]) == -1
+    assert store.next_ino == 5
+
+
+def test_ext4_is_told_to_spread_the_shards_over_the_disk(room: bytes) -> None:
+    store = Store(room + b"/files")
+    before = flags_of(store.directory)
+    store.reserve()
+    assert flags_of(store.directory) == before | 0x20000
+    assert flags_of(store.directory + b"/00") & 0x20000 == 0
+
+
+def test_a_shard_that_a_crash_left_without_its_name_is_collected(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: object) -> None:
+        raise OSError(errno.EIO, "no luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", die)
+        with pytest.raises(OSError, match="no luck"):
+            store.reserve()
+    assert len(os.listdir(store.directory)) == 1
+    assert list(Store(store.directory)) == []
+    assert add_file(store) == 1
+    os.mkdir(store.directory + b"/new-mine")
+    assert store.collect({1}) == 0
+    assert sorted(os.listdir(store.directory)) == [b"00", b"new-mine"]
+
+
+def test_a_filesystem_that_cannot_spread_them_is_good_enough(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTTY, "no such flag")
+
+    monkeypatch.setattr(fcntl, "ioctl", refuse)
+    descriptors = os.listdir("/proc/self/fd")
+    assert add_file(store) == 1
+    assert os.listdir("/proc/self/fd") == descriptors
+
+
+def flags_of(directory: bytes) -> int:
+    """What lsattr shows; skips where nobody can tell, or the filesystem is not ext4."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True).stdout
+    if kind.strip() != "ext2/ext3":
+        pytest.skip(f"{kind.strip()} has no such flag: only ext4 is to be told")
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        return int.from_bytes(fcntl.ioctl(fd, 0x80086601, bytes(4)), sys.byteorder)
+    finally:
+        os.close(fd)
+
+
+def test_store_inodes_from_a_number_on_are_found_in_all_shards(room: bytes) -> None:
+    store = Store(room + b"/files", next_ino=254)
+    numbers = [add_file(store) for _ in range(4)]
+    assert numbers == [254, 255, 256, 257]
+    assert list(store.since(1)) == numbers
+    assert list(store.since(255)) == [255, 256, 257]
+    assert list(store.since(257)) == [257]
+    assert list(store.since(1000)) == []
 
 
 @needs_root

@@ -20,6 +20,7 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.fuse.copies import Copies
 from yolofs.fuse.detours import WAYS, Detours, Name
+from yolofs.fuse.freeing import Freeing
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers, PostponedError
 from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
@@ -31,6 +32,7 @@ from yolofs.refusals import RefusedError, UndecidedError
 
 log = logging.getLogger("yolofs.fuse")
 
+_NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
 """So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
 
@@ -50,6 +52,10 @@ def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Calla
                 return handler(self, *args)
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
+            except OSError as error:
+                if not self._makes_room(error):
+                    raise
+                return handler(self, *args)
             return await self._carry_out(handler, args, obstacle)
         except RefusedError as error:
             self._asker.refused(error.question, args[-1].pid)
@@ -85,6 +91,7 @@ class Adapter(pyfuse3.Operations):
         handlers: Handlers,
         loop: DeviceLoop,
         asker: Asker,
+        freeing: Freeing,
         *,
         xattrs: bool = False,
         run_of: RunOf = lambda _: 0,
@@ -94,6 +101,7 @@ class Adapter(pyfuse3.Operations):
         handlers.overlay.run_of_request = self.origin.run
         self._handlers = handlers
         self._asker = asker
+        self._freeing = freeing
         self._copies = Copies(handlers.overlay, loop)
         self._loop = loop
         self._xattrs = xattrs
@@ -138,7 +146,11 @@ class Adapter(pyfuse3.Operations):
                 if decision is Decision.ALLOW:
                     granted |= {question.key}
             else:
-                await self._copies.make(obstacle.inode, obstacle.size)
+                try:
+                    await self._copies.make(obstacle.inode, obstacle.size)
+                except OSError as error:
+                    if not self._makes_room(error):
+                        raise
                 copies += 1
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
@@ -152,6 +164,18 @@ class Adapter(pyfuse3.Operations):
                     return handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
+                except OSError as error:
+                    if not self._makes_room(error):
+                        raise
+                    return handler(self, *args)
+
+    def _makes_room(self, error: OSError) -> bool:
+        """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
+
+        What was removed and not freed yet is not to be missing.  Until it is freed the loop waits, as that request
+        would have, had it been freed on the spot.
+        """
+        return error.errno in _NO_SPACE and self._freeing.settle()
 
     def _send_back(self, kind: str, args: Sequence[Any], obstacle: UndecidedError) -> None:
         """Have a request wait elsewhere, if it would keep a directory locked while it waits and comes again."""
@@ -260,8 +284,17 @@ class Adapter(pyfuse3.Operations):
     def readlink(self, number: int, ctx: pyfuse3.RequestContext) -> bytes:
         return self._handlers.readlink(number)
 
+    async def statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
+        """Tell what is free, after all that was removed is; the loop goes on serving meanwhile."""
+        if self._freeing.count:
+            self._freeing.hand_over()
+            with contextlib.suppress(LoopClosedError):
+                await self._loop.in_thread(self._freeing.wait)
+        data: pyfuse3.StatvfsData = await self._statfs(ctx)
+        return data
+
     @answering
-    def statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
+    def _statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
         figures = self._handlers.statvfs()
         data = pyfuse3.StatvfsData()
         for field in (

@@ -19,6 +19,7 @@ from yolofs.errors import MountError
 from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.forgetting import Forgetting
+from yolofs.fuse.freeing import Freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
@@ -36,6 +37,8 @@ T = TypeVar("T")
 FILESYSTEM_NAME = "yolofs"
 _LAST_MESSAGES_S = 1.0
 """How long the end waits for messages to the kernel."""
+_LAST_FREED_S = 1.0
+"""How long the end waits for the blocks of what was removed; the end of the process frees the rest."""
 _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
@@ -88,6 +91,8 @@ class Mount:
         self.mountpoint = mountpoint
         self.loop = DeviceLoop(spin_us=spin_us)
         self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
+        self._freeing = Freeing(self.loop.call_later)
+        overlay.close_removed = self._freeing.close
         self._allow_other = allow_other
         self._thread: LoopThread | None = None
         self._mounts_fd = -1
@@ -96,7 +101,9 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._adapter = Adapter(self.handlers, self.loop, asker or NobodyToAsk(), xattrs=xattrs, run_of=run_of)
+        self._adapter = Adapter(
+            self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, xattrs=xattrs, run_of=run_of
+        )
         if trace is not None:
             trace.install(self._adapter)
 
@@ -144,6 +151,7 @@ class Mount:
             pyfuse3.close(unmount=unmount)
             backend.uninstall()
             self.overlay.close()
+            self._freeing.end(_LAST_FREED_S)
             if self._mounts_fd >= 0:
                 os.close(self._mounts_fd)
                 self._mounts_fd = -1

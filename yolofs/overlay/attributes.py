@@ -127,16 +127,16 @@ class Attributes(Layers):
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
         """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""
         mode, ctime_ns = st.st_mode, st.st_ctime_ns
-        staged = inode.staged
-        key = ctime_ns if staged is None else ~staged.ino
-        if not self.is_shared or inode.free_of_acl == key or inode.kind == stat.S_IFLNK:
+        staged, known = inode.staged, inode.free_of_acl
+        is_free = known == ctime_ns if staged is None else known is staged
+        if not self.is_shared or is_free or inode.kind == stat.S_IFLNK:
             return mode
         has_it = inode.fd >= 0 and (inode.staged is None or self._fd_is_own(inode))
         listed = acl.read(inode.fd if has_it else self._physical(inode))
         if listed is not None:
             return acl.narrowed(mode, listed)
         if staged is not None or self.clock_ns() - ctime_ns > _SETTLED_NS:
-            inode.free_of_acl = key
+            inode.free_of_acl = ctime_ns if staged is None else staged
         return mode
 
     # ---- link counts of directories

@@ -107,7 +107,7 @@ class BigCopies(CopyUp):
         job = self._copied.pop(inode, None)
         if job is not None:
             with contextlib.suppress(FileNotFoundError):
-                self.store.remove(job.ino)
+                self._discard(job.ino)
 
     def _on_drop(self, inode: Inode) -> None:
         self.drop_copy(inode)

@@ -63,6 +63,9 @@ class Layers:
         """The base path that was last found to lead nowhere, and when."""
         self._looked_at: tuple[Inode, Staged | None, os.stat_result, int] | None = None
         """The directory that was looked at last, its store inode, what it was like, and when."""
+        self.close_removed: Callable[[int], object] = os.close
+        """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
+        what frees its blocks, and takes as long as the disk does."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
@@ -216,14 +219,41 @@ class Layers:
             raise
 
     def _on_drop(self, inode: Inode) -> None:
-        self._close_fd(inode)
-        if inode.is_orphan and inode.staged is not None:
-            self._free(inode.staged)
+        staged = inode.staged
+        if inode.is_orphan and staged is not None and self._is_unseen(staged):
+            fd = -1
+            if inode.fd >= 0 and staged.origin is None:
+                fd, inode.fd = inode.fd, -1
+                del self._with_fd[inode]
+            self._close_fd(inode)  # base's
+            self._discard(staged.ino, fd)
+        else:
+            self._close_fd(inode)
 
     def _free(self, staged: Staged) -> None:
-        """Remove a store inode that no name, no generation and no handle can show any more."""
-        if not self.tree.nlink(staged) and staged.ino >= self.fresh_from:
-            self.store.remove(staged.ino)
+        """Remove a store inode that no handle shows any more, if no name and no generation can show it either."""
+        if self._is_unseen(staged):
+            self._discard(staged.ino)
+
+    def _is_unseen(self, staged: Staged) -> bool:
+        """Tell whether neither a name nor a generation can show a store inode."""
+        return staged.ino >= self.fresh_from and not self.tree.nlink(staged)
+
+    def _discard(self, ino: StoreIno, fd: int = -1) -> None:
+        """Remove a store inode: on return it has no name, and no blocks either as soon as its descriptor is closed.
+
+        ``fd`` is a descriptor of it, if there is one; it goes in any case, by :attr:`close_removed`.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        if fd < 0:
+            fd = self.store.hold(ino)
+        try:
+            self.store.remove(ino)
+        finally:
+            if fd >= 0:
+                self.close_removed(fd)
 
 
 def os_error(number: int) -> OSError:

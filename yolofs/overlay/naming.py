@@ -168,7 +168,7 @@ class Naming(Data):
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
-        inode.free_of_acl = ~ino  # the store passes none on
+        inode.free_of_acl = entry.staged  # the store passes none on
         return inode, self._attr(inode, st, is_new=True)
 
     def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:

@@ -52,8 +52,8 @@ class Patterns:
         if found is not None and found[0] < below_rank:
             return found
         if self.suffixes:
-            dot = name.find(b".", 1)
-            while dot > 0:
+            dot = name.find(b".")
+            while dot >= 0:
                 found = self.suffixes.get(name[dot:])
                 if found is not None and found[0] < below_rank:
                     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,6 +10,8 @@ from yolofs.paths import display
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, subject
 from yolofs.rules.states import RuleState
 
+_MAX_LINKS = 40
+"""With more of them the kernel opens nothing either (ELOOP)."""
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 
 
@@ -21,11 +22,11 @@ class Followed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def follow_links(rules: RuleSet, project_dir: bytes, resolve: Callable[[bytes], bytes]) -> Followed:
-    """Add to each rule the same one for where links lead: a path's directory, and the path itself.
+def follow_links(rules: RuleSet, project_dir: bytes, target_of: Callable[[bytes], bytes | None]) -> Followed:
+    """Add to each rule the same one for where links lead, and for each link on the way: none may be put to another use.
 
-    ``resolve`` returns a path without links, as ``os.path.realpath``; ``project_dir`` has none.  What is written about
-    a path itself comes before what a link adds; of two that links add the stricter one counts.
+    ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has none in it.  What is
+    written about a path itself comes before what a link adds; of two that links add the stricter one counts.
 
     A path in the project that leads out of it takes only deny and hidden along: whoever works in the project could
     have made such a link, and thereby rules of his own.
@@ -35,12 +36,14 @@ def follow_links(rules: RuleSet, project_dir: bytes, resolve: Callable[[bytes], 
     notes = []
     for rule in rules.rules:
         path = rule.path if isinstance(rule, PathRule) else rule.scope
-        for place in _places(path, resolve):
+        places = _spellings(path, target_of)
+        for place in places:
             if _is_in(path, project_dir) and not _is_in(place, project_dir) and rule.state not in _CARRIED_OUT:
-                notes.append(
-                    f"{rule.source}: {display(path)} leads out of the project by a link, to {display(place)}: "
-                    f"{rule.state.value} is not in force there"
-                )
+                if place == places[-1]:
+                    notes.append(
+                        f"{rule.source}: {display(path)} leads out of the project by a link, to {display(place)}: "
+                        f"{rule.state.value} is not in force there"
+                    )
                 continue
             moved = _moved(rule, place)
             key = subject(moved)
@@ -49,10 +52,33 @@ def follow_links(rules: RuleSet, project_dir: bytes, resolve: Callable[[bytes], 
     return Followed(RuleSet((*rules.rules, *added.values()), rules.exempt), tuple(dict.fromkeys(notes)))
 
 
-def _places(path: bytes, resolve: Callable[[bytes], bytes]) -> list[bytes]:
-    directory, name = os.path.split(path)
-    places = dict.fromkeys((os.path.join(resolve(directory), name), resolve(path)))
-    return [place for place in places if place != path]
+def _spellings(path: bytes, target_of: Callable[[bytes], bytes | None]) -> list[bytes]:
+    """Return how else a path is spelled: with the first link followed, the first two, and so on; the last has none.
+
+    Where ``..`` follows after a link that is still to be followed there is no such spelling.
+    """
+    found: list[bytes] = []
+    at, todo, count = b"", path.split(b"/")[::-1], 0
+    while todo:
+        name = todo.pop()
+        if name == b"..":
+            at = at.rpartition(b"/")[0]
+        if name in (b"", b".", b".."):
+            continue
+        target = target_of(at + b"/" + name)
+        if target is None:
+            at += b"/" + name
+            continue
+        count += 1
+        if count > _MAX_LINKS:
+            return []
+        below = [one for one in reversed(todo) if one not in (b"", b".")]
+        if b".." not in below:
+            found.append(b"/".join([at, name, *below]))
+        todo += target.split(b"/")[::-1]
+        if target.startswith(b"/"):
+            at = b""
+    return [one for one in dict.fromkeys([*found, at or b"/"]) if one != path]
 
 
 def _moved(rule: Rule, place: bytes) -> Rule:

@@ -27,6 +27,7 @@ EXEMPT = frozenset({b".git", b"node_modules", b"site-packages"})
 """Where names of files say nothing: branches may be called ``fix.key``, and published packages bring certificates."""
 _UP = "UP/"
 _YOLOFS = "YOLOFS/"
+_CONFIG = "~/.config/yolofs"
 
 
 class PresetRule(NamedTuple):
@@ -63,27 +64,35 @@ def installation() -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(os.path.realpath(os.fsencode(path)) for path in paths))
 
 
-def preset_rules(project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = ()) -> RuleSet:
+def preset_rules(
+    project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = (), config_dir: bytes | None = None
+) -> RuleSet:
     """Return the preset for a project and a user; of two lines about the same path the first counts.
 
     ``installed`` are the directories that yolofs runs from; one in the project, and one that contains the home
-    directory or the project, has no rule.
+    directory or the project, has no rule.  ``config_dir`` is where the user's own settings are, if not where they are
+    mostly.
     """
     rules: dict[Subject, Rule] = {}
     for section in SECTIONS:
         source = SOURCE + section.title
         for line in section.rules:
-            for key in _keys(line.key, project_dir, home, uid, installed):
+            for key in _keys(line.key, project_dir, home, uid, installed, config_dir):
                 rule = parse_rule(key, line.state, source, project_dir, home)
                 rules.setdefault(subject(rule), rule)
     return RuleSet(tuple(rules.values()), EXEMPT)
 
 
-def _keys(key: str, project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...]) -> list[str]:
+def _keys(
+    key: str, project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...], config_dir: bytes | None
+) -> list[str]:
     """Return what a line stands for: the directories that it is about, and the user's number, filled in."""
     if key.startswith(_YOLOFS):
         apart = (path for path in installed if not _is_around(path, project_dir, home))
         return [spell(PathRule(path, RuleState.ASK, "")) + key[len(_YOLOFS) - 1 :] for path in apart]
+    if key.startswith(_CONFIG) and config_dir is not None:
+        path = config_dir + os.fsencode(key.removeprefix(_CONFIG))
+        return [key, spell(PathRule(path, RuleState.ASK, ""))]
     if key.startswith(_UP):
         directories = []
         while project_dir != home and project_dir.startswith(home.rstrip(b"/") + b"/"):
@@ -123,7 +132,8 @@ SECTIONS: tuple[Section, ...] = (
         "a program must not loosen the rules that it works under, not even by a change that is committed unread.",
         RuleState.READ_ONLY,
         "./.yolofs.toml",
-        "~/.config/yolofs",
+        (_CONFIG, "or where `XDG_CONFIG_HOME` has it"),
+        (f"{_CONFIG}/config.toml", "the file that it leads to as well, where it is a link"),
         ("**/.yolofs", "a session made in a subdirectory would be the one that yolofs finds there after a commit"),
     ),
     _section(
@@ -151,6 +161,10 @@ SECTIONS: tuple[Section, ...] = (
         "**/*.key",
         "**/*.p12",
         "**/*.pfx",
+        ("**/*.PEM", "as other systems spell it, and so the next three; a pattern tells upper from lower case"),
+        "**/*.KEY",
+        "**/*.P12",
+        "**/*.PFX",
         "**/*.ppk",
         ("**/*.jks", "Java's key stores"),
         "**/*.keystore",

@@ -56,7 +56,7 @@ class NameRule:
 
 @dataclass(frozen=True, slots=True)
 class SuffixRule:
-    """A rule for every name that ends so and has something before it, written ``**/*.EXT``."""
+    """A rule for every name that ends so, written ``**/*.EXT``."""
 
     suffix: bytes
     """With its dot: ``b".pem"``."""
@@ -95,6 +95,18 @@ def subject(rule: Rule) -> Subject:
             return SuffixRule, scope, suffix
         case _:
             assert_never(rule)
+
+
+def is_like_uri(key: str) -> bool:
+    """Tell whether a key starts as some spelling of a ``file:`` URI does; only :data:`URI_START` is understood."""
+    return key[:5].lower() == "file:"
+
+
+def fits(pattern: NameRule | SuffixRule, name: bytes) -> bool:
+    """Tell whether a pattern is about a name below its directory."""
+    if isinstance(pattern, NameRule):
+        return name == pattern.name
+    return name.endswith(pattern.suffix)
 
 
 def parse_rules(
@@ -190,7 +202,7 @@ def _spell_path(path: bytes, project_dir: bytes | None) -> str:
     if not path.startswith(project_dir + b"/"):
         return text
     inside = path[len(project_dir) + 1 :].decode()
-    return "./" + inside if inside.startswith(("~", "file:")) else inside
+    return "./" + inside if inside.startswith("~") or is_like_uri(inside) else inside
 
 
 def _parse_state(state: str) -> RuleState:
@@ -210,6 +222,8 @@ def _absolute(key: str, project_dir: bytes | None, home: bytes) -> bytes:
         raise ValueError('expected a path, "**/NAME" or "**/*.EXT"; the project itself is "."')
     if key.startswith(URI_START):
         return _clean(b"/", _parse_uri(key), is_relative=False)
+    if is_like_uri(key):
+        raise ValueError(f'expected "{URI_START}PATH"; "./{key}" is a file of that name')
     names = os.fsencode(key).split(b"/")
     if key.startswith("/"):
         start = b"/"

@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from yolofs.cli.desk import GUARD_S, Desk, Look, Mode, Quit
+from yolofs.cli.desk import GUARD_S, SEQUENCE_S, Desk, Look, Mode, Quit
 from yolofs.cli.desk_lines import draw, wrap
 from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo
+from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
 from yolofs.daemon.protocol import quote
 from yolofs.rules import RuleState
 
@@ -27,7 +27,7 @@ def ask(number: int, path: bytes, *, group: int | None = None, operation: str = 
     process = ProcessInfo(7, "cat", ("cat", quote(path)))
     rule = RuleInfo("/d", RuleState.ASK, ".yolofs.toml:3")
     return AskInfo(
-        number, group or number, quote(path), operation, RuleState.ASK, rule, None, process, process, 1, 0, 60_000
+        number, group or number, quote(path), operation, RuleState.ASK, rule, None, process, process, 1, 0, 60_000, "/d"
     )
 
 
@@ -103,6 +103,27 @@ def test_an_answer_that_came_to_nothing_can_be_given_again(desk: Desk, clock: Cl
     assert desk.key("y") == params
 
 
+@pytest.mark.parametrize("sequence", ["Oy", "On", "[1;2y", "[?2026;2$y", "[a"])
+def test_a_sequence_that_nobody_knows_answers_nothing(desk: Desk, clock: Clock, sequence: str) -> None:
+    """Keypads, and terminals that are asked what they can do, send such; they come as Escape and characters."""
+    desk.take(ask(1, b"/d/a"))
+    show(desk, clock)
+    assert [desk.key(key) for key in ("escape", *sequence)] == [None] * (1 + len(sequence))
+    assert desk.mode is Mode.CARD
+    clock.now += 2 * SEQUENCE_S
+    assert desk.key("y") == answer(1, "allow")
+
+
+def test_the_pieces_of_a_sequence_may_come_slowly(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/a"))
+    show(desk, clock)
+    for key in ("escape", *"[?2026;2$y", "\x9b", *"1;2y"):
+        assert desk.key(key) is None
+        clock.now += SEQUENCE_S / 2
+    clock.now += SEQUENCE_S
+    assert desk.key("n") == answer(1, "deny")
+
+
 def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
     desk.take(ask(1, b"/d/e/a"))
     show(desk, clock)
@@ -121,19 +142,19 @@ def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "scopes"),
+    ("widest", "scopes"),
     [
         ("/", [b"/d/e/a", b"/d/e", b"/d", b"/"]),
-        ("/d/e/**", [b"/d/e/a", b"/d/e"]),
+        ("/d", [b"/d/e/a", b"/d/e", b"/d"]),
+        ("/d/e", [b"/d/e/a", b"/d/e"]),
         ("/d/e/a", [b"/d/e/a"]),
-        ("**/a", [b"/d/e/a", b"/d/e", b"/d", b"/"]),
     ],
 )
 def test_no_directory_is_offered_above_the_one_whose_rule_decides(
-    desk: Desk, clock: Clock, key: str, scopes: list[bytes]
+    desk: Desk, clock: Clock, widest: str, scopes: list[bytes]
 ) -> None:
     """A rule there would leave what was asked as it is, and change what was not asked about."""
-    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), rule=RuleInfo(key, RuleState.ASK, "built-in")))
+    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest=widest))
     show(desk, clock)
     desk.key("a")
     assert [choice.value for choice in desk.choices] == scopes
@@ -156,6 +177,62 @@ def test_a_state_says_by_itself_whether_a_change_is_allowed(
     desk.key("s")
     desk.key("enter")
     assert desk.key(key) == answer(1, decision, lifetime=Lifetime.SESSION, scope="/d/a", state=state)
+
+
+def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(desk: Desk, clock: Clock) -> None:
+    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest="/d"))
+    desk.take(msgspec.structs.replace(ask(2, b"/d/e/.env", group=1), widest="/d/e/.env"))
+    desk.take(msgspec.structs.replace(ask(3, b"/d/e/f/b", group=1), widest="/d/e"))
+    show(desk, clock)
+    desk.key("s")
+    assert desk.choices == [
+        ("each of the 3", None),
+        ("all below, but for 1 of these", b"/d/e"),
+        ("all below, but for 2 of these", b"/d"),
+    ]
+    assert "2  all below, but for 1 of these: /d/e" in text(desk)
+
+
+def test_how_long_is_left_is_told_anew_when_another_process_joins(desk: Desk, clock: Clock) -> None:
+    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=30_000))
+    clock.now += 10
+    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=20_000, requesters=2))
+    clock.now += 1
+    assert desk.left_s(desk.asks[1]) == 19
+
+
+def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(desk: Desk, clock: Clock) -> None:
+    path = b"/d/" + b"/".join(b"%030d" % number for number in range(40))
+    desk.take(ask(1, path))
+    show(desk, clock)
+    assert path.decode() not in "".join(text(desk).split())
+    desk.key("v")
+    desk.show_look(["what it holds"])
+    lines = ["".join(part for _, part in line) for line in draw(desk, 80, 60).lines]
+    assert path.decode() in "".join("".join(lines).split())
+    assert "what it holds" in "".join(lines)
+
+
+def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(desk: Desk, clock: Clock) -> None:
+    desk.take(WarningsInfo((".yolofs.toml:2: not TOML; the rules that it had before stay in force",)))
+    assert "warning: .yolofs.toml:2: not TOML" in text(desk)
+    desk.take(ask(1, b"/d/e/a"))
+    show(desk, clock)
+    assert "warning: .yolofs.toml:2: not TOML" in text(desk)
+    assert draw(desk, 80, 12).is_whole
+    desk.take(WarningsInfo(()))
+    assert "warning" not in text(desk)
+
+
+def test_what_was_answered_just_once_is_told(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/e/a"))
+    show(desk, clock)
+    desk.key("s")
+    desk.key("down")
+    desk.key("enter")
+    assert desk.key("1") is not None
+    desk.take(ended(1, "yolofs watch, process 1, just once"))
+    assert "by you, just once: the rule leaves it open: read /d/e/a" in text(desk)
 
 
 def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(desk: Desk, clock: Clock) -> None:
@@ -268,6 +345,7 @@ def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
             2,
             0,
             1000,
+            "/",
         )
     )
     show(desk, clock)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.config.load import load, parse
-from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, RunSettings, Settings
+from yolofs.config.load import load, load_file, parse
+from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, RunSettings, Settings, UserSettings
 from yolofs.errors import ConfigError
 
 
@@ -139,11 +139,42 @@ def test_bytes_that_are_not_utf8_are_told_with_their_line(tmp_path: Path) -> Non
 
 def test_a_directory_in_the_files_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".yolofs.toml").mkdir()
-    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: Is a directory\Z"):
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is a directory\Z"):
         load(str(tmp_path))
 
 
 def test_a_fifo_in_the_files_place_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".yolofs.toml")
-    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is a fifo\Z"):
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is no regular file\Z"):
         load(str(tmp_path))
+
+
+def test_a_file_without_an_end_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / ".yolofs.toml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is no regular file\Z"):
+        load(str(tmp_path))
+
+
+def test_a_file_that_nobody_has_written_by_hand_is_not_read_whole(tmp_path: Path) -> None:
+    with open(tmp_path / ".yolofs.toml", "wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it has more than 64 MiB\Z"):
+        load(str(tmp_path))
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    """There are settings, elsewhere: that they cannot be found must not mean that nothing is guarded."""
+    (tmp_path / ".yolofs.toml").symlink_to("elsewhere")
+    with pytest.raises(ConfigError, match=r"\.yolofs\.toml: cannot be read: /.*/\.yolofs\.toml is a link to what does"):
+        load(str(tmp_path))
+    (tmp_path / "elsewhere").write_text('root = "/x"\n')
+    assert load(str(tmp_path)).root == "/x"
+
+
+def test_a_directory_of_settings_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "config").symlink_to(tmp_path / "dotfiles")
+    user = os.fsencode(tmp_path / "config/yolofs/config.toml")
+    with pytest.raises(ConfigError, match=r"the user's: cannot be read: /.*/config is a link to what does not exist"):
+        load_file(user, "the user's", UserSettings)
+    (tmp_path / "dotfiles").mkdir()
+    assert load_file(user, "the user's", UserSettings) == UserSettings()

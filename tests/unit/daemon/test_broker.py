@@ -44,6 +44,7 @@ class Driver:
         self.answers: dict[bytes, list[Decision]] = {}
         self.shown: list[Ask] = []
         self.ends: list[Ended] = []
+        self.warnings: list[tuple[str, ...]] = []
         self.before_install: Callable[[], None] = lambda: None
 
     def install(self, rules: Sequence[PathRule], *, lasting: bool) -> None:
@@ -56,6 +57,9 @@ class Driver:
 
     def ended(self, ended: Ended) -> None:
         self.ends.append(ended)
+
+    def warned(self, warnings: tuple[str, ...]) -> None:
+        self.warnings.append(warnings)
 
     def ask(self, *questions: Question, pid: int | None = None) -> None:
         """Ask on another thread, as the device loop does."""
@@ -111,7 +115,7 @@ def process(*setup: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_an_answer_reaches_who_asked_and_everybody_sees_it() -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a")
-        assert await driver.broker.answer(ask.id, ALLOW, by="me") == [ask.id]
+        assert (await driver.broker.answer(ask.id, ALLOW, by="me")).ids == [ask.id]
         assert driver.answers == {b"/a": [Decision.ALLOW]}
         assert [(end.ask, end.outcome, end.by) for end in driver.ends] == [(ask, Outcome.ALLOWED, "me")]
         assert driver.broker.waiting == []
@@ -213,8 +217,8 @@ def test_what_one_process_asks_below_one_directory_is_one_group() -> None:
             (write,) = await driver.asks(b"/d/w", operation=Operation.WRITE)
             assert [ask.group for ask in asks] == [1, 1, 1, 4]
             assert (foreign.group, write.group) == (foreign.id, write.id)
-            assert await driver.broker.answer(asks[1].id, ALLOW, seen=asks[1].id, by="me") == [1, 2]
-            assert await driver.broker.answer(asks[2].id, DENY, by="me") == [3]
+            assert (await driver.broker.answer(asks[1].id, ALLOW, seen=asks[1].id, by="me")).ids == [1, 2]
+            assert (await driver.broker.answer(asks[2].id, DENY, by="me")).ids == [3]
             assert len(driver.broker.waiting) == 3
 
     run(test)
@@ -223,7 +227,7 @@ def test_what_one_process_asks_below_one_directory_is_one_group() -> None:
 def test_only_the_one_of_a_group_can_be_answered() -> None:
     async def test(driver: Driver) -> None:
         asks = await driver.asks(b"/d/a", b"/d/b")
-        assert await driver.broker.answer(asks[0].id, ALLOW, only=True, by="me") == [1]
+        assert (await driver.broker.answer(asks[0].id, ALLOW, only=True, by="me")).ids == [1]
         (later,) = await driver.asks(b"/d/c")
         assert (asks[1].group, later.group) == (1, 1)
 
@@ -288,7 +292,7 @@ def test_an_answer_for_a_directory_has_all_below_it_judged_anew() -> None:
     async def test(driver: Driver) -> None:
         asks = await driver.asks(b"/d/a", b"/d/e/b", b"/e/c")
         answer = Answer(Decision.ALLOW, Lifetime.SESSION, b"/d", RuleState.READ_ONLY)
-        assert await driver.broker.answer(asks[0].id, answer, only=True, by="me") == [1]
+        assert (await driver.broker.answer(asks[0].id, answer, only=True, by="me")).ids == [1]
         assert driver.installed == [(PathRule(b"/d", RuleState.READ_ONLY, "an answer in this session"), False)]
         assert driver.answers == {b"/d/a": [Decision.AGAIN], b"/d/e/b": [Decision.AGAIN], b"/e/c": []}
         assert [(end.ask.id, end.outcome) for end in driver.ends] == [(1, Outcome.ALLOWED), (2, Outcome.RULE)]
@@ -322,6 +326,24 @@ def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> 
     driver = run(test)
     assert [rule.path for rule, _ in driver.installed] == [b"/d/s", b"/d/s/a"]
     assert driver.answers == {b"/d/s/a": [Decision.AGAIN]}
+
+
+def test_what_a_rule_for_a_group_leaves_open_is_told() -> None:
+    async def test(driver: Driver) -> None:
+        driver.install([PathRule(b"/d/s", RuleState.ASK, ".yolofs.toml:3")], lasting=False)
+        asks = await driver.asks(b"/d/s", b"/d/a")
+        assert {ask.group for ask in asks} == {asks[0].group}
+        answered = await driver.broker.answer(
+            asks[0].group, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me, process 7"
+        )
+        assert answered == ([1, 2], [1])
+
+    driver = run(test)
+    assert driver.answers == {b"/d/s": [Decision.ALLOW], b"/d/a": [Decision.AGAIN]}
+    assert [(end.ask.question.path, end.by) for end in driver.ends] == [
+        (b"/d/s", "me, process 7, just once"),
+        (b"/d/a", "me, process 7"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -481,8 +503,23 @@ def test_a_thousand_wait_and_each_is_answered_once() -> None:
         await driver.asks(*paths)
         assert len(driver.broker.waiting) == 1000
         await trio.sleep(1)
-        assert len(await driver.broker.answer(1000, ALLOW, by="me")) == 1000
+        assert len((await driver.broker.answer(1000, ALLOW, by="me")).ids) == 1000
 
     driver = run(test)
     assert driver.answers == {path: [Decision.ALLOW] for path in paths}
     assert len(driver.ends) == 1000
+
+
+def test_watchers_are_told_what_should_be_known_of_the_rules_once_for_each_change() -> None:
+    async def test(driver: Driver) -> None:
+        driver.broker.warn(())
+        for warnings in (("a is broken",), ("a is broken",), ()):
+            driver.broker.warn(warnings)
+        driver.broker.warn(("b is broken",))
+        with driver.broker.watched_by(late):
+            pass
+
+    late = Driver()
+    driver = run(test)
+    assert driver.warnings == [("a is broken",), (), ("b is broken",)]
+    assert late.warnings == [("b is broken",)]

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import trio
 
-from yolofs.daemon.rule_watch import _look, _settled
+from yolofs.daemon.rule_watch import _look, _settle
+from yolofs.rules import Origin
 
 
-def test_a_file_that_is_gone_at_the_first_look_may_be_put_back_by_an_editor(tmp_path: Path) -> None:
-    paths = (os.fsencode(tmp_path / "rules.toml"),)
-
-    async def put_back() -> None:
-        await trio.sleep(0.3)
-        (tmp_path / "rules.toml").touch()
+def settle_beside(paths: dict[Origin, Path], meanwhile: Callable[[], Awaitable[None]]) -> None:
+    """Wait for files to settle since the first of them was gone or changed, while somebody does something."""
+    raw = {origin: os.fsencode(path) for origin, path in paths.items()}
 
     async def watch() -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(put_back)
-            assert await _settled(paths, None, _look(paths)) == _look(paths) != (None,)
+            before = _look(raw)
+            next(iter(paths.values())).unlink()
+            nursery.start_soon(meanwhile)
+            with trio.fail_after(20):
+                await _settle(raw, before, _look(raw))
+            nursery.cancel_scope.cancel()
 
     trio.run(watch)
+
+
+def test_a_file_that_is_gone_may_be_put_back_by_an_editor(tmp_path: Path) -> None:
+    path = tmp_path / ".yolofs.toml"
+    path.touch()
+
+    async def put_back() -> None:
+        await trio.sleep(0.3)
+        path.touch()
+
+    settle_beside({Origin.PROJECT: path}, put_back)
+    assert path.exists()
+
+
+def test_a_file_that_never_stays_as_it_is_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    learned, written = tmp_path / "rules.toml", tmp_path / ".yolofs.toml"
+    for path in (learned, written):
+        path.touch()
+
+    async def keep_changing() -> None:
+        for number in itertools.count():
+            learned.write_text("x" * (number % 100))
+            await trio.sleep(0.02)
+
+    settle_beside({Origin.PROJECT: written, Origin.LEARNED: learned}, keep_changing)

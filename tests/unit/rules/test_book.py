@@ -72,10 +72,11 @@ def test_of_patterns_the_name_comes_first_and_then_the_longest_ending() -> None:
     ]
 
 
-def test_an_ending_needs_something_before_it() -> None:
+def test_an_ending_may_be_all_of_a_name() -> None:
+    """As in .gitignore: what protects keys had better not leave one out."""
     found = book({"**/*.pem": "deny", "/": "allow"})
     assert [state(found, path) for path in ("/.pem", "/a.pem", "/.a.pem", "/pem", "/..pem")] == [
-        "allow",
+        "deny",
         "deny",
         "deny",
         "allow",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from yolofs.rules import Rule, RuleSet, parse_rules
 from yolofs.rules.links import Followed, follow_links
 
@@ -12,20 +14,23 @@ LINKS = {
     b"/p/out": b"/etc",
     b"/p/self": b"/p",
     b"/srv/p": b"/p",
+    b"/p/data": b"mid",
+    b"/p/mid": b"./real//",
+    b"/p/key": b"../p/m1",
+    b"/p/m1": b"real/secret",
+    b"/srv/x/config": b"../../p/hop",
+    b"/p/hop": b"dot/c.toml",
+    b"/p/up": b"mid/../src/x",
+    b"/p/round": b"about",
+    b"/p/about": b"round",
+    b"/p/away": b"/o/one",
+    b"/o/one": b"two",
 }
-
-
-def resolve(path: bytes) -> bytes:
-    """Follow :data:`LINKS`."""
-    done = b""
-    for name in path.split(b"/")[1:] if path != b"/" else []:
-        done = LINKS.get(done + b"/" + name, done + b"/" + name)
-    return done or b"/"
 
 
 def follow(**keys: str) -> Followed:
     rules = parse_rules([(key, state, line) for line, (key, state) in enumerate(keys.items(), 1)], b"/p", b"/home/u")
-    return follow_links(rules, b"/p", resolve)
+    return follow_links(rules, b"/p", LINKS.get)
 
 
 def added(followed: Followed, count: int) -> list[tuple[str, str]]:
@@ -79,4 +84,29 @@ def test_links_out_of_the_project_take_only_strict_rules_along() -> None:
 def test_links_inside_the_project_and_into_it_take_all_along() -> None:
     assert added(follow(**{"in": "allow"}), 1) == [("/p/src", "allow")]
     assert added(follow(**{"/srv/p": "allow"}), 1) == [("/p", "allow")]
-    assert follow_links(RuleSet(), b"/p", resolve) == Followed(RuleSet(), ())
+    assert follow_links(RuleSet(), b"/p", LINKS.get) == Followed(RuleSet(), ())
+
+
+@pytest.mark.parametrize(
+    ("key", "places"),
+    [
+        ("data/secret", ["/p/mid/secret", "/p/real/secret"]),
+        ("key", ["/p/m1", "/p/real/secret"]),
+        ("/srv/x/config", ["/p/hop", "/p/dot/c.toml"]),
+        ("up", ["/p/src/x"]),
+        ("round/x", []),
+    ],
+)
+def test_each_link_on_the_way_is_guarded(key: str, places: list[str]) -> None:
+    """Whoever could put another link in its place would have the rule be about something else."""
+    for state in ("deny", "read-only"):
+        assert added(follow(**{key: state}), 1) == [(place, state) for place in places]
+
+
+def test_a_way_out_of_the_project_is_told_once() -> None:
+    followed = follow(away="read-only")
+    assert added(followed, 1) == []
+    assert followed.notes == (
+        ".yolofs.toml:1: /p/away leads out of the project by a link, to /o/two: read-only is not in force there",
+    )
+    assert added(follow(away="deny"), 1) == [("/o/one", "deny"), ("/o/two", "deny")]

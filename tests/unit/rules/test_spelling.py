@@ -120,6 +120,9 @@ NO_PATTERN = (
         ("src/**/..", NO_PATTERN),
         ("a/../**/b", 'expected a path without ".."'),
         ("file:///a*", NO_PATTERN),
+        ("file:/etc/hosts", 'expected "file:///PATH"; "./file:/etc/hosts" is a file of that name'),
+        ("file://localhost/x/**", 'expected "file:///PATH"; "./file://localhost/x" is a file of that name'),
+        ("FILE:///a", 'expected "file:///PATH"; "./FILE:///a" is a file of that name'),
         ("file:///a%2", "expected %XX, with two hex digits but 00, for each % in a file: URI"),
         ("file:///a%zz", "expected %XX, with two hex digits but 00, for each % in a file: URI"),
         ("file:///a%00b", "expected %XX, with two hex digits but 00, for each % in a file: URI"),
@@ -178,7 +181,7 @@ WHOLE = RuleState.ALLOW
         ("file:///", PathRule(b"/", WHOLE, "f")),
         ("file:///a%0Ab/**", PathRule(b"/a\nb", WHOLE, "f", is_whole=True)),
         ("file:///a%2A/**/x", NameRule(b"x", WHOLE, "f", b"/a*")),
-        ("file://x", PathRule(b"/p/file:/x", WHOLE, "f")),
+        ("./FILE:x", PathRule(b"/p/FILE:x", WHOLE, "f")),
         ("./file:///x", PathRule(b"/p/file:/x", WHOLE, "f")),
     ],
 )
@@ -186,7 +189,7 @@ def test_wholes_and_confined_patterns_and_uris_are_understood(key: str, rule: Ru
     assert parse_rule(key, WHOLE, "f", b"/p", b"/h") == rule
 
 
-@pytest.mark.parametrize("key", ["src", ".", "./**", "./**/x", "file:/x", "src/**/*.c"])
+@pytest.mark.parametrize("key", ["src", ".", "./**", "./**/x", "./file:/x", "src/**/*.c"])
 def test_without_a_project_relative_keys_are_refused(key: str) -> None:
     with pytest.raises(
         ValueError, match="expected an absolute path or one below ~: this file is not about one project"
@@ -210,6 +213,7 @@ def test_without_a_project_all_other_keys_are_understood(key: str) -> None:
         (PathRule(b"/px", WHOLE, "f"), "/px"),
         (PathRule(b"/p/~x", WHOLE, "f"), "./~x"),
         (PathRule(b"/p/file:", WHOLE, "f"), "./file:"),
+        (PathRule(b"/p/File:x", WHOLE, "f"), "./File:x"),
         (PathRule(b"/p/a*b", WHOLE, "f"), "file:///p/a%2Ab"),
         (PathRule(b"/p/**", WHOLE, "f"), "file:///p/%2A%2A"),
         (PathRule(b"/caf\xe9", WHOLE, "f", is_whole=True), "file:///caf%E9/**"),

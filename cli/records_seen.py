@@ -1,0 +1,52 @@
+"""Which records of the journal may be shown, and how many: to whoever asks from inside a sandbox, none about what is
+hidden there."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from yolofs.cli.jsonform import absolute
+from yolofs.cli.options import options
+from yolofs.paths import Generation, RelPath
+from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.session import Session
+
+
+def paths_of(record: Record) -> tuple[RelPath, ...]:
+    """Return the paths that a record is about; none for a marker."""
+    match record:
+        case Stage() | Delete() | Keep():
+            return (record.path,)
+        case Rename():
+            return (record.src, record.dst)
+        case Snapshot() | Travel():
+            return ()
+        case _:
+            assert_never(record)
+
+
+def may_show(record: Record, root: bytes) -> bool:
+    """Tell whether a record may be shown to whoever asks."""
+    guard = options().guard
+    return guard is None or all(guard.may_see(absolute(root, path)) for path in paths_of(record))
+
+
+def segment_counts(session: Session) -> list[int]:
+    """Return how many records each segment holds that may be shown, its marker not counted, from the first to the last.
+
+    Inside a sandbox all records are read for it.
+    """
+    counts = session.journal.segment_counts()
+    if options().guard is None:
+        return counts
+    return [_count(session, Generation(segment)) if count else 0 for segment, count in enumerate(counts, 1)]
+
+
+def count_since(session: Session) -> int:
+    """Return how many records that may be shown there are since the last marker."""
+    counts = session.journal.segment_counts()
+    return _count(session, Generation(len(counts))) if options().guard is not None and counts[-1] else counts[-1]
+
+
+def _count(session: Session, segment: Generation) -> int:
+    return sum(may_show(record, session.base.root) for record in session.journal.read_segment(segment))

@@ -1,0 +1,38 @@
+"""Paths as a terminal shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolofs.paths import display
+
+
+@pytest.mark.parametrize("name", ["/a/b", "a b", "/a b/c d", "é", "日本語", "❤️.txt", "", "/", "cafe\u0301"])
+def test_plain_names_stay_as_they_are(name: str) -> None:
+    assert display(name.encode()) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\n\x1b[31m", '"a\\n\\033[31m"'),
+        ('say "x"', '"say \\"x\\""'),
+        ("back\\slash", '"back\\\\slash"'),
+        ("/t/ ", '"/t/ "'),
+        (" /t", '" /t"'),
+        ("/t/ x/y", '"/t/ x/y"'),
+        ("/t/x /y", '"/t/x /y"'),
+        ("/t/\u1160", '"/t/\\341\\205\\240"'),
+        ("/t/\u3164", '"/t/\\343\\205\\244"'),
+        ("/t/\u2800x", '"/t/\\342\\240\\200x"'),
+        ("/t/\ufe0f", '"/t/\\357\\270\\217"'),
+        ("a\ufe0f", '"a\\357\\270\\217"'),
+        ("é\ufe00\ufe0f", '"\\303\\251\\357\\270\\200\\357\\270\\217"'),
+    ],
+)
+def test_what_could_be_taken_for_something_else_is_quoted(name: str, shown: str) -> None:
+    assert display(name.encode()) == shown
+
+
+def test_bytes_that_are_no_text_are_escaped() -> None:
+    assert display(b"caf\xe9 \xff") == '"caf\\351 \\377"'
