@@ -11,11 +11,18 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What is passed on to the command; bubblewrap itself has to ignore these, as it would take the sandbox with it."""
 _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
+_STOPS_WITHIN_S = 2.0
+"""What a busy machine may take until every process of a job has stopped; the job's end is not waited for."""
+
+_MASKS = (b"SigPnd", b"ShdPnd", b"SigBlk")
+"""Signals in /proc/PID/status: for one thread and for all of them, which wait, and which are held back."""
 
 
 class Terminal:
@@ -117,6 +124,7 @@ class Job:
         """Stop as the job has, until somebody lets us go on; then let the job go on."""
         if number not in _WANTS_TERMINAL or not self._terminal.is_ours:
             had_terminal = self._terminal.is_lent
+            self._wait_until_all_stop(number)
             self._terminal.take()
             self._stop_ourselves(number)
             if had_terminal or number in _WANTS_TERMINAL:
@@ -124,6 +132,17 @@ class Job:
         else:
             self._terminal.lend(self._group)
         self._signal_group(signal.SIGCONT)
+
+    def _wait_until_all_stop(self, number: int) -> None:
+        """Wait while processes of the job have not yet noticed that they are to stop.
+
+        On a busy machine its first one stops long before others.  What waits for a line of the terminal would still
+        take what is typed at the shell's prompt.
+        """
+        deadline = time.monotonic() + _STOPS_WITHIN_S
+        for pid in _members(self._group):
+            while _is_waiting_for(pid, number) and time.monotonic() < deadline:
+                time.sleep(0.001)
 
     @staticmethod
     def _stop_ourselves(number: int) -> None:
@@ -163,3 +182,24 @@ class Job:
                 return [int(pid) for pid in file.read().split()]
         except OSError:
             return []
+
+
+def _members(group: int) -> list[int]:
+    """Return the processes of a group."""
+    members = []
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(ValueError, OSError):
+            if os.getpgid(int(entry.name)) == group:
+                members.append(int(entry.name))
+    return members
+
+
+def _is_waiting_for(pid: int, number: int) -> bool:
+    """Return whether a signal has been sent to a process which has not been delivered, and is not held back by it."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+    except OSError:  # it has ended
+        return False
+    masks = {name: int(value, 16) for name, _, value in (line.partition(b":") for line in lines) if name in _MASKS}
+    pending, shared, blocked = (masks.get(name, 0) for name in _MASKS)
+    return bool((pending | shared) & ~blocked & 1 << number - 1)

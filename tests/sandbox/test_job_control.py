@@ -80,6 +80,22 @@ def test_ctrl_z_stops_the_command_and_fg_lets_it_go_on(shell: Terminal) -> None:
     shell.wait_for("got=typed")
 
 
+def test_what_is_typed_after_ctrl_z_is_not_read_by_a_command_that_had_no_time_to_stop(shell: Terminal) -> None:
+    busy = "while :; do :; done & "  # in the same session, so that what is idle there gets no time
+    type_line(shell, busy * len(os.sched_getaffinity(0)) + "echo bu''sy")
+    shell.wait_for("busy\n")
+    shell.wait_for("outside> ", count=2)
+    type_line(shell, f"{YOLOFS} run -- chrt --idle 0 sh -c 'echo rea''dy; read line; echo got=$line'")
+    shell.wait_for("ready\n")
+    shell.type("\x1a")
+    shell.wait_for("Stopped")
+    shell.wait_for("outside> ", count=3)
+    type_line(shell, "echo between=$((40 + 2))")
+    shell.wait_for("between=42")
+    type_line(shell, "kill $(jobs -p); wait; echo en''ded")
+    shell.wait_for("ended")
+
+
 def test_a_command_in_the_background_stops_when_it_reads_and_goes_on_in_the_foreground(shell: Terminal) -> None:
     type_line(shell, f"{YOLOFS} run -- sh -c 'read line; echo got=$line' &")
     shell.wait_for("outside> ", count=2)
