@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,7 +9,7 @@ import click
 
 from yolofs.audit import append_notes
 from yolofs.cli import output
-from yolofs.cli.project import connected, find_project
+from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.rule_keys import read_key
 from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
@@ -19,7 +17,7 @@ from yolofs.errors import UsageError
 from yolofs.questions import Operation
 from yolofs.rule_files import RuleFiles
 from yolofs.rule_notes import rule_changes
-from yolofs.rules import Origin, Rule, RuleBook, RuleState, Sources, subject
+from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
 
 T = TypeVar("T")
 
@@ -118,31 +116,24 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
 
     PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged.
     """
-    from yolofs.cli.other_names import other_names
+    from yolofs.cli.in_view import look_at
     from yolofs.cli.rule_keys import is_always_hidden, typed_path
     from yolofs.explain import explain
 
     project = find_project()
     full = typed_path(project, path)
     if is_always_hidden(project, full):
-        raise UsageError("that is the session's own: it is always hidden, and no rule can show it")
-    sources = sources_in_force(project)
-    names = other_names(project, full)
-    book = RuleBook(*sources.sets())
-    found = explain(book, full, _kind(full), names.paths, has_more_names=not names.is_complete)
+        own = PathRule(session_directory(project), RuleState.HIDDEN, "the session's own: no rule can show it")
+        found = explain(RuleBook(RuleSet((own,))), full)
+    else:
+        book = RuleBook(*sources_in_force(project).sets())
+        there = look_at(project, full)
+        found = explain(book, full, there.kind, there.names, has_more_names=not there.has_all_names)
     only = Operation(operation) if operation is not None else None
     if as_json:
         output.emit_json(explanation_document(found, only))
     else:
         emit_explanation(found, project, only)
-
-
-def _kind(path: bytes) -> int:
-    """Return the type of what base has at a path; where it has nothing there may be a directory in the view."""
-    try:
-        return stat.S_IFMT(os.lstat(path).st_mode)
-    except OSError:
-        return stat.S_IFDIR
 
 
 @command.command("test")

@@ -76,7 +76,8 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit(f"it cannot go away, as a rule below would be about something else then: {held}")
     for other in found.others:
         why = f"by the rule {_rule_text(other.rule, project)}" if other.rule is not None else "as no rule is about it"
-        emit(f"its other name {display(other.path)} is {other.state.value}, {why}; changes reach that, too")
+        reads = "" if other.state.may_read else ", and once it was looked at, reads of the file are judged by it"
+        emit(f"its other name {display(other.path)} is {other.state.value}, {why}; changes reach that, too{reads}")
     if found.has_more:
         emit("it has more names (hard links), which were not found; changes reach these, too")
     emit()

@@ -7,8 +7,10 @@ import os
 import click
 
 from yolofs.cli.output import check_can_ask, say
-from yolofs.cli.project import connected_or_refused, find_project
-from yolofs.errors import UsageError
+from yolofs.cli.project import connected_or_refused, find_project, session_directory
+from yolofs.daemon.client import Client
+from yolofs.daemon.files import read_daemon_file
+from yolofs.errors import DaemonError, UsageError
 
 
 @click.command()
@@ -29,17 +31,33 @@ def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
         raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")
     project = find_project()
     with connected_or_refused(project) as events, connected_or_refused(project) as calls:
-        if allow_all or deny_all or answer_with is not None:
-            from yolofs.cli.watch_alone import answer_alone
+        try:
+            _watch(project, events, calls, allow_all=allow_all, deny_all=deny_all, answer_with=answer_with)
+        except DaemonError:
+            if read_daemon_file(session_directory(project)) is not None:
+                raise  # who ends as he should takes that along before he hangs up
+            say("the mount has ended")
 
-            decide = "allow" if allow_all else "deny" if deny_all else None
-            answer_alone(events, calls, decide, answer_with or "")
-            return
-        check_can_ask(instead="yolofs watch --deny-all, --allow-all or --answer-with CMD; yolofs answer")
-        if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-            from yolofs.cli.watch_plain import watch_plain as watch
-        else:
-            from yolofs.cli.watch_screen import watch_screen as watch
-        left = watch(project, events, calls)
+
+def _watch(
+    project: bytes, events: Client, calls: Client, *, allow_all: bool, deny_all: bool, answer_with: str | None
+) -> None:
+    """Answer until whoever is at it leaves.
+
+    Raises:
+        DaemonError: the daemon has gone.
+    """
+    if allow_all or deny_all or answer_with is not None:
+        from yolofs.cli.watch_alone import answer_alone
+
+        decide = "allow" if allow_all else "deny" if deny_all else None
+        answer_alone(events, calls, decide, answer_with or "")
+        return
+    check_can_ask(instead="yolofs watch --deny-all, --allow-all or --answer-with CMD; yolofs answer")
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        from yolofs.cli.watch_plain import watch_plain as watch
+    else:
+        from yolofs.cli.watch_screen import watch_screen as watch
+    left = watch(project, events, calls)
     if left:
         say(f"{left} ask{'s' if left > 1 else ''} still waiting; yolofs asks lists them")

@@ -161,7 +161,6 @@ def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program,
         (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
         (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
         (["allow", ".yolofs/journal"], "is the session's own: it is always hidden, and no rule can show it"),
-        (["explain", ".yolofs/journal"], "that is the session's own: it is always hidden"),
         (["unset", "x"], "nothing was learned about x"),
         (["rw", "x"], "no such command"),
         (["hidden", ""], "an empty path means nothing"),
@@ -182,6 +181,55 @@ def test_a_name_cannot_give_the_terminal_commands(ruled: Program) -> None:
     assert f"forgot the rule about {shown}" in ruled("rule", "unset", name).err
     assert f"nothing was learned about {shown}" in ruled.refused("rule", "unset", name, code=2)
     assert "\x1b" not in ruled("rule", "read-only", f"**/{name}").err
+
+
+@pytest.mark.parametrize("path", [".yolofs", ".yolofs/journal"])
+def test_the_sessions_own_is_explained_as_always_hidden(yolofs: Program, path: str) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n".yolofs/journal" = "allow"\n')
+    shown = yolofs("rule", "explain", path).out
+    assert f"{yolofs.project / path}: hidden" in shown
+    assert ".yolofs = hidden, the session's own: no rule can show it" in shown
+    found = yolofs("rule", "explain", path, "--json").json
+    assert (found["state"], found["operations"]["read"]) == ("hidden", "absent")
+
+
+@pytest.mark.mount
+def test_explain_goes_by_the_type_that_the_view_has(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "made").mkdir()
+    (project / "gone").write_text("a file of base")
+    yolofs("rule", "deny", "made/key")
+    yolofs("rule", "deny", "gone/key")
+    with yolofs.mounted() as view:
+        (view / "gone").unlink()
+        (view / "gone").mkdir()
+        (view / "gone/key").parent.stat()
+        for name, other in (("made", "elsewhere"), ("gone", "away")):
+            with pytest.raises(PermissionError):
+                (view / name).rename(view / other)
+            assert yolofs("rule", "explain", name, "--json").json["operations"]["rename"] == "refused"
+        yolofs("rule", "unset", "made/key")
+        (view / "made").rmdir()
+        (view / "made").write_text("a file of the view")
+        yolofs("rule", "deny", "made/key")
+        (view / "made").rename(view / "moved")
+        (view / "moved").rename(view / "made")
+        assert yolofs("rule", "explain", "made", "--json").json["operations"]["rename"] == "allowed"
+
+
+@pytest.mark.mount
+def test_explain_tells_that_reads_are_judged_by_names_that_were_looked_at(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "closed").mkdir()
+    (project / "closed/f").write_text("content")
+    os.link(project / "closed/f", project / "open")
+    yolofs("rule", "deny", "closed/f")
+    with yolofs.mounted() as view:
+        assert (view / "open").read_text() == "content"
+        (view / "closed/f").stat()
+        with pytest.raises(PermissionError):
+            (view / "open").read_text()
+        assert "once it was looked at, reads of the file are judged by it" in yolofs("rule", "explain", "open").out
 
 
 @pytest.mark.mount

@@ -1,25 +1,21 @@
-"""``yolofs watch``: real processes wait in the mount, and somebody at a real terminal (or a command) answers."""
+"""``yolofs watch``: real processes wait in the mount, and somebody at a real terminal answers."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import json
 import os
 import re
-import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, connected, wait_until
+from tests.cli.program import Program, connected, wait_until
 from tests.cli.terminal import Terminal
-from tests.mount.asking import Reader, reader, settings
+from tests.cli.watching import alone, is_denied, waiting, watched_project
+from tests.mount.asking import reader, settings
 from tests.mount.test_asks import READ_MANY
 from yolofs.cli.desk import SEQUENCE_S
 from yolofs.daemon.ask_messages import AnswerParams
@@ -32,16 +28,7 @@ ARMED = "y allow once"
 
 @pytest.fixture
 def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    project = tmp_path_factory.mktemp("w") / "p"  # short enough for one line
-    (project / "secret/deep").mkdir(parents=True)
-    (project / "secret/a").write_text("first line\nsecond line\n")
-    (project / "secret/b").write_text("b\n")
-    for number in range(100):
-        (project / f"secret/deep/{number}").write_text(f"{number}\n")
-    program = Program(project)
-    program("init")
-    settings(program)
-    return program
+    return watched_project(tmp_path_factory.mktemp("w") / "p")  # short enough for one line
 
 
 @pytest.fixture
@@ -52,14 +39,6 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 def watch(yolofs: Program, term: str = "xterm") -> Terminal:
     return Terminal(yolofs.project, ["watch"], size=(80, 24), TERM=term)
-
-
-def waiting(yolofs: Program) -> int:
-    return len(yolofs("asks", "--json").json["asks"])
-
-
-def is_denied(ended: tuple[str, str]) -> bool:
-    return ended[0] == "" and "Permission denied" in ended[1]
 
 
 def test_a_process_blocks_the_prompt_appears_a_key_answers_and_it_goes_on(yolofs: Program, view: Path) -> None:
@@ -300,10 +279,20 @@ def test_closing_the_terminal_never_allows(
     assert not list(kept.glob("*.traceback"))
 
 
-def test_the_end_of_the_mount_ends_it(yolofs: Program) -> None:
-    with yolofs.mounted(), watch(yolofs) as terminal:
-        terminal.wait_for_screen("nothing waits")
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_the_end_of_the_mount_ends_it(yolofs: Program, term: str) -> None:
+    with yolofs.mounted(), watch(yolofs, term) as terminal:
+        terminal.wait_for("nothing waits")
         yolofs("unmount")
+        assert terminal.wait() == 0
+        assert "the mount has ended" in terminal.text
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_daemon_that_is_killed_ends_it_as_a_failure(yolofs: Program, term: str) -> None:
+    with yolofs.mounted(), watch(yolofs, term) as terminal:
+        terminal.wait_for("nothing waits")
+        os.kill(yolofs.daemon["pid"], signal.SIGKILL)
         assert terminal.wait() == 11
         assert "the daemon has hung up" in terminal.text
 
@@ -421,121 +410,3 @@ def test_without_a_terminal_it_says_what_else_there_is(yolofs: Program, view: Pa
 def test_without_a_mount_there_is_nothing_to_watch(yolofs: Program) -> None:
     for words in (["watch", "--deny-all"], ["asks"], ["answer", "1", "allow"]):
         assert "not mounted" in yolofs.refused(*words, code=11)
-
-
-# ---- alone
-
-
-@contextlib.contextmanager
-def alone(yolofs: Program, *options: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(
-        [*COMMAND, "watch", *options], cwd=yolofs.project, stdout=stdout, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-
-
-def test_all_can_be_allowed_and_all_denied(yolofs: Program, view: Path) -> None:
-    with alone(yolofs, "--allow-all") as process:
-        paths = [view / f"secret/deep/{number}" for number in range(20)]
-        assert Reader(*paths, script=READ_MANY).end() == ("all read\n", "")
-        assert process.stdout is not None
-        lines = [process.stdout.readline().decode().rstrip("\n") for _ in range(20)]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert process.stdout.read() == b""
-        assert re.fullmatch(rf"allow  \d+  read {re.escape(str(yolofs.project))}/secret/deep/\d+", lines[0])
-    with alone(yolofs, "--deny-all"):
-        assert is_denied(Reader(view / "secret/a").end())
-
-
-def test_a_command_answers(yolofs: Program, view: Path, tmp_path: Path) -> None:
-    script = tmp_path / "decide"
-    script.write_text(
-        f"#!{sys.executable}\n"
-        "import json, sys\n"
-        "ask = json.load(sys.stdin)\n"
-        f"json.dump(ask, open({str(tmp_path / 'seen')!r}, 'w'))\n"
-        "if ask['path'].endswith('/a'): print('allow')\n"
-        "elif ask['path'].endswith('/b'): print('deny')\n"
-        "else: print(json.dumps({'decision': 'allow', 'lifetime': 'session', "
-        "'scope': ask['path'].rpartition('/')[0], 'state': 'read-only'}))\n"
-    )
-    script.chmod(0o755)
-    with alone(yolofs, "--answer-with", shlex.quote(str(script))):
-        assert Reader(view / "secret/a").end()[0]
-        seen = json.loads((tmp_path / "seen").read_text())
-        assert (seen["operation"], seen["path"]) == ("read", str(yolofs.project / "secret/a"))
-        assert is_denied(Reader(view / "secret/b").end())
-        assert Reader(view / "secret/deep/1").end() == ("1\n", "")
-    assert (view / "secret/deep/2").read_text() == "2\n"
-
-
-@pytest.mark.parametrize(
-    "command", ["exit 3", "echo maybe", 'echo \'{"decision": "allow"\'', "kill -9 $$", "/does/not/exist", "yes", ":"]
-)
-@pytest.mark.parametrize("default", ["deny", "allow"])
-def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, default: str) -> None:
-    settings(yolofs, ask_default=default)
-    with yolofs.mounted() as view, alone(yolofs, "--answer-with", command) as process:
-        out, error = Reader(view / "secret/a").end()
-        assert "first line" in out if default == "allow" else "Permission denied" in error
-        process.terminate()
-        assert process.stderr is not None
-        assert b"ask 1 gets the default, as the command failed" in process.stderr.read()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
-    yolofs: Program, view: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    pid = tmp_path / "pid"
-    with (
-        alone(yolofs, "--answer-with", f"echo $$ > {pid}; exec >&-; exec sleep 1000") as process,
-        reader(view / "secret/a") as blocked,
-    ):
-        wait_until(lambda: pid.exists() and pid.read_text(), "started")
-        process.send_signal(number)
-        assert process.wait(20) == 130
-        wait_until(lambda: not Path(f"/proc/{int(pid.read_text())}").exists(), "killed")
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-        assert waiting(yolofs) == 1
-        assert blocked.process.poll() is None
-
-
-def test_a_signal_that_comes_just_before_it_waits_counts(yolofs: Program, view: Path, tmp_path: Path) -> None:
-    """As one that another thread gets: the main thread's waiting is not interrupted by it."""
-    pid = tmp_path / "pid"
-    with (
-        alone(yolofs, "--answer-with", f"echo $$ > {pid}; exec sleep 1000") as process,
-        reader(view / "secret/a"),
-    ):
-        wait_until(lambda: pid.exists() and pid.read_text(), "started")
-        thread = max(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))
-        assert thread != process.pid
-        assert ctypes.CDLL(None, use_errno=True).tgkill(process.pid, thread, signal.SIGTERM) == 0
-        assert process.wait(20) == 130
-
-
-def test_what_a_command_leaves_running_keeps_nobody_waiting(yolofs: Program, view: Path, tmp_path: Path) -> None:
-    left = tmp_path / "left"
-    command = f"setsid sh -c 'echo $$ > {left}; exec sleep 1000' & echo allow"
-    try:
-        with alone(yolofs, "--answer-with", command) as process:
-            assert Reader(view / "secret/a").end()[0]
-            wait_until(lambda: left.exists() and left.read_text(), "left running")
-            process.terminate()
-            assert process.wait(20) == 130
-    finally:
-        os.kill(int(left.read_text()), signal.SIGKILL)
-
-
-def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp_path: Path) -> None:
-    settings(yolofs, ask_timeout=2)
-    with yolofs.mounted() as view, alone(yolofs, "--answer-with", f"echo $$ > {tmp_path}/pid; exec sleep 1000"):
-        assert is_denied(Reader(view / "secret/a").end())
-        pid = int((tmp_path / "pid").read_text())
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "killed")

@@ -1,0 +1,46 @@
+"""What the tests of ``yolofs watch`` share: a project in which some is asked about."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.cli.program import COMMAND, Program
+from tests.mount.asking import settings
+
+
+def watched_project(project: Path) -> Program:
+    """Make a project and its session, where what is in ``secret`` is asked about."""
+    (project / "secret/deep").mkdir(parents=True)
+    (project / "secret/a").write_text("first line\nsecond line\n")
+    (project / "secret/b").write_text("b\n")
+    for number in range(100):
+        (project / f"secret/deep/{number}").write_text(f"{number}\n")
+    program = Program(project)
+    program("init")
+    settings(program)
+    return program
+
+
+def waiting(yolofs: Program) -> int:
+    """Return how many asks wait."""
+    return len(yolofs("asks", "--json").json["asks"])
+
+
+def is_denied(ended: tuple[str, str]) -> bool:
+    """Tell whether a reader was refused."""
+    return ended[0] == "" and "Permission denied" in ended[1]
+
+
+@contextlib.contextmanager
+def alone(yolofs: Program, *options: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
+    """Run ``yolofs watch`` with nobody at it, and end it."""
+    with subprocess.Popen(
+        [*COMMAND, "watch", *options], cwd=yolofs.project, stdout=stdout, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
