@@ -13,6 +13,7 @@ import trio
 from yolofs.daemon.host import Host
 from yolofs.daemon.mounts import read_mounts
 from yolofs.errors import DaemonError
+from yolofs.fuse.mount import LOOK_AT_OPEN_S
 from yolofs.overlay import HostChange
 from yolofs.paths import is_below
 
@@ -45,7 +46,7 @@ async def watch_base(host: Host) -> None:
     run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(run)
-        nursery.start_soon(_look_after, host)
+        nursery.start_soon(_look_after_watched, host)
         try:
             await _listen(host, process)
         finally:
@@ -76,7 +77,15 @@ async def _listen(host: Host, process: trio.Process) -> None:
             await _in_thread(partial(host.host_changed, changes))
 
 
-async def _look_after(host: Host) -> None:
+async def look_after_open(host: Host) -> None:
+    """Look at what is open, watched or not, until cancelled."""
+    while True:
+        await trio.sleep(LOOK_AT_OPEN_S)
+        if host.has_open_files:
+            await _in_thread(partial(host.look_at_open))
+
+
+async def _look_after_watched(host: Host) -> None:
     while True:
         await trio.sleep(_LOOK_S)
         if host.is_trusted:

@@ -277,6 +277,18 @@ class Host:
         if changes:
             self.host_changed(changes)
 
+    @property
+    def has_open_files(self) -> bool:
+        """Whether any file of the view is open."""
+        return self._mount.handlers.has_open_files
+
+    def look_at_open(self) -> None:
+        """As :meth:`yolofs.fuse.mount.Mount.look_at_open`."""
+        try:
+            self._mount.look_at_open()
+        except LoopClosedError:
+            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
+
     def forget_watched(self) -> None:
         """Have the kernel forget all that it was told of what is watched: something happened there."""
         top = self.watchable()

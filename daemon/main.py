@@ -19,7 +19,7 @@ import msgspec
 import trio
 
 from yolofs.daemon import endpoint
-from yolofs.daemon.base_watch import watch_base
+from yolofs.daemon.base_watch import look_after_open, watch_base
 from yolofs.daemon.control import Control
 from yolofs.daemon.host import Host
 from yolofs.daemon.native_binds import NativeBinds
@@ -140,6 +140,7 @@ async def _serve(
         nursery.start_soon(host.broker.run)
         nursery.start_soon(native.run)
         nursery.start_soon(watch_base, host)
+        nursery.start_soon(look_after_open, host)
         nursery.start_soon(watch_rules, host.rules, host.broker.warn)
         nursery.start_soon(server.run, listener)
         nursery.start_soon(agent_server.run, agent_listener)

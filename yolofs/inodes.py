@@ -21,6 +21,10 @@ UNKNOWN_NUMBER = (1 << 64) - 2
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
 _UNJUDGED = Verdict(None, None)
+NO_PAGES = (0, 0)
+"""For :attr:`Inode.paged`: of no version of the base file."""
+MIXED = (-1, -1)
+"""For :attr:`Inode.paged`: the file has been copied up, and not all cached pages are of what was copied."""
 
 
 class Attr(msgspec.Struct):
@@ -63,6 +67,7 @@ class Inode:
         "noted",
         "number",
         "opens",
+        "paged",
         "parent",
         "pins",
         "seen",
@@ -107,6 +112,9 @@ class Inode:
         self.fd_writes = False
         self.seen: tuple[int, int] = (0, 0)
         """``mtime_ns`` and size of the base file when the kernel was last told."""
+        self.paged: tuple[int, int] = NO_PAGES
+        """The same of the base file whose pages the kernel may have cached, or :data:`MIXED`; of one whose data is in
+        the store nothing is noted here, as the kernel sees all that changes it."""
         self.free_of_acl: Staged | int | None = None
         """What was seen to have no access control list: what is staged, or the base file at this ctime."""
         self.noted = 0

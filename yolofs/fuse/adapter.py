@@ -12,7 +12,7 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyfuse3
@@ -37,10 +37,13 @@ _MAX_COPIES = 3
 """So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
 
 
-def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Callable[..., Coroutine[Any, Any, Any]]:
+def answering(
+    handler: Callable[..., Any], *, may_change: bool = False, tells: bool = False
+) -> Callable[..., Coroutine[Any, Any, Any]]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
-    Where the last argument is no request context, nothing is judged.
+    Where the last argument is no request context, nothing is judged.  With ``tells`` it tells attributes, and may wait
+    until the kernel has dropped the pages that they do not fit.
     """
 
     async def answered(self: Adapter, *args: Any) -> Any:
@@ -49,14 +52,21 @@ def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Calla
                 self.origin.request = args
                 if may_change:
                     self._handlers.listings.epoch += 1
-                return handler(self, *args)
+                result, obstacle = handler(self, *args), None
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
             except OSError as error:
                 if not self._makes_room(error):
                     raise
-                return handler(self, *args)
-            return await self._carry_out(handler, args, obstacle)
+                result, obstacle = handler(self, *args), None
+            if obstacle is not None:
+                result = await self._carry_out(handler, args, obstacle)
+            if self._outdated:
+                if tells:
+                    await self._drop_pages()
+                else:
+                    self._loop.spawn(self._drop_pages(), name="drop pages")
+            return result
         except RefusedError as error:
             self._asker.refused(error.question, args[-1].pid)
             raise FUSEError(error.errno or errno.EACCES) from None
@@ -76,9 +86,24 @@ def answering(handler: Callable[..., Any], *, may_change: bool = False) -> Calla
     return answered
 
 
+def telling(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """:func:`answering`, for what tells attributes and keeps nothing locked that has to do with pages."""
+    return answering(handler, tells=True)
+
+
 def changing(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
     """:func:`answering`, for what may change the view: nothing that was listed before is told again."""
     return answering(handler, may_change=True)
+
+
+def drop_pages(numbers: Iterable[int]) -> None:
+    """Have the kernel drop what it has cached of files, attributes too.
+
+    Blocks, and needs the loop to serve meanwhile.
+    """
+    for number in numbers:
+        with contextlib.suppress(OSError):  # it does not know it any more
+            pyfuse3.invalidate_inode(number)
 
 
 class Adapter(pyfuse3.Operations):
@@ -106,6 +131,7 @@ class Adapter(pyfuse3.Operations):
         self._loop = loop
         self._xattrs = xattrs
         self._detours = Detours(handlers.gate.is_open)
+        self._outdated = handlers.overlay.outdated
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
 
@@ -169,6 +195,17 @@ class Adapter(pyfuse3.Operations):
                         raise
                     return handler(self, *args)
 
+    async def _drop_pages(self) -> None:
+        """Have the kernel drop the pages that the host has made wrong.
+
+        A thread does it: who reads such a page keeps it locked, and waits for us.
+        """
+        outdated = self._outdated.copy()
+        self._outdated.clear()
+        with contextlib.suppress(LoopClosedError):  # unmounting: the kernel forgets all
+            await self._loop.in_thread(drop_pages, outdated)
+            self._handlers.overlay.dropped_pages(outdated)
+
     def _makes_room(self, error: OSError) -> bool:
         """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
 
@@ -208,7 +245,7 @@ class Adapter(pyfuse3.Operations):
 
     # ---- names
 
-    @answering
+    @telling
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         if self._detours.coming:
             return self._on_the_way(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
@@ -252,7 +289,7 @@ class Adapter(pyfuse3.Operations):
 
     # ---- attributes
 
-    @answering
+    @telling
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         if self._detours.coming:
             return self._on_the_way(ctx.pid, None, lambda: self._handlers.getattr(number))
@@ -346,11 +383,11 @@ class Adapter(pyfuse3.Operations):
             self.origin.opened(opened.handle, ctx.pid)
         if is_own:
             self._own_handles.add(opened.handle)
-        if flags & os.O_TRUNC or not opened.keeps_pages:
+        if flags & os.O_TRUNC or not opened.keeps.attributes:
             self._handlers.listings.epoch += 1
-        if not opened.keeps_pages:
+        if not opened.keeps.attributes:
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
-        return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages)
+        return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages)
 
     @changing
     def create(
@@ -358,7 +395,7 @@ class Adapter(pyfuse3.Operations):
     ) -> tuple[FileInfo, EntryAttributes]:
         opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
         self.origin.opened(opened.handle, ctx.pid)
-        return FileInfo(fh=opened.handle, keep_cache=opened.keeps_pages), _entry(answer)
+        return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages), _entry(answer)
 
     async def read(self, handle: int, offset: int, size: int) -> Any:  # bytes in pyfuse3's stubs; it takes any buffer
         """Answer from memory, or have a worker thread wait for the disk; the loop goes on serving meanwhile."""
@@ -415,7 +452,7 @@ class Adapter(pyfuse3.Operations):
     def opendir(self, number: int, ctx: pyfuse3.RequestContext) -> int:
         return self._handlers.opendir(number)
 
-    @answering
+    @telling
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
         if directory.was_told and directory.listing is not None:

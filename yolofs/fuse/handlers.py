@@ -21,7 +21,7 @@ from yolofs.fuse.listings import Listing, Listings, Row
 from yolofs.gate import Gate
 from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
-from yolofs.overlay import Overlay, Owner, may_write
+from yolofs.overlay import ALL_HELD, Held, Overlay, Owner, may_write
 from yolofs.questions import Operation
 
 MAX_READ = 1 << 20
@@ -41,8 +41,8 @@ class Opened(NamedTuple):
     """An open file."""
 
     handle: int
-    keeps_pages: bool
-    """Whether what the kernel has cached of the file still holds."""
+    keeps: Held
+    """What of the kernel's knowledge of the file still holds."""
     number: int
 
 
@@ -238,8 +238,8 @@ class Handlers:
         inode = self._inode(number)
         if is_judged:
             self.gate.check_open(inode, flags)
-        keeps_pages = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
-        return Opened(self._file_handle(inode, flags), keeps_pages, number)
+        held = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
+        return Opened(self._file_handle(inode, flags), held, number)
 
     def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
@@ -252,7 +252,7 @@ class Handlers:
             if flags & os.O_EXCL:
                 raise
             return self._open_existing(directory, name, flags, owner)
-        opened = Opened(self._file_handle(inode, os.O_RDWR), True, inode.number)
+        opened = Opened(self._file_handle(inode, os.O_RDWR), ALL_HELD, inode.number)
         return opened, self._answer(directory, name, attr)
 
     def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:
@@ -268,6 +268,17 @@ class Handlers:
         except BaseException:
             self.overlay.forget(inode.number, 1)
             raise
+
+    @property
+    def has_open_files(self) -> bool:
+        """Whether any file is open; for any thread."""
+        return bool(self._files)
+
+    def open_in_base(self) -> dict[int, bytes]:
+        """Return the numbers of the open files that have their data in base, with its absolute path."""
+        base = self.overlay.base
+        inodes = set(self._files.values())
+        return {inode.number: base.path(inode.source) for inode in inodes if inode.source and not inode.is_orphan}
 
     def release(self, handle: int) -> None:
         """Close a file."""

@@ -10,17 +10,18 @@ import errno
 import logging
 import os
 import select
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
 import pyfuse3
 
 from yolofs.errors import MountError
 from yolofs.fuse import backend
-from yolofs.fuse.adapter import Adapter
+from yolofs.fuse.adapter import Adapter, drop_pages
 from yolofs.fuse.forgetting import Forgetting
 from yolofs.fuse.freeing import Freeing
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
 from yolofs.fuse.origin import RunOf
@@ -39,6 +40,8 @@ _LAST_MESSAGES_S = 1.0
 """How long the end waits for messages to the kernel."""
 _LAST_FREED_S = 1.0
 """How long the end waits for the blocks of what was removed; the end of the process frees the rest."""
+LOOK_AT_OPEN_S = 0.5
+"""How often somebody has to call :meth:`Mount.look_at_open`, in seconds."""
 _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
@@ -89,12 +92,14 @@ class Mount:
         overlay.is_shared = allow_other
         overlay.lately_ns = _LATELY_NS
         self.mountpoint = mountpoint
+        self._base_timeout_s = base_timeout_s
         self.loop = DeviceLoop(spin_us=spin_us)
         self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
         self._freeing = Freeing(self.loop.call_later)
         overlay.close_removed = self._freeing.close
         self._allow_other = allow_other
         self._thread: LoopThread | None = None
+        self._handshake: Handshake | None = None
         self._mounts_fd = -1
         self.gate = Gate(overlay, book or RuleBook(_EVERYTHING))
         self.lifetimes = Lifetimes(
@@ -119,6 +124,7 @@ class Mount:
         if self._allow_other:
             options.add("allow_other")
         backend.install(self.loop)
+        others = open_devices()
         try:
             pyfuse3.init(self._adapter, os.fsdecode(self.mountpoint), options)
         except RuntimeError as error:
@@ -127,8 +133,22 @@ class Mount:
                 f"cannot mount at {display(self.mountpoint)}: {error}",
                 hint="yolofs doctor; what fusermount3 said is in .yolofs/daemon.log",
             ) from error
+        self._agree(open_devices() - others)
         self._watch_mounts()
         self._thread = self.loop.start(self._serve(on_end))
+
+    def _agree(self, devices: Collection[int]) -> None:
+        """Have the kernel leave it to us to drop pages, where it hears soon enough of what it reads anew.
+
+        Without that we tell it the same, and it finds out by itself, too.
+        """
+        if self._base_timeout_s < LOOK_AT_OPEN_S:
+            return
+        try:
+            (device,) = devices
+            self._handshake = Handshake(device, self.loop)
+        except (ValueError, OSError, NoDeviceError) as error:
+            log.warning("the kernel drops more pages than it has to: %s", error)
 
     def stop(self, *, unmount: bool = True) -> None:
         """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm.
@@ -148,6 +168,8 @@ class Mount:
             raise MountError(f"the device loop failed: {error!r}") from error
         finally:
             self._forgetting.join(_LAST_MESSAGES_S)
+            if self._handshake is not None:
+                self._handshake.end()
             pyfuse3.close(unmount=unmount)
             backend.uninstall()
             self.overlay.close()
@@ -228,6 +250,20 @@ class Mount:
         if changed or over:
             self.loop.call(self.lifetimes.drop, changed + over)
         return [path for path, _ in changed]
+
+    def look_at_open(self) -> None:
+        """Have the kernel drop the pages of open base files that the host has changed, where no watch tells us.
+
+        To be called every :data:`LOOK_AT_OPEN_S`.  Looks at each.  Blocks, and needs the loop to serve meanwhile.
+        """
+        found = {}
+        for number, path in self.loop.call(self.handlers.open_in_base).items():
+            with contextlib.suppress(OSError):  # it is gone: what is open of it stays as it is
+                found[number] = os.lstat(path)
+        outdated = self.loop.call(self.overlay.outdated_by, found)
+        if outdated:
+            drop_pages(outdated)
+            self.call(lambda: self.overlay.dropped_pages(outdated))
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.

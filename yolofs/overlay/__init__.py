@@ -19,17 +19,19 @@ Beside them: whereabouts (where a tree shows a file), host_changes (what a chang
 """
 
 from yolofs.overlay.big_copies import CopyJob
-from yolofs.overlay.data import may_write
+from yolofs.overlay.data import ALL_HELD, Held, may_write
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
 from yolofs.overlay.view import Invalidation, Overlay
 from yolofs.overlay.whereabouts import BasePlaces
 
 __all__ = [
+    "ALL_HELD",
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
     "BasePlaces",
     "CopyJob",
+    "Held",
     "HostChange",
     "Invalidation",
     "Overlay",

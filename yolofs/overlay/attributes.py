@@ -104,11 +104,15 @@ class Attributes(Layers):
             if staged.origin is not None and inode.kind == stat.S_IFREG:
                 data = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(staged.origin)
                 size, blocks = data.st_size, data.st_blocks
+                if inode.opens and inode.paged != (data.st_mtime_ns, size):
+                    self.outdated[inode.number] = (data.st_mtime_ns, size)
         elif inode.is_orphan:
             nlink = 0
         else:
             nlink = nlink_of(self.tree, self.base, st)
             inode.seen = (mtime_ns, size)
+            if inode.opens and inode.paged != inode.seen:
+                self.outdated[inode.number] = inode.seen
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),

@@ -10,7 +10,7 @@ import os
 import stat
 
 from yolofs import copying
-from yolofs.inodes import Inode
+from yolofs.inodes import MIXED, NO_PAGES, Inode
 from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
@@ -170,6 +170,8 @@ class CopyUp(Attributes):
 
         ``base_st`` are the attributes of the base file that it was copied up from, if it was.
         """
+        if origin is None and inode.paged != NO_PAGES:
+            self._leave_base(inode)
         if inode.is_orphan:
             self._show_orphan(inode, ino, origin)
         else:
@@ -184,6 +186,16 @@ class CopyUp(Attributes):
             inode.staged = self.tree.staged[ino]
             inode.base = None
         self._close_fd(inode)
+
+    def _leave_base(self, inode: Inode) -> None:
+        """Note whether the pages that may be cached of an inode are those of the base file that has been copied."""
+        paged, inode.paged = inode.paged, NO_PAGES
+        if inode.source is None:
+            return
+        st = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(inode.source)
+        if paged != (st.st_mtime_ns, st.st_size):
+            inode.paged = MIXED
+            self.outdated[inode.number] = NO_PAGES
 
     def _first_stage(
         self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None

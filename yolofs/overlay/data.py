@@ -5,18 +5,31 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from yolofs.inodes import Attr, Inode
+from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode
 from yolofs.overlay.finding import Finding
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath
 
 
+class Held(NamedTuple):
+    """What the kernel knows of a file and is still true."""
+
+    pages: bool
+    """The content that it has cached."""
+    attributes: bool
+
+
+ALL_HELD = Held(pages=True, attributes=True)
+
+
 class Data(Finding):
     """The contents and attributes of open and named files."""
 
-    def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> bool:
-        """Open a regular file with the flags of open(2) and tell whether the pages that are cached of it still hold.
+    def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> Held:
+        """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of it still holds.
 
         The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.  O_TRUNC takes the
         setuid and setgid bits away unless they may be kept, as they may by root alone.
@@ -24,20 +37,27 @@ class Data(Finding):
         Raises:
             OSError: ESTALE when the host put another file in the place of this base file.
         """
-        holds = True
+        held = ALL_HELD
         source = inode.source
-        if source is not None and not inode.is_orphan:
-            holds = self._check_base(inode, source)
-        if flags & os.O_TRUNC:
-            self._truncate(inode, 0)
-            if not may_keep_setuid:
-                self._drop_setuid(inode)
-        elif inode.fd < 0 and inode.kind == stat.S_IFREG:
-            self._fd(inode, write=False)
+        if inode.paged is MIXED:
+            inode.paged, held = NO_PAGES, Held(pages=False, attributes=True)
+        elif source is not None and not inode.is_orphan:
+            held = self._check_base(inode, source)
+        try:
+            if flags & os.O_TRUNC:
+                self._truncate(inode, 0)
+                if not may_keep_setuid:
+                    self._drop_setuid(inode)
+            elif inode.fd < 0 and inode.kind == stat.S_IFREG:
+                self._fd(inode, write=False)
+        except BaseException:
+            if not held.pages:  # it will not hear of that
+                inode.paged = NO_PAGES if inode.source is not None else MIXED
+            raise
         inode.opens += 1
         if may_write(flags):
             inode.writers += 1
-        return holds
+        return held
 
     def release(self, inode: Inode, *, writer: bool) -> None:
         """Take back one :meth:`open`."""
@@ -46,6 +66,21 @@ class Data(Finding):
             inode.writers -= 1
         if not inode.opens:
             self.inodes.drop_if_unused(inode)
+
+    def outdated_by(self, found: Mapping[int, os.stat_result]) -> dict[int, tuple[int, int]]:
+        """Return of which open files other pages may be cached than base has, as in :attr:`outdated`.
+
+        ``found``: what was found at the base paths of files, by their numbers.
+        """
+        outdated = {}
+        for number, st in found.items():
+            inode = self.inodes.by_number.get(number)
+            if inode is None or not inode.opens or inode.source is None or inode.is_orphan:
+                continue
+            version = (st.st_mtime_ns, st.st_size)
+            if version != inode.paged and (inode.staged is not None or self._is_file_of(inode, st)):
+                outdated[number] = version
+        return outdated
 
     def read(self, inode: Inode, offset: int, size: int) -> bytes:
         """Return up to ``size`` bytes from ``offset``; fewer only at the end of the file."""
@@ -147,8 +182,8 @@ class Data(Finding):
         if mode & bits:
             os.chmod(self._own_metadata(inode), mode & ~bits)
 
-    def _check_base(self, inode: Inode, source: RelPath) -> bool:
-        """Tell whether the base file behind an inode is as the kernel was told; ESTALE if it is another file."""
+    def _check_base(self, inode: Inode, source: RelPath) -> Held:
+        """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file."""
         try:
             st = self.base.lstat(source)
         except FileNotFoundError:
@@ -156,10 +191,11 @@ class Data(Finding):
         if inode.staged is None and not self._is_file_of(inode, st):
             raise os_error(errno.ESTALE)
         now = (st.st_mtime_ns, st.st_size)
-        if now == inode.seen:
-            return True
-        inode.seen = now
-        return False
+        if now == inode.seen == inode.paged:
+            return ALL_HELD
+        held = Held(pages=now == inode.paged, attributes=now == inode.seen)
+        inode.seen = inode.paged = now
+        return held
 
 
 def may_write(flags: int) -> bool:

@@ -11,13 +11,13 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from yolofs.base import Base
 from yolofs.clock import coarse_clock_ns
-from yolofs.inodes import ROOT_NUMBER, Inode, InodeTable
+from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Change, Stage
@@ -66,6 +66,9 @@ class Layers:
         self.close_removed: Callable[[int], object] = os.close
         """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
         what frees its blocks, and takes as long as the disk does."""
+        self.outdated: dict[int, tuple[int, int]] = {}
+        """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
+        base, with what :attr:`~yolofs.inodes.Inode.paged` is once it has dropped them."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
@@ -76,6 +79,13 @@ class Layers:
     def look_anew(self) -> None:
         """Take nothing for true any more that base was seen to be a moment ago."""
         self._missed, self._looked_at = (b"", 0), None
+
+    def dropped_pages(self, numbers: Mapping[int, tuple[int, int]]) -> None:
+        """Note that the kernel has dropped the pages of files, and of which versions those are that it reads now."""
+        for number, version in numbers.items():
+            inode = self.inodes.by_number.get(number)
+            if inode is not None:
+                inode.paged = NO_PAGES if inode.source is None else version
 
     def close(self) -> None:
         """Let go of every inode; the overlay must not be used afterwards."""

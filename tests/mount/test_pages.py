@@ -1,0 +1,254 @@
+"""What the kernel has cached of a file's content: as long as it is true it stays, and what the host changes goes.
+
+The kernel leaves it to us to drop pages (``yolofs/fuse/handshake.py``), so each way in which they can become wrong has
+its test here or in test_host_changes.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.mount.in_process import MountedView
+
+pytestmark = pytest.mark.mount
+Mounter = Callable[..., MountedView]
+
+PAGE = 4096
+LONG_S = 1000.0
+"""A lifetime for attributes that no test sees the end of."""
+
+
+def at(view: MountedView, name: str) -> str:
+    return os.path.join(os.fsdecode(view.mountpoint), name)
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    fd = os.open(path, flags)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def change(path: Path, data: bytes, offset: int = 0) -> None:
+    """Change a file in place, as the host does; its mtime is another one then, also within one tick of the clock."""
+    before = path.stat().st_mtime_ns
+    with opened(path, os.O_WRONLY) as fd:
+        os.pwrite(fd, data, offset)
+    if path.stat().st_mtime_ns == before:
+        os.utime(path, ns=(before + 1, before + 1))
+
+
+def test_what_was_read_is_read_anew_after_its_new_attributes_were_told(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"old content")
+    view = mounted(base_timeout_s=1.0)
+    assert Path(at(view, "f")).read_bytes() == b"old content"
+    change(base / "f", b"new")
+    mtime_ns = (base / "f").stat().st_mtime_ns
+    wait_until(lambda: os.stat(at(view, "f")).st_mtime_ns == mtime_ns, "the new attributes")
+    assert Path(at(view, "f")).read_bytes() == b"new content"
+
+
+def test_an_open_file_shows_what_the_host_changes_in_it_once_its_attributes_do(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"0" * 3 * PAGE)
+    view = mounted(base_timeout_s=0.5)
+    with opened(at(view, "f")) as fd:
+        assert os.pread(fd, 3 * PAGE, 0) == b"0" * 3 * PAGE
+        for number in range(1, 4):
+            change(base / "f", b"%d" % number, 2 * PAGE)
+            mtime_ns = (base / "f").stat().st_mtime_ns
+            wait_until(lambda: os.fstat(fd).st_mtime_ns == mtime_ns, "the new attributes")  # noqa: B023 - waited for
+            assert os.pread(fd, PAGE, 2 * PAGE) == b"%d" % number + b"0" * (PAGE - 1)
+
+
+def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"0" * PAGE)
+    (base / "replaced").write_bytes(b"kept")
+    view = mounted(base_timeout_s=LONG_S)
+    with opened(at(view, "f")) as fd, opened(at(view, "replaced")) as held:
+        assert (os.pread(fd, 3, 0), os.pread(held, 9, 0)) == (b"000", b"kept")
+        change(base / "f", b"new")
+        (base / "other").write_bytes(b"another file")
+        (base / "other").rename(base / "replaced")
+        assert os.pread(fd, 3, 0) == b"000", "the kernel asks by itself: nothing is tested here"
+        view.mount.look_at_open()
+        assert os.pread(fd, 3, 0) == b"new"
+        assert os.pread(held, 9, 0) == b"kept"
+        change(base / "f", b"no2")
+        view.mount.look_at_open()
+        assert os.pread(fd, 3, 0) == b"no2"
+
+
+def test_the_daemon_looks_after_what_is_open(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    project.mkdir()
+    program = Program(project)
+    program("init")
+    (project / ".yolofs.toml").write_text('[rules]\n"/" = "allow"\n[mount]\nwatch = false\nbase_timeout = 600\n')
+    (project / "f").write_bytes(b"old")
+    with program.mounted() as view, opened(view / "f") as fd:
+        assert os.pread(fd, 3, 0) == b"old"
+        change(project / "f", b"new")
+        wait_until(lambda: os.pread(fd, 3, 0) == b"new", "what the host has written")
+
+
+def test_at_base_timeout_0_an_open_file_shows_it_at_once(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"0" * PAGE)
+    view = mounted(base_timeout_s=0.0)
+    with opened(at(view, "f")) as fd:
+        for number in range(9):
+            change(base / "f", b"%d" % number)
+            assert os.pread(fd, 1, 0) == b"%d" % number
+
+
+def test_who_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
+    """A page that was cached while it was the last one holds zeros behind what the file had then."""
+    log = base / "log"
+    log.write_bytes(b"begin\n")
+    view = mounted(base_timeout_s=0.5)
+    stop = threading.Event()
+
+    def append() -> None:
+        with log.open("ab", buffering=0) as file:
+            while not stop.is_set():
+                file.write(b"a line of the host\n")
+                time.sleep(0.002)
+
+    thread = threading.Thread(target=append)
+    thread.start()
+    try:
+        with opened(at(view, "log")) as fd:
+            data = b""
+            wrong = b""
+            deadline = time.monotonic() + 4
+            while time.monotonic() < deadline and not wrong:
+                size = os.fstat(fd).st_size
+                data += os.pread(fd, size - len(data), len(data))
+                wrong = data.replace(b"a line of the host\n", b"").removeprefix(b"begin\n").strip(b"a line of the host")
+            assert not wrong, data[-200:]
+            assert len(data) > PAGE
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("is_chmodded", [False, True])
+def test_a_copy_up_of_what_the_host_has_changed_shows_what_was_copied(
+    base: Path, mounted: Mounter, is_chmodded: bool
+) -> None:
+    (base / "f").write_bytes(b"0" * 3 * PAGE)
+    view = mounted(base_timeout_s=LONG_S)
+    if is_chmodded:
+        os.chmod(at(view, "f"), 0o600)  # only its attributes are staged
+    with opened(at(view, "f"), os.O_RDWR) as fd:
+        assert os.pread(fd, 3 * PAGE, 0) == b"0" * 3 * PAGE
+        change(base / "f", b"the host", 2 * PAGE)
+        os.pwrite(fd, b"the view", PAGE)
+        expected = b"0" * PAGE + b"the view" + b"0" * (PAGE - 8) + b"the host" + b"0" * (PAGE - 8)
+        wait_until(lambda: os.pread(fd, 3 * PAGE, 0) == expected, "what was copied")
+    assert Path(at(view, "f")).read_bytes() == expected
+    (base / "f").write_bytes(b"base does not matter any more")
+    assert Path(at(view, "f")).read_bytes() == expected
+
+
+def test_a_truncation_by_name_of_what_the_host_has_changed_keeps_what_base_has(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"0" * 2 * PAGE)
+    view = mounted(base_timeout_s=LONG_S)
+    assert Path(at(view, "f")).read_bytes() == b"0" * 2 * PAGE
+    change(base / "f", b"the host")
+    os.truncate(at(view, "f"), PAGE)
+    wait_until(lambda: Path(at(view, "f")).read_bytes() == b"the host" + b"0" * (PAGE - 8), "what was copied")
+
+
+def test_by_any_of_its_names(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"old")
+    os.link(base / "f", base / "g")
+    view = mounted(base_timeout_s=LONG_S)
+    assert [Path(at(view, name)).read_bytes() for name in "fg"] == [b"old", b"old"]
+    with opened(at(view, "f")) as fd:
+        assert os.pread(fd, 3, 0) == b"old"
+        change(base / "g", b"new")
+        assert Path(at(view, "g")).read_bytes() == b"new"
+        assert os.pread(fd, 3, 0) == b"new"
+
+
+MAPPING = """
+import mmap, os, sys
+with open(sys.argv[1], "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
+    print(mapped[:3].decode(), flush=True)
+    for line in sys.stdin:
+        print(mapped[:3].decode(), flush=True)
+"""
+
+
+def test_a_mapping_shows_it(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"old" + b"0" * PAGE)
+    view = mounted(base_timeout_s=LONG_S)
+    command = [sys.executable, "-c", MAPPING, at(view, "f")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "old\n"
+        change(base / "f", b"new")
+        view.mount.look_at_open()
+        process.stdin.write("\n")
+        process.stdin.close()
+        assert process.stdout.readline() == "new\n"
+
+
+def test_what_is_open_keeps_its_content_over_a_travel_and_what_is_opened_has_the_other(
+    base: Path, mounted: Mounter
+) -> None:
+    (base / "f").write_bytes(b"base" * PAGE)
+    view = mounted(base_timeout_s=LONG_S)
+    assert Path(at(view, "f")).read_bytes() == b"base" * PAGE
+    Path(at(view, "f")).write_bytes(b"view" * PAGE)
+    view.snapshot()
+    with opened(at(view, "f")) as fd:
+        view.travel(0)
+        assert Path(at(view, "f")).read_bytes() == b"base" * PAGE
+        assert os.pread(fd, 4 * PAGE, 0) == b"view" * PAGE
+        change(base / "f", b"host")
+        assert Path(at(view, "f")).read_bytes() == b"host" + b"base" * (PAGE - 1)
+        view.travel(1)
+        assert Path(at(view, "f")).read_bytes() == b"view" * PAGE
+
+
+def test_readers_of_a_page_that_is_dropped_go_on(base: Path, mounted: Mounter) -> None:
+    """Pages are dropped while they are being read: whoever does one must not wait for the other."""
+    (base / "f").write_bytes(b"%8d" % 0 * 100_000)
+    view = mounted(base_timeout_s=0.5)
+    done = threading.Event()
+
+    def read() -> None:
+        with opened(at(view, "f")) as fd:
+            while not done.is_set():
+                os.pread(fd, 800_000, 0)
+                os.fstat(fd)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(1, 200):
+            change(base / "f", b"%8d" % number * 100_000)
+            view.mount.look_at_open()
+        with opened(at(view, "f")) as fd:
+            assert os.pread(fd, 800_000, 0) == b"%8d" % 199 * 100_000
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)

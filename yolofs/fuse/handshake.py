@@ -1,0 +1,99 @@
+"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about: who drops pages.
+
+By itself the kernel drops what it has cached of a file whenever it hears of another mtime than it knew
+(``FUSE_AUTO_INVAL_DATA``), also where it has just written the file itself, and then has to read it back from us: a
+fifth of all requests of a ``make`` (``docs/design/kernel-options.md``).  With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves
+that to us.  libfuse knows both but asks for the first, and pyfuse3 does not let us say otherwise.  So for the one
+message of each side with which a mount begins we stand between libfuse and the kernel, and change two bits.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+import struct
+
+from yolofs.fuse.loop import DeviceLoop
+
+log = logging.getLogger("yolofs.fuse")
+
+_DEVICE = "/dev/fuse"
+_MAX_BYTES = 1 << 17
+"""Of a message; the kernel refuses to give one to whoever has less room than for its largest write."""
+_FLAGS = struct.Struct("=I")
+_OFFERED_AT = 52
+"""Where the kernel's message has its flags (``struct fuse_in_header`` and ``struct fuse_init_in`` in linux/fuse.h)."""
+_ACCEPTED_AT = 28
+"""The same in the answer (``struct fuse_out_header`` and ``struct fuse_init_out``)."""
+_AUTO_INVAL_DATA = 1 << 12
+_EXPLICIT_INVAL_DATA = 1 << 25
+_PATIENCE_MS = 5_000
+
+
+class NoDeviceError(Exception):
+    """The descriptor of the mount was not found, or says nothing."""
+
+
+def open_devices() -> frozenset[int]:
+    """Return this process' descriptors of the FUSE device."""
+    return frozenset(int(name) for name in os.listdir("/proc/self/fd") if _leads_to_device(name))
+
+
+class Handshake:
+    """Has the kernel leave it to us to drop pages, if it can.
+
+    It stands in for the device at ``number``, the descriptor of a mount that was just made and from which nothing has
+    been read, until the answer has been passed on by ``loop``, which is to serve the mount.
+    """
+
+    def __init__(self, number: int, loop: DeviceLoop) -> None:
+        """Take the kernel's message, and put it where libfuse reads.
+
+        Raises:
+            NoDeviceError: there is none.
+            OSError: as of socketpair(2).
+        """
+        self._number = number
+        self._loop = loop
+        waiting = select.poll()
+        waiting.register(number, select.POLLIN)
+        if not waiting.poll(_PATIENCE_MS):
+            raise NoDeviceError("the kernel does not begin the mount")
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._device = os.dup(number)
+            offer = os.read(self._device, _MAX_BYTES)
+            os.dup2(theirs.fileno(), number, inheritable=False)
+        self._ours.send(offer)
+        self._is_offered = bool(_FLAGS.unpack_from(offer, _OFFERED_AT)[0] & _EXPLICIT_INVAL_DATA)
+        loop.add_reader(self._ours.fileno(), select.POLLIN, lambda _: self._pass_answer())
+
+    def end(self) -> None:
+        """Bring libfuse and the kernel together, whether they have agreed or not; twice does no harm."""
+        if self._device >= 0:
+            os.dup2(self._device, self._number, inheritable=False)
+            os.close(self._device)
+            self._device = -1
+            self._ours.close()
+
+    def _pass_answer(self) -> None:
+        answer = bytearray(self._ours.recv(_MAX_BYTES))
+        flags = _FLAGS.unpack_from(answer, _ACCEPTED_AT)[0] if len(answer) >= _ACCEPTED_AT + _FLAGS.size else 0
+        if self._is_offered and flags & _AUTO_INVAL_DATA:
+            _FLAGS.pack_into(answer, _ACCEPTED_AT, flags & ~_AUTO_INVAL_DATA | _EXPLICIT_INVAL_DATA)
+        else:
+            log.info("the kernel drops pages by itself, more than it has to")
+        self._loop.remove_reader(self._ours.fileno())
+        try:
+            os.write(self._device, answer)
+        finally:
+            self.end()
+
+
+def _leads_to_device(name: str) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{name}") == _DEVICE
+    except OSError:  # the directory's own
+        return False
