@@ -19,6 +19,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.mount.in_process import MountedView
+from yolofs.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -143,6 +144,19 @@ def test_who_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
         thread.join()
 
 
+def test_an_open_file_of_which_the_attributes_are_staged_shows_what_the_host_changes(
+    base: Path, mounted: Mounter
+) -> None:
+    (base / "f").write_bytes(b"old content")
+    view = mounted(base_timeout_s=0.5)
+    os.chmod(at(view, "f"), 0o600)
+    with opened(at(view, "f")) as fd:
+        assert os.pread(fd, 99, 0) == b"old content"
+        change(base / "f", b"new content, longer")
+        wait_until(lambda: os.fstat(fd).st_size == 19, "the new size")
+        assert os.pread(fd, 99, 0) == b"new content, longer"
+
+
 @pytest.mark.parametrize("is_chmodded", [False, True])
 def test_a_copy_up_of_what_the_host_has_changed_shows_what_was_copied(
     base: Path, mounted: Mounter, is_chmodded: bool
@@ -169,6 +183,28 @@ def test_a_truncation_by_name_of_what_the_host_has_changed_keeps_what_base_has(b
     change(base / "f", b"the host")
     os.truncate(at(view, "f"), PAGE)
     wait_until(lambda: Path(at(view, "f")).read_bytes() == b"the host" + b"0" * (PAGE - 8), "what was copied")
+
+
+def test_until_the_kernel_has_dropped_pages_whoever_opens_the_file_has_it_do_so(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"old")
+    view = mounted(base_timeout_s=LONG_S)
+    with opened(at(view, "f")):
+        (inode,) = (inode for inode in view.inodes() if inode.name == b"f")
+        change(base / "f", b"new")
+
+        def copied_up_and_opened() -> list[bool]:
+            view.overlay.write(inode, 0, b"N")
+            kept = [view.overlay.open(inode, os.O_RDONLY).pages for _ in range(2)]
+            for _ in range(2):
+                view.overlay.release(inode, writer=False)
+            return kept
+
+        assert view.mount.call(copied_up_and_opened) == [False, True]
+    view.snapshot()
+    view.travel(0)
+    Path(at(view, "f")).read_bytes()
+    view.travel(1)
+    assert inode.paged == NO_PAGES
 
 
 def test_by_any_of_its_names(base: Path, mounted: Mounter) -> None:
