@@ -18,6 +18,7 @@ from yolofs.cli.askform import path_text, verb
 from yolofs.daemon.answers import JUST_ONCE, Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.protocol import quote, unquote
+from yolofs.paths import display
 from yolofs.rules import RuleState
 
 GUARD_S = 0.4
@@ -143,12 +144,14 @@ class Desk:
         self._sent.discard(params.id)
         self.message = message
 
-    def show_look(self, lines: Sequence[str]) -> None:
-        """Show what is at the path that was to be looked at."""
-        if self.mode is Mode.CARD and self.group is not None:
-            members = self.members()
-            whole = [path_text(members[0]), ""] if len(members) == 1 else []  # the card may have cut it
-            self.mode, self.looked_at, self.scroll = Mode.LOOK, [*whole, *lines], 0
+    def show_look(self, path: bytes, lines: Sequence[str]) -> None:
+        """Show what is at the path that was to be looked at, unless another card is up by now."""
+        members = self.members()
+        if self.mode is Mode.CARD and len(members) == 1 and unquote(members[0].path) == path:
+            self._show_lines([display(path), "", *lines])  # the card may have cut the path
+
+    def _show_lines(self, lines: Sequence[str]) -> None:
+        self.mode, self.looked_at, self.scroll = Mode.LOOK, lines, 0
 
     def painted(self) -> None:
         """Take note that the card, whole, is on the screen now."""
@@ -248,7 +251,7 @@ class Desk:
     def _look(self) -> Command | None:
         members = self.members()
         if len(members) > 1:
-            self.show_look([f"{verb(ask)} {path_text(ask)}" for ask in members])
+            self._show_lines([f"{verb(ask)} {path_text(ask)}" for ask in members])
             return None
         return Look(unquote(members[0].path)) if members else None
 

@@ -195,11 +195,13 @@ def _members(group: int) -> list[int]:
 
 
 def _is_waiting_for(pid: int, number: int) -> bool:
-    """Return whether a signal has been sent to a process which has not been delivered, and is not held back by it."""
+    """Tell whether a signal has been sent to a process that will get it as soon as it has time."""
     try:
         lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
     except OSError:  # it has ended
         return False
-    masks = {name: int(value, 16) for name, _, value in (line.partition(b":") for line in lines) if name in _MASKS}
-    pending, shared, blocked = (masks.get(name, 0) for name in _MASKS)
+    fields = {name: value for name, _, value in (line.partition(b":") for line in lines)}
+    if fields.get(b"State", b"").split()[:1] in ([b"T"], [b"Z"]):  # it was stopped before, or has ended
+        return False
+    pending, shared, blocked = (int(fields.get(name, b"0"), 16) for name in _MASKS)
     return bool((pending | shared) & ~blocked & 1 << number - 1)

@@ -112,9 +112,9 @@ def _carry_out(project: bytes, desk: Desk, calls: Client, command: Command) -> N
                 desk.failed(command, error.message)
         case Look(path=path):
             try:
-                desk.show_look(peek(project, path))
+                desk.show_look(path, peek(project, path))
             except YolofsError as error:
-                desk.show_look([error.message])
+                desk.show_look(path, [error.message])
         case Quit():
             pass
 

@@ -182,7 +182,7 @@ class _Screen:
                     lines = await asyncio.to_thread(peek, self._project, path)
                 except YolofsError as error:
                     lines = [error.message]
-                self._desk.show_look(lines)
+                self._desk.show_look(path, lines)
         self._app.invalidate()
 
     def _answer(self, params: AnswerParams) -> None:

@@ -55,6 +55,10 @@ def load_file(path: bytes, name: str, table: type[Table]) -> Table:
     return parse_table(raw, name, table)
 
 
+_NULL = os.makedev(1, 3)
+"""The device number of ``/dev/null``, on every Linux (``Documentation/admin-guide/devices.txt``)."""
+
+
 def dangling_link(path: bytes) -> bytes | None:
     """Return the symbolic link on the way to a path that leads nowhere, None if there is none.
 
@@ -103,9 +107,11 @@ def _read(path: bytes) -> bytes:
     """Return the content of a regular file; what is something else must neither block the command nor be endless."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(0, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+        st = os.fstat(fd)
+        if stat.S_ISCHR(st.st_mode) and st.st_rdev == _NULL:  # the usual way to switch settings off
+            return b""
+        if not stat.S_ISREG(st.st_mode):
+            raise OSError(0, "it is a directory" if stat.S_ISDIR(st.st_mode) else "it is no regular file")
         with open(fd, "rb", closefd=False) as file:
             raw = file.read(_MAX_BYTES + 1)
     finally:

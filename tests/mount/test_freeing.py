@@ -19,6 +19,8 @@ from tests.mount.plain_handlers import handlers_of
 from yolofs.fuse import freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
+from yolofs.records import Change
+from yolofs.tree import Entry
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -301,6 +303,48 @@ def test_a_full_disk_is_not_full_if_something_was_removed(small: Path, mounted: 
     assert (root / "b").read_bytes() == b"z" + b"y" * (MIB - 1)
     with pytest.raises(OSError, match="No space left"):
         (root / "f").write_bytes(b"x" * 3 * MIB)
+
+
+@pytest.mark.usefixtures("handed_over_late")
+def test_a_request_that_needs_its_copy_again_gets_it(
+    small: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when the copy is recorded, so that it is thrown away; the second attempt needs another."""
+    (small / "b").write_bytes(b"y" * MIB)
+    view = mounted()
+    root = root_of(view)
+    (root / "f").write_bytes(b"x" * MIB)
+    (root / "f").unlink()
+    wait_until(lambda: view.mount._freeing.count == 1)
+    record = view.overlay._record
+    failures = [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
+
+    def full_once(*changes: Change) -> Entry | None:
+        if failures:
+            raise failures.pop()
+        return record(*changes)
+
+    monkeypatch.setattr(view.overlay, "_record", full_once)
+    with (root / "b").open("r+b") as file:
+        file.write(b"z")
+    assert not failures
+    assert (root / "b").read_bytes() == b"z" + b"y" * (MIB - 1)
+
+
+@pytest.mark.usefixtures("small", "handed_over_late")
+def test_without_threads_the_room_is_told_all_the_same(mounted: Mounter, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    view = mounted()
+    root = root_of(view)
+    (root / "f").write_bytes(b"x" * 2 * MIB)
+    before = os.statvfs(root).f_bavail
+    (root / "f").unlink()
+    wait_until(lambda: view.mount._freeing.count == 1)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert os.statvfs(root).f_bavail > before + 400
+    (root / "g").write_bytes(b"the mount lives on")
 
 
 @pytest.mark.usefixtures("small", "handed_over_late")

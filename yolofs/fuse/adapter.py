@@ -52,13 +52,14 @@ def answering(
                 self.origin.request = args
                 if may_change:
                     self._handlers.listings.epoch += 1
-                result, obstacle = handler(self, *args), None
+                try:
+                    result, obstacle = handler(self, *args), None
+                except OSError as error:
+                    if not self._makes_room(error):
+                        raise
+                    result, obstacle = handler(self, *args), None
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
-            except OSError as error:
-                if not self._makes_room(error):
-                    raise
-                result, obstacle = handler(self, *args), None
             if obstacle is not None:
                 result = await self._carry_out(handler, args, obstacle)
             if self._outdated:
@@ -187,13 +188,14 @@ class Adapter(pyfuse3.Operations):
                     stack.enter_context(self._handlers.copying_at_once())
                 try:
                     self.origin.request = tuple(args)
-                    return handler(self, *args)
+                    try:
+                        return handler(self, *args)
+                    except OSError as error:
+                        if not self._makes_room(error):
+                            raise
+                        return handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
-                except OSError as error:
-                    if not self._makes_room(error):
-                        raise
-                    return handler(self, *args)
 
     async def _drop_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong.
@@ -202,9 +204,14 @@ class Adapter(pyfuse3.Operations):
         """
         outdated = self._outdated.copy()
         self._outdated.clear()
-        with contextlib.suppress(LoopClosedError):  # unmounting: the kernel forgets all
+        try:
             await self._loop.in_thread(drop_pages, outdated)
-            self._handlers.overlay.dropped_pages(outdated)
+        except LoopClosedError:  # unmounting: the kernel forgets all
+            return
+        except RuntimeError as error:  # the system's limit on threads: the next one who is told of them tries again
+            log.warning("the kernel could not be told what the host has changed: %s", error)
+            return
+        self._handlers.overlay.dropped_pages(outdated)
 
     def _makes_room(self, error: OSError) -> bool:
         """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
@@ -325,7 +332,7 @@ class Adapter(pyfuse3.Operations):
         """Tell what is free, after all that was removed is; the loop goes on serving meanwhile."""
         if self._freeing.count:
             self._freeing.hand_over()
-            with contextlib.suppress(LoopClosedError):
+            with contextlib.suppress(LoopClosedError, RuntimeError):  # RuntimeError: the system's limit on threads
                 await self._loop.in_thread(self._freeing.wait)
         data: pyfuse3.StatvfsData = await self._statfs(ctx)
         return data

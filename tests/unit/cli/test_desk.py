@@ -207,7 +207,7 @@ def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(desk: Desk, clock
     show(desk, clock)
     assert path.decode() not in "".join(text(desk).split())
     desk.key("v")
-    desk.show_look(["what it holds"])
+    desk.show_look(path, ["what it holds"])
     lines = ["".join(part for _, part in line) for line in draw(desk, 80, 60).lines]
     assert path.decode() in "".join("".join(lines).split())
     assert "what it holds" in "".join(lines)
@@ -271,6 +271,19 @@ def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(desk: Desk, cloc
     assert desk.mode is Mode.CARD
     desk.take(ask(1, b"/d/\xff"))
     assert desk.key("v") == Look(b"/d/\xff")
+
+
+def test_what_was_looked_at_is_not_shown_with_another_card(desk: Desk, clock: Clock) -> None:
+    desk.take(ask(1, b"/d/harmless", group=1))
+    desk.take(ask(2, b"/d/secret", group=2))
+    show(desk, clock)
+    assert desk.key("v") == Look(b"/d/harmless")
+    desk.take(ended(1))
+    desk.show_look(b"/d/harmless", ["first lines of what is harmless"])
+    assert (desk.mode, desk.looked_at) == (Mode.CARD, ())
+    assert desk.key("v") == Look(b"/d/secret")
+    desk.show_look(b"/d/secret", ["first lines"])
+    assert list(desk.looked_at) == ["/d/secret", "", "first lines"]
 
 
 def text(desk: Desk, width: int = 80, height: int = 24) -> str:
