@@ -284,6 +284,32 @@ def test_rules_take_effect_in_the_mount_at_once(yolofs: Program) -> None:
 
 
 @pytest.mark.mount
+@pytest.mark.parametrize("place", ["node_modules/evil", ".git", "lib/site-packages", "tests/deep"])
+def test_no_session_can_be_made_where_other_patterns_do_not_count(yolofs: Program, place: str) -> None:
+    (yolofs.project / place).mkdir(parents=True)
+    rules = {"tests/**": "allow"} | ({"**/.yolofs": "deny"} if place == "tests/deep" else {})
+    (yolofs.project / ".yolofs.toml").write_text(
+        "[rules]\n" + "".join(f'"{key}" = "{state}"\n' for key, state in rules.items())
+    )
+    with yolofs.mounted() as view:
+        target, other, file = (view / place / name for name in (".yolofs", "other", "file"))
+        other.mkdir()
+        file.touch()
+        for make in (
+            target.mkdir,
+            target.touch,
+            lambda: target.symlink_to("other"),
+            lambda: other.rename(target),
+            lambda: os.link(file, target),
+            lambda: os.mkfifo(target),
+        ):
+            with pytest.raises(PermissionError):
+                make()
+        yolofs("rule", "allow", yolofs.project / place / ".yolofs")
+        target.mkdir()
+
+
+@pytest.mark.mount
 def test_an_answer_for_this_session_is_listed_and_can_be_unset(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         client = Client.connect(os.fsencode(yolofs.session))

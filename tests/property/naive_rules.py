@@ -57,7 +57,7 @@ def _nearest_pattern(ranked: Sequence[tuple[int, Rule]], above: Found, path: byt
         else:
             fits = name.endswith(rule.suffix)
         is_outside = above.outside is not None and holds(rule.scope, above.outside)
-        if fits and not (is_outside and rank >= above.limit):
+        if fits and not (is_outside and rank >= above.limit and name != b".yolofs"):
             fitting.append((rank, rule))
     return max(fitting, key=_nearness, default=None)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.property.naive_rules import holds, in_force, walk
 from yolofs.rules import NameRule, PathRule, RuleBook, RuleSet, RuleState, SuffixRule, subject
 
-NAMES = st.sampled_from([b"a", b"b", b"c.x", b".x", b"d.y.x", b"y"])
+NAMES = st.sampled_from([b"a", b"b", b"c.x", b".x", b"d.y.x", b"y", b".yolofs"])
 PATHS = st.lists(NAMES, max_size=5).map(lambda names: b"/" + b"/".join(names))
 STATES = st.sampled_from(list(RuleState))
 RULES = st.one_of(

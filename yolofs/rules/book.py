@@ -4,7 +4,8 @@ On one path a rule for just that path comes before a pattern that its name fits.
 directory comes first (``DIR/**/NAME``), then ``**/NAME`` before ``**/*.EXT``, then the longest ending.  Where several
 sources have a rule for the same path or pattern, the first source counts.  No rule at all means
 :attr:`RuleState.ASK`.  Where a rule written ``…/**`` decides, and below a directory of a name that a source exempts
-(:attr:`RuleSet.exempt`), patterns of directories above count only if their source comes before that one.
+(:attr:`RuleSet.exempt`), patterns of directories above count only if their source comes before that one, but for those
+of :data:`COUNTING_EVERYWHERE`.
 
 The rules for paths form a trie.  A :class:`Verdict` is a place in it with the rule in force there, so that the
 verdict over a name follows from that over its directory (:meth:`RuleBook.below`) without a look at the whole path:
@@ -22,6 +23,9 @@ from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, Su
 from yolofs.rules.states import RuleState
 
 _EVERY_RANK = sys.maxsize
+COUNTING_EVERYWHERE = frozenset({b".yolofs"})
+"""Nothing keeps patterns for these names out, no ``…/**`` and no exempt directory: a session that a program makes
+anywhere would be the one that the next command there finds after a commit, with rules and plans of its own."""
 
 Ranked: TypeAlias = tuple[int, Rule]
 """A rule with the number of its source, 0 for the nearest."""
@@ -49,7 +53,7 @@ class Patterns:
     def find(self, name: bytes, below_rank: int) -> Ranked | None:
         """Return the pattern that ``name`` fits, among those of sources before ``below_rank``."""
         found = self.names.get(name)
-        if found is not None and found[0] < below_rank:
+        if found is not None and (found[0] < below_rank or name in COUNTING_EVERYWHERE):
             return found
         if self.suffixes:
             dot = name.find(b".")
@@ -220,7 +224,7 @@ class Verdict:
             subject(rule): rule
             for index, patterns in enumerate(self.patterns)
             for rank, rule in patterns
-            if index >= self.outside or rank < self.limit
+            if index >= self.outside or rank < self.limit or _counts_everywhere(rule)
         }
 
 
@@ -440,6 +444,10 @@ def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
     if patterns:  # below a name that one of them fits, those from outside may count again
         patterns = [rule for some in verdict.patterns for _, rule in some]
     return verdict.state is state and all(rule.state is state for rule in patterns)
+
+
+def _counts_everywhere(rule: Rule) -> bool:
+    return isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -97,6 +97,10 @@ def test_work_in_the_project_and_in_caches_is_free(path: str) -> None:
         ".yolofs.toml",
         "~/.config/yolofs/config.toml",
         "src/.yolofs/journal",
+        "node_modules/x/.yolofs",
+        ".git/.yolofs/rules.toml",
+        "lib/site-packages/x/.yolofs",
+        "/tmp/x/.yolofs/journal",
     ],
 )
 def test_the_system_and_programs_are_readable_and_never_ask(path: str) -> None:
