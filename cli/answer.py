@@ -43,8 +43,8 @@ def command(
 ) -> None:
     """Answer an access that waits.
 
-    ID is a number that `yolofs asks` shows; all of its group get the answer. It holds once, unless --session or
-    --always makes a rule of it.
+    ID is a number that `yolofs asks` shows; all of its group that it has shown get the answer. It holds once, unless
+    --session or --always makes a rule of it.
     """
     if for_session and always:
         raise UsageError("--session and --always exclude each other", hint="yolofs answer --help")
@@ -56,6 +56,7 @@ def command(
         lifetime,
         quote(absolute_path(project, scope)) if scope is not None else None,
         RuleState(state) if state is not None else None,
+        listed=True,
         only=only,
         by="yolofs answer",
     )
@@ -65,6 +66,8 @@ def command(
     say(f"{word} {_numbers(result.answered)}")
     if result.left:
         say(f"of these, {_numbers(result.left)} just once: nearer rules, or other names of the file, leave it open")
+    if result.unseen:
+        say(f"of its group {_numbers(result.unseen)} came up since, and still wait: yolofs asks")
 
 
 def _numbers(asks: Sequence[int]) -> str:

@@ -26,7 +26,7 @@ def command(as_json: bool) -> None:
     together, and is answered together.
     """
     with connected_or_refused(find_project()) as client:
-        asks = [ask for ask in client.asks() if _may_be_shown(ask)]
+        asks = [ask for ask in client.asks(to_user=options().guard is None) if _may_be_shown(ask)]
     if as_json:
         emit_json_list("asks", map(ask_fields, asks))
         return

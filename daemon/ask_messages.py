@@ -55,7 +55,7 @@ class AskInfo(msgspec.Struct, frozen=True):
     """When it was asked, in nanoseconds since 1970."""
     left_ms: int
     """How long it will still wait, in milliseconds."""
-    widest: str
+    widest: str = "/"
     """The highest path a rule for which settles it; percent-encoded."""
 
 
@@ -76,9 +76,10 @@ class WarningsInfo(msgspec.Struct, frozen=True):
 
 
 class AsksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``asks``: the number behind which to go on."""
+    """The parameters of ``asks``: the number behind which to go on, and whether the user gets to see what is told."""
 
     after: int = 0
+    to_user: bool = False
 
 
 class AsksResult(msgspec.Struct, frozen=True):
@@ -98,6 +99,7 @@ class AnswerParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scope: str | None = None
     state: RuleState | None = None
     seen: int | None = None
+    listed: bool = False
     only: bool = False
     by: str = ""
     """What the one who answers is called."""
@@ -109,6 +111,8 @@ class AnswerResult(msgspec.Struct, frozen=True):
     answered: tuple[int, ...]
     left: tuple[int, ...] = ()
     """Those of them that the rules which it made leave open, as nearer ones decide: it held for them just once."""
+    unseen: tuple[int, ...] = ()
+    """Others of the group, which wait on, as nobody who answers can have seen them."""
 
 
 _DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.DENY, "default": None}

@@ -60,7 +60,18 @@ class Waiter:
 class Ask:
     """A question with those who wait for its answer."""
 
-    __slots__ = ("deadline", "group", "group_key", "id", "is_claimed", "is_shown", "question", "since_ns", "waiters")
+    __slots__ = (
+        "deadline",
+        "group",
+        "group_key",
+        "id",
+        "is_claimed",
+        "is_listed",
+        "is_shown",
+        "question",
+        "since_ns",
+        "waiters",
+    )
 
     def __init__(self, ask_id: int, question: Question, since_ns: int, deadline: float) -> None:
         self.id = ask_id
@@ -75,6 +86,8 @@ class Ask:
         self.waiters: list[Waiter] = []
         self.is_claimed = False
         """Whether an answer is being carried out, so that no other one counts."""
+        self.is_listed = False
+        """Whether ``yolofs asks`` has told the user of it."""
         self.is_shown = False
         """Whether watchers know of it."""
 

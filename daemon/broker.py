@@ -76,6 +76,8 @@ class Answered(NamedTuple):
     ids: list[int]
     left: Sequence[int] = ()
     """Those of them that the rules which the answer made leave open: it held for them just once."""
+    unseen: Sequence[int] = ()
+    """Others of the group, which wait on."""
 
 
 class Broker:
@@ -219,12 +221,20 @@ class Broker:
         return ask
 
     async def answer(
-        self, ask_id: int, answer: Answer, *, seen: int | None = None, only: bool = False, by: str
+        self,
+        ask_id: int,
+        answer: Answer,
+        *,
+        seen: int | None = None,
+        listed: bool = False,
+        only: bool = False,
+        by: str,
     ) -> Answered:
         """Answer an ask and, unless ``only``, its group; return which were answered.
 
-        Of the group those count whose number is not above ``seen``: what joined later nobody has looked at.  An
-        answer that makes rules has them judge all else that waits, too.
+        Of the group those count whose number is not above ``seen``, and with ``listed`` those that ``yolofs asks`` has
+        told the user of: what joined later nobody has looked at.  An answer that makes rules has them judge all else
+        that waits, too.
 
         Raises:
             AskError: somebody was faster, or who asked is gone.
@@ -232,8 +242,10 @@ class Broker:
             YolofsError: a rule cannot be written; the asks wait on.
         """
         asked = self.find(ask_id)
-        members = [asked] if only else [ask for ask in self._queue.group(asked) if not ask.is_claimed]
-        members = [ask for ask in members if ask is asked or seen is None or ask.id <= seen]
+        group = [asked] if only else [ask for ask in self._queue.group(asked) if not ask.is_claimed]
+        limit = math.inf if seen is None else seen
+        members = [ask for ask in group if ask is asked or (ask.id <= limit and (ask.is_listed or not listed))]
+        unseen = [ask.id for ask in group if ask not in members]
         decision = answer.decision if answer.decision is not None else self.default
         if answer.lifetime is not Lifetime.ONCE:
             rules = rules_of(answer, members)
@@ -250,7 +262,8 @@ class Broker:
         if makes_rules:
             self._rejudge()
         ids = [ask.id for ask in members]
-        return Answered(ids, [one for one in ids if one not in settled] if makes_rules else ())
+        waiting = [number for number in unseen if self._queue.get(number) is not None]
+        return Answered(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
 
     def _make_rules(self, rules: Sequence[PathRule], lifetime: Lifetime, asks: Sequence[Ask]) -> None:
         """Put the rules that an answer to some asks makes in force, from another thread.
@@ -288,7 +301,7 @@ class Broker:
         """End the asks that the rules have settled."""
         for ask in self._queue:
             if not ask.is_claimed and self._is_settled(ask):
-                self._end(ask, Outcome.RULE, Decision.AGAIN, by="a rule")
+                self._end(ask, Outcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
 
     def _is_settled(self, ask: Ask) -> bool:
         return not ask.question.is_left_by(self._book.at(ask.question.path))
@@ -387,6 +400,12 @@ async def _describe(waiters: Sequence[Waiter]) -> None:
 
     with trio.move_on_after(_COMMANDS_S):
         await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+
+
+def _rule_text(rule: Rule | None) -> str:
+    if rule is None:
+        return "the rules, none of which is about it any more"
+    return f"the rule {display(os.fsencode(spell(rule)))} = {rule.state.value} ({rule.source})"
 
 
 def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:

@@ -181,14 +181,14 @@ class Client:
             raise
         self._call("return", NoParams(), Done)
 
-    def asks(self) -> list[AskInfo]:
-        """Return all asks that wait, oldest first."""
+    def asks(self, *, to_user: bool = False) -> list[AskInfo]:
+        """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer them by group."""
         from yolofs.daemon.ask_messages import AsksParams, AsksResult
 
         asks: list[AskInfo] = []
         more = True
         while more:
-            page = self._call("asks", AsksParams(asks[-1].id if asks else 0), AsksResult)
+            page = self._call("asks", AsksParams(asks[-1].id if asks else 0, to_user), AsksResult)
             asks += page.asks
             more = page.more and bool(page.asks)
         return asks

@@ -263,14 +263,17 @@ class _Conversation:
                 size += len(msgspec.json.encode(info)) + 1
                 if size > _MAX_ASKS_BYTES:
                     return Result(AsksResult(tuple(infos), more=True))
+                ask.is_listed |= params.to_user
                 infos.append(info)
         return Result(AsksResult(tuple(infos), more=False))
 
     async def _answer(self, params: AnswerParams) -> Result:
         by = f"{params.by[:_MAX_BY_CHARS] or 'a client'}, process {self._connection.pid}"
         broker = self._control._host.broker
-        answered = await broker.answer(params.id, answer_of(params), seen=params.seen, only=params.only, by=by)
-        return Result(AnswerResult(tuple(answered.ids), tuple(answered.left)))
+        answered = await broker.answer(
+            params.id, answer_of(params), seen=params.seen, listed=params.listed, only=params.only, by=by
+        )
+        return Result(AnswerResult(tuple(answered.ids), tuple(answered.left), tuple(answered.unseen)))
 
     async def _watch(self, _: NoParams) -> Result:
         self._watching.close()

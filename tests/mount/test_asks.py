@@ -106,6 +106,31 @@ def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path) -> None:
         assert waiting.end() == ("all read\n", "")
 
 
+def test_an_answer_is_for_those_of_a_group_that_were_listed(yolofs: Program, view: Path) -> None:
+    """What has joined since nobody has seen."""
+    paths = [view / f"secret/deep/{number}" for number in range(4)]
+    with reader(*paths, script=READ_MANY) as waiting, connected(yolofs) as client:
+        assert {ask.group for ask in wait_for_asks(client, 4)} == {1}
+        said = yolofs("answer", "3", "allow").err
+        assert said == "allowed 3\nof its group 1, 2, 4 came up since, and still wait: yolofs asks\n"
+        yolofs("asks")
+        assert yolofs("answer", "4", "allow").err == "allowed 1, 2, 4\n"
+        assert waiting.end() == ("all read\n", "")
+
+
+def test_an_ask_that_a_rule_settles_ends_with_that_rule(yolofs: Program, view: Path) -> None:
+    for number, state in enumerate(("deny", "allow"), 1):
+        with reader(view / "secret/a") as waiting, connected(yolofs) as client:
+            wait_for_asks(client, 1)
+            yolofs("rule", state, "secret/a")
+            assert (waiting.end()[0] == "a\n") is (state == "allow")
+            yolofs("rule", "unset", "secret/a")
+        ended = [note for note in notes(yolofs) if note["kind"] == "ask"][-1]
+        assert (ended["id"], ended["outcome"]) == (number, "rule")
+        by = f"the rule {yolofs.project}/secret/a = {state} (.yolofs/rules.toml:"
+        assert ended["by"].startswith(by)
+
+
 def test_nobody_answers_and_the_default_is_given(yolofs: Program) -> None:
     settings(yolofs, ask_timeout=0.2)
     with yolofs.mounted() as view, reader(view / "secret/a") as waiting:

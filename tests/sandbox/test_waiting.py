@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, connected
 from tests.cli.terminal import Terminal
+from tests.mount.asking import wait_for_asks
+from yolofs.daemon.answers import Lifetime
+from yolofs.daemon.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
 
@@ -76,11 +78,9 @@ def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
 
 
 def test_an_answer_that_comes_at_once_leaves_no_trace(asking: Program) -> None:
-    with start(asking, "cat", "secret/a") as process:
-        end = time.monotonic() + 20
-        while not (asks := asking("asks", "--json").json["asks"]):
-            assert time.monotonic() < end
-        asking("answer", str(asks[0]["id"]), "allow", "--always")
+    with connected(asking) as client, start(asking, "cat", "secret/a") as process:
+        (ask,) = wait_for_asks(client, 1)
+        client.answer(AnswerParams(ask.id, "allow", Lifetime.ALWAYS))  # no command that takes its time to start
         out, err = process.communicate(timeout=30)
     assert out == "the secret\n"
     assert "waits for an answer" not in err

@@ -20,7 +20,7 @@ import trio
 from yolofs.daemon import broker as broker_module
 from yolofs.daemon.answers import Answer, Lifetime
 from yolofs.daemon.asks import Ask, Ended, Outcome
-from yolofs.daemon.broker import Broker
+from yolofs.daemon.broker import Answered, Broker
 from yolofs.daemon.requesters import Commands, Requester
 from yolofs.errors import AskError, UsageError
 from yolofs.questions import Decision, Operation, Question
@@ -336,7 +336,7 @@ def test_what_a_rule_for_a_group_leaves_open_is_told() -> None:
         answered = await driver.broker.answer(
             asks[0].group, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me, process 7"
         )
-        assert answered == ([1, 2], [1])
+        assert answered == Answered([1, 2], [1], [])
 
     driver = run(test)
     assert driver.answers == {b"/d/s": [Decision.ALLOW], b"/d/a": [Decision.AGAIN]}
