@@ -87,7 +87,7 @@ def note_text(note: Note) -> str:
     """Return a note in words."""
     match note:
         case AskNote():
-            size = f" ({note.size} bytes)" if note.size is not None else ""
+            size = f" ({size_text(note.size)})" if note.size is not None else ""
             how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
             return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}: {how}"
         case RefusalNote():

@@ -359,7 +359,7 @@ class Broker:
             now = time.monotonic()
             for ask in self._queue:
                 if ask.deadline <= now and not ask.is_claimed:
-                    self._end(ask, Outcome.TIMEOUT, self.default, by="nobody in time")
+                    self._end(ask, Outcome.TIMEOUT, self.default, by="nobody")
 
     async def _count_refusals(self) -> None:
         """Have refusals that go on and on noted now and then."""

@@ -166,7 +166,7 @@ def test_when_the_time_is_up_the_card_goes(yolofs: Program) -> None:
     with yolofs.mounted() as view, watch(yolofs) as terminal, reader(view / "secret/a") as first:
         terminal.wait_for_screen(ARMED)
         assert is_denied(first.end())
-        terminal.wait_for_screen("nothing waits", "timeout, by nobody in time")
+        terminal.wait_for_screen("nothing waits", "timeout, by nobody")
 
 
 def test_a_requester_that_is_killed_leaves_the_screen(yolofs: Program, view: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(desk
     desk.take(ask(1, b"/d/a"))
     desk.take(ask(2, b"/e/a"))
     show(desk, clock)
-    desk.take(ended(1, "nobody in time"))
+    desk.take(ended(1, "nobody"))
     assert desk.key("y") is None
     show(desk, clock)
     assert desk.key("n") == answer(2, "deny")
@@ -323,13 +323,13 @@ def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(
     assert desk.mode is Mode.SCOPE
     assert draw(desk, 40, 24).is_whole
     desk.key("escape")
-    desk.take(EndedInfo(1, "timeout", "nobody in time", 5))
-    assert desk.message.startswith("timeout, by nobody in time: read /d/xxx")
+    desk.take(EndedInfo(1, "timeout", "nobody", 5))
+    assert desk.message.startswith("timeout, by nobody: read /d/xxx")
     drawing = draw(desk, 40, 24)
     assert drawing.is_whole
     shown = ["".join(part for _, part in line) for line in drawing.lines]
     assert "read        /d/next" in shown
-    assert "timeout, by nobody in time: read" in shown
+    assert "timeout, by nobody: read" in shown
 
 
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
