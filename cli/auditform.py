@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
-import msgspec
-
 from yolofs.audit import (
     AskNote,
     JournalEnd,
@@ -31,12 +29,10 @@ def notes_between(
 ) -> Iterator[Note]:
     """Yield the notes from the time between two generations, or only those about ``paths`` and what is below.
 
-    They come in the order of their times: that refusals were counted is noted later.
+    They come in the order in which they were noted, which is not always that of what they tell of.
     """
     places = marker_places(session)
-    for note in sorted(read_audit(session.directory), key=lambda note: note.time_ns):
-        if (records_before(note) or 0) > session.journal.record_count:  # of the journal before: noted during a commit
-            note = msgspec.structs.replace(note, records=None)
+    for note in read_audit(session.directory):
         is_wanted = not (start and comes_before(note, *places[start - 1]))
         is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
         if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
