@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
-import msgspec
-
 from yolofs.audit import (
     AskNote,
     JournalEnd,
@@ -31,12 +29,10 @@ def notes_between(
 ) -> Iterator[Note]:
     """Yield the notes from the time between two generations, or only those about ``paths`` and what is below.
 
-    They come in the order of their times: that refusals were counted is noted later.
+    They come in the order in which they were noted, which is not always that of what they tell of.
     """
     places = marker_places(session)
-    for note in sorted(read_audit(session.directory), key=lambda note: note.time_ns):
-        if (records_before(note) or 0) > session.journal.record_count:  # of the journal before: noted during a commit
-            note = msgspec.structs.replace(note, records=None)
+    for note in read_audit(session.directory):
         is_wanted = not (start and comes_before(note, *places[start - 1]))
         is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
         if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
@@ -87,7 +83,7 @@ def note_text(note: Note) -> str:
     """Return a note in words."""
     match note:
         case AskNote():
-            size = f" ({size_text(note.size)})" if note.size is not None else ""
+            size = f" ({note.size} byte{'s' if note.size != 1 else ''})" if note.size is not None else ""
             how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
             return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}: {how}"
         case RefusalNote():

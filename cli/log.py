@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, assert_never
 
 import click
 
-from yolofs.audit import Note, RunEnd, RunStart
+from yolofs.audit import Note, RunEnd, RunStart, records_before
 from yolofs.cli.auditform import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, say_left_out
@@ -94,13 +95,32 @@ class _LeftOut:
 
 
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
-    """Yield records in their order, and each note before the first record that is later."""
-    waiting = deque(notes)
+    """Yield records in their order, and each note before the first record that is later.
+
+    Notes that tell how many records were before them have that order.  Their times count among those with the same
+    number, and for the others.
+    """
+    by_time = sorted(notes, key=_time_ns)
+    counted = deque(sorted((note for note in by_time if records_before(note) is not None), key=_records))
+    timed = deque(note for note in by_time if records_before(note) is None)
     for entry in entries:
-        while waiting and comes_before(waiting[0], entry.records, entry.record.time_ns):
-            yield waiting.popleft()
+        yield from heapq.merge(_take_due(counted, entry), _take_due(timed, entry), key=_time_ns)
         yield entry
-    yield from waiting
+    yield from heapq.merge(counted, timed, key=_time_ns)
+
+
+def _take_due(notes: deque[Note], entry: Entry) -> Iterator[Note]:
+    """Take the first of some notes as long as they are from before a record."""
+    while notes and comes_before(notes[0], entry.records, entry.record.time_ns):
+        yield notes.popleft()
+
+
+def _time_ns(note: Note) -> int:
+    return note.time_ns
+
+
+def _records(note: Note) -> int:
+    return records_before(note) or 0
 
 
 def _any_fields(item: Entry | Note, root: bytes) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class EndedInfo(msgspec.Struct, frozen=True):
 
 
 class WarningsInfo(msgspec.Struct, frozen=True):
-    """What the user should know of the rules in force now, as in ``info``."""
+    """What the user should know now, as in ``info``."""
 
     warnings: tuple[str, ...]
 

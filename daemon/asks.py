@@ -101,6 +101,8 @@ class Ended(NamedTuple):
     by: str
     """Who or what ended it, in words."""
     waited_ns: int
+    records: int | None
+    """How many records the journal had just before those who asked were answered; None if nobody could tell."""
 
 
 class Queue:
@@ -173,7 +175,7 @@ class Queue:
 
     # ---- going
 
-    def end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str, now_ns: int) -> None:
+    def end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str, now_ns: int, records: int | None) -> None:
         """Answer all who wait for an ask; nothing happens if it has ended already."""
         if self._asks.get(ask.id) is not ask:
             return
@@ -182,16 +184,16 @@ class Queue:
         self._leave_group(ask)
         for waiter in ask.waiters:
             waiter.answer(decision)
-        ended = Ended(ask, outcome, decision, by, now_ns - ask.since_ns)
+        ended = Ended(ask, outcome, decision, by, now_ns - ask.since_ns, records)
         self._ended[ask.id] = ended
         if len(self._ended) > _REMEMBERED:
             del self._ended[next(iter(self._ended))]
         self._on_end(ended)
 
-    def withdraw(self, ask: Ask, waiter: Waiter, *, now_ns: int) -> None:
+    def withdraw(self, ask: Ask, waiter: Waiter, *, now_ns: int, records: int | None) -> None:
         """Let one go that wants no answer any more; with the last one the ask ends."""
         if len(ask.waiters) == 1:
-            self.end(ask, Outcome.INTERRUPTED, Decision.INTERRUPTED, by="a signal", now_ns=now_ns)
+            self.end(ask, Outcome.INTERRUPTED, Decision.INTERRUPTED, by="a signal", now_ns=now_ns, records=records)
         else:
             ask.waiters.remove(waiter)
             waiter.answer(Decision.INTERRUPTED)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
-from yolofs.audit import AskNote, AuditLog, Note, Process, RefusalNote
+import msgspec
+
+from yolofs.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
 from yolofs.daemon.asks import Ended, Waiter
 from yolofs.daemon.protocol import quote
 from yolofs.daemon.requesters import Requester, read_requester
 from yolofs.questions import Question
-from yolofs.rule_notes import rule_changes, rule_note
-from yolofs.rules import Rule, RuleSet
+from yolofs.rule_notes import rule_note
+from yolofs.rules import Rule
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -27,7 +30,7 @@ class _Refusals:
 
     __slots__ = ("count", "process", "question", "records", "time_ns")
 
-    def __init__(self, question: Question, process: Process, time_ns: int, records: int) -> None:
+    def __init__(self, question: Question, process: Process, time_ns: int, records: int | None) -> None:
         self.question = question
         self.process = process
         self.count = 0
@@ -40,25 +43,42 @@ class _Refusals:
 class Auditor:
     """Writes notes; for any thread.  That one cannot be written is logged, once, and stops nothing."""
 
-    def __init__(self, audit: AuditLog, run_of: Callable[[int], int], record_count: Callable[[], int]) -> None:
+    def __init__(self, audit: AuditLog, run_of: Callable[[int], int], record_count: Callable[[], int | None]) -> None:
         """``run_of`` tells which run a thread belongs to, 0 for none.
 
-        ``record_count`` tells how many records the journal has.  Both are called in any thread.
+        ``record_count`` tells how many records the journal has, or None while that is unknown.  Both are called in
+        any thread.
         """
         self._audit = audit
         self._run_of = run_of
-        self._record_count = record_count
+        self.record_count = record_count
+        """Tells how many records the journal has."""
         self._lock = threading.Lock()
         """Guards the refusals; never held over a write, as the device loop takes it."""
         self._refusals: dict[tuple[bytes, str, Rule | None, int], _Refusals] = {}
         self._to_write: deque[Note] = deque()
         self._file_lock = threading.Lock()
         """Guards the file and what follows."""
-        self.problem = ""
+        self._problem = ""
         """Why the last note could not be written, if it could not."""
         self._is_closed = False
         self.noted = 0
         """How many asks and kinds of refusals have been noted."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be noted, if that is so.  After a note failed, another look is taken at the file each time.
+
+        Whether a disk that was full has room again only the next note tells.
+        """
+        if not self._problem:
+            return ""
+        with self._file_lock:
+            if not (self._is_closed or self._audit.is_open):
+                with contextlib.suppress(OSError):
+                    self._audit.open()
+                    self._problem = ""
+            return self._problem
 
     def requester(self, thread: int) -> Requester:
         """Return what is known of the process of a thread, its run too."""
@@ -72,13 +92,13 @@ class Auditor:
             known = self._refusals.get(key)
             if known is not None:
                 known.count += 1
-                known.time_ns, known.records = time.time_ns(), self._record_count()
+                known.time_ns, known.records = time.time_ns(), self.record_count()
                 return False
             if len(self._refusals) >= _MAX_KINDS:
                 self._count()
                 self._refusals.clear()
             process = _process(read_requester(thread)._replace(run=run))
-            known = _Refusals(question, process, time.time_ns(), self._record_count())
+            known = _Refusals(question, process, time.time_ns(), self.record_count())
             self._refusals[key] = known
             self._to_write.append(_refusal_note(known, 1))
             self.noted += 1
@@ -102,15 +122,15 @@ class Auditor:
                 ended.by,
                 max(ended.waited_ns, 0) // 1_000_000,
                 question.size,
-                self._record_count(),
+                ended.records,
             )
         )
         self.write()
 
-    def rules_changed(self, before: Sequence[RuleSet], now: Sequence[RuleSet]) -> None:
-        """Note what differs between the rules of all sources as they were and as they are."""
-        self._to_write.extend(rule_changes(before, now, self._record_count()))
-        self.write()
+    def rules_changed(self, changes: Iterable[RuleChange]) -> None:
+        """Take the notes of rules that are in force from now on, for :meth:`write`; they get this moment's time."""
+        time_ns, records = time.time_ns(), self.record_count()
+        self._to_write.extend(msgspec.structs.replace(one, time_ns=time_ns, records=records) for one in changes)
 
     def note(self, note: Note) -> None:
         """Write a note."""
@@ -148,13 +168,13 @@ class Auditor:
     def _write(self, note: Note) -> None:
         try:
             self._audit.append(note)
-            self.problem = ""
+            self._problem = ""
         except OSError as error:
             why = error.strerror or error
             problem = f".yolofs/audit.jsonl cannot be written: {why}; what is asked and refused meanwhile is not noted"
-            if problem != self.problem:
+            if problem != self._problem:
                 log.error("%s", problem)
-            self.problem = problem
+            self._problem = problem
 
 
 def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:

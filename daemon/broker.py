@@ -67,7 +67,7 @@ class Watcher(Protocol):
         """An ask that the watcher has heard of waits no longer."""
 
     def warned(self, warnings: tuple[str, ...]) -> None:
-        """There is something else now that the user should know of the rules, or nothing any more."""
+        """There is something else now that the user should know, or nothing any more."""
 
 
 class Answered(NamedTuple):
@@ -96,7 +96,6 @@ class Broker:
         self._book = book
         self._install = install
         self._auditor = auditor
-        self._noted_rules = book.sources
         self._queue = Queue(self._on_end)
         self._watchers: list[Watcher] = []
         self._warnings: tuple[str, ...] = ()
@@ -136,7 +135,7 @@ class Broker:
     def rules_changed(self) -> None:
         """Judge all that waits anew: the rule book has changed.  May be called from any thread."""
         with self._lock:
-            self._wake(self._take_rules)
+            self._wake(self._rejudge)
 
     def _wake(self, function: Callable[[], None]) -> None:
         """Have a function called on trio's thread; the lock is held."""
@@ -181,7 +180,7 @@ class Broker:
             self._watchers.remove(watcher)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
-        """Tell watchers what the user should know of the rules as they are now."""
+        """Tell watchers what the user should know now, if that is something else than before."""
         if warnings != self._warnings:
             self._warnings = warnings
             for watcher in list(self._watchers):
@@ -290,13 +289,6 @@ class Broker:
                 ask.is_claimed = False
             self._deadline_changed.set()
 
-    def _take_rules(self) -> None:
-        """Take up rules that are new: note them, and end the asks that they settle."""
-        before, self._noted_rules = self._noted_rules, self._book.sources
-        if self._auditor is not None:
-            self._auditor.rules_changed(before, self._noted_rules)
-        self._rejudge()
-
     def _rejudge(self) -> None:
         """End the asks that the rules have settled."""
         for ask in self._queue:
@@ -307,7 +299,11 @@ class Broker:
         return not ask.question.is_left_by(self._book.at(ask.question.path))
 
     def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
-        self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns())
+        self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
+
+    def _record_count(self) -> int | None:
+        """Return how many records the journal has: to be read before anybody is answered, who may add another one."""
+        return self._auditor.record_count() if self._auditor is not None else None
 
     def _on_end(self, ended: Ended) -> None:
         if self._auditor is not None:
@@ -386,7 +382,7 @@ class Broker:
             return
         was_suspect, waiter.is_suspect = waiter.is_suspect, wants_no_answer(waiter.requester.thread)
         if was_suspect and waiter.is_suspect:
-            self._queue.withdraw(ask, waiter, now_ns=time.time_ns())
+            self._queue.withdraw(ask, waiter, now_ns=time.time_ns(), records=self._record_count())
             if self._queue.get(ask.id) is ask:  # others wait for it still
                 self._show(ask)
 

@@ -35,6 +35,7 @@ from yolofs.overlay import HostChange, Invalidation, Overlay, stale_after
 from yolofs.paths import Generation, display
 from yolofs.questions import Decision, Operation
 from yolofs.rule_files import AskSettings, RuleFiles
+from yolofs.rule_notes import rule_changes
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
@@ -62,6 +63,7 @@ class Host:
         self._started_ns = time.time_ns()
         self._is_closed = False
         self._lent_journal = 0
+        """The number of the journal's inode while the session is lent, else 0; set on the device loop."""
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
@@ -78,7 +80,7 @@ class Host:
         self._auditor = Auditor(
             AuditLog(session.directory),
             lambda thread: self.runs.number_of(thread),
-            lambda: session.journal.record_count,
+            self._record_count,
         )
         self.runs = Runs(session.directory, self._auditor)
         self.broker = Broker(
@@ -186,8 +188,13 @@ class Host:
             quote(self.mountpoint),
             session.timeline.present,
             self._started_ns,
-            (*self.rules.warnings, *filter(None, [self._auditor.problem])),
+            self.warnings,
         )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know: rules that are not in order or not in force everywhere, no notes being taken."""
+        return (*self.rules.warnings, *filter(None, [self._auditor.problem]))
 
     @property
     def lock_fd(self) -> int:
@@ -197,7 +204,15 @@ class Host:
     def _put_in_force(self, sources: Sources) -> None:
         """Put other rules in force; on return the kernel has forgotten what they hide, as far as nobody waits there."""
         index = Index(*sources.sets())
-        find_stale = self._call(lambda: self._mount.gate.replace_rules(index))
+        changes = list(rule_changes(self.rules.sources.sets(), sources.sets()))
+
+        def on_loop() -> Callable[[], Invalidation]:
+            find_stale = self._mount.gate.replace_rules(index)
+            self._auditor.rules_changed(changes)  # here, before there is a record of what they allow
+            return find_stale
+
+        find_stale = self._call(on_loop)
+        self._auditor.write()
         self.broker.rules_changed()
         self._mount.invalidate(find_stale())
 
@@ -379,8 +394,16 @@ class Host:
     def lend(self) -> None:
         """Serve no more requests until :meth:`take_back`: another process works on the session."""
         self.flush()
-        self._call(self._mount.loop.pause)
+        self._call(self._lend_on_loop)
+        self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
+
+    def _lend_on_loop(self) -> None:
         self._lent_journal = os.stat(self._session.journal.path).st_ino
+        self._mount.loop.pause()
+
+    def _record_count(self) -> int | None:
+        """Return how many records the journal has; None while it is lent, and may have ended.  For any thread."""
+        return self._session.journal.record_count if not self._lent_journal else None
 
     def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again.
@@ -403,6 +426,7 @@ class Host:
                 fresh_from=state.fresh_from,
                 committed=is_done and loan is LoanKind.COMMIT,
             )
+            self._lent_journal = 0
         self._mount.loop.resume()
         return stale
 

@@ -141,7 +141,7 @@ async def _serve(
         nursery.start_soon(native.run)
         nursery.start_soon(watch_base, host)
         nursery.start_soon(look_after_open, host)
-        nursery.start_soon(watch_rules, host.rules, host.broker.warn)
+        nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn(host.warnings))
         nursery.start_soon(server.run, listener)
         nursery.start_soon(agent_server.run, agent_listener)
         nursery.start_soon(_end_on_signal, control, signals)

@@ -32,8 +32,8 @@ _STEP_MS = 100
 """How often the watch's thread looks whether it was told anything, and so takes the interpreter."""
 
 
-async def watch_rules(keeper: RuleKeeper, warn: Callable[[tuple[str, ...]], object]) -> None:
-    """Take up what changes until cancelled; ``warn`` is told what the user should know then, at the beginning too."""
+async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
+    """Take up what changes until cancelled; ``warn`` is called after each look, to tell what the user should know."""
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
     files = keeper.files
     paths = files.paths
@@ -44,11 +44,11 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[tuple[str, ...]], obje
             nursery.start_soon(hint.listen, places, frozenset(os.path.basename(path) for path in paths.values()))
             while await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values())) == places:
                 now = await trio.to_thread.run_sync(_look, paths)
-                warn(keeper.warnings)
+                warn()
                 if now != files.states:  # as they were when they were read, by whomever
                     await _settle(paths, files.states, now)
                     await _reload(keeper)
-                    warn(keeper.warnings)
+                    warn()
                 await hint.wait()
             nursery.cancel_scope.cancel()
 

@@ -139,12 +139,28 @@ _RUN_LINE = b'{"kind":"run'
 
 
 class AuditLog:
-    """Appends to the audit of a session; the file is made with the first note.  For one thread at a time."""
+    """Appends to the audit of a session; the file is opened or made when it is needed.  For one thread at a time."""
 
     def __init__(self, directory: bytes) -> None:
         """``directory`` is the session's ``.yolofs``."""
         self._path = os.path.join(directory, FILE_NAME)
         self._fd = -1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open; none is if the last try to open it failed."""
+        return self._fd >= 0
+
+    def open(self) -> None:
+        """See that the file is open which readers find, and make it if there is none.
+
+        Raises:
+            OSError: something else has taken its place, or it cannot be opened.
+        """
+        if self._fd >= 0 and not self._is_there():
+            self.close()
+        if self._fd < 0:
+            self._open()
 
     def append(self, note: Note) -> None:
         """Append a note.
@@ -152,10 +168,7 @@ class AuditLog:
         Raises:
             OSError: it could not be written, or not all of it.
         """
-        if self._fd >= 0 and not self._is_there():
-            self.close()
-        if self._fd < 0:
-            self._open()
+        self.open()
         line = msgspec.json.encode(note) + b"\n"
         if self._has_torn_end():
             line = b"\n" + line

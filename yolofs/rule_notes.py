@@ -16,16 +16,13 @@ def rule_note(rule: Rule | None) -> RuleNote | None:
     return RuleNote(_key(rule), rule.state.value, rule.source) if rule is not None else None
 
 
-def rule_changes(before: Sequence[RuleSet], now: Sequence[RuleSet], records: int | None = None) -> Iterator[RuleChange]:
-    """Yield what differs between the rules as they were and as they are, source by source.
-
-    ``records``: how many the journal has, if that is known.
-    """
+def rule_changes(before: Sequence[RuleSet], now: Sequence[RuleSet]) -> Iterator[RuleChange]:
+    """Yield what differs between the rules as they were and as they are, source by source."""
     for old, new in zip(before, now, strict=True):
-        yield from _differences(old, new, records)
+        yield from _differences(old, new)
 
 
-def _differences(old: RuleSet, new: RuleSet, records: int | None) -> Iterator[RuleChange]:
+def _differences(old: RuleSet, new: RuleSet) -> Iterator[RuleChange]:
     before = {subject(rule): rule for rule in old.rules}
     now = {subject(rule): rule for rule in new.rules}
     for about in dict.fromkeys((*before, *now)):
@@ -39,7 +36,6 @@ def _differences(old: RuleSet, new: RuleSet, records: int | None) -> Iterator[Ru
                 is_.state.value if is_ is not None else None,
                 was.state.value if was is not None else None,
                 rule.source,
-                records,
             )
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, connected, wait_until
+from tests.cli.watching import alone
 from tests.mount.asking import Reader, reader, settings
 from yolofs.clock import coarse_clock_ns
+from yolofs.daemon.ask_messages import WarningsInfo
 
 pytestmark = pytest.mark.mount
 
@@ -149,9 +151,28 @@ def test_that_nothing_can_be_noted_is_told(yolofs: Program) -> None:
             (view / "closed").read_text()
         wait_until(lambda: "audit.jsonl cannot be written: Is a directory" in yolofs("status").err, "the warning")
         path.rmdir()
-        yolofs("rule", "deny", "other")
         assert "audit" not in yolofs("status").err
+        yolofs("rule", "deny", "other")
     assert [note["kind"] for note in map(json.loads, path.read_bytes().splitlines())] == ["rule"]
+
+
+def test_that_nothing_can_be_noted_is_told_to_those_who_watch_and_that_it_can_again(yolofs: Program) -> None:
+    path = yolofs.session / "audit.jsonl"
+    path.mkdir()
+    warning = ".yolofs/audit.jsonl cannot be written: Is a directory"
+    with yolofs.mounted(expected_in_log=(warning,)) as view, connected(yolofs) as client:
+        client.watch()
+        with pytest.raises(PermissionError):
+            (view / "closed").read_text()
+        told = client.next_event()
+        assert isinstance(told, WarningsInfo)
+        assert told.warnings == client.info().warnings
+        assert told.warnings[0].startswith(warning)
+        with alone(yolofs, "--deny-all") as process:
+            assert process.stderr is not None
+            assert warning in process.stderr.readline().decode()
+        path.rmdir()
+        assert client.next_event() == WarningsInfo(())
 
 
 def test_rules_that_answers_make_are_noted_and_last_or_not(yolofs: Program) -> None:

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 import trio
 
+from yolofs.audit import AskNote, AuditLog, read_audit
 from yolofs.daemon import broker as broker_module
 from yolofs.daemon.answers import Answer, Lifetime
 from yolofs.daemon.asks import Ask, Ended, Outcome
+from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.broker import Answered, Broker
 from yolofs.daemon.requesters import Commands, Requester
 from yolofs.errors import AskError, UsageError
@@ -508,6 +510,29 @@ def test_a_thousand_wait_and_each_is_answered_once() -> None:
     driver = run(test)
     assert driver.answers == {path: [Decision.ALLOW] for path in paths}
     assert len(driver.ends) == 1000
+
+
+@pytest.mark.parametrize("decision", [Decision.ALLOW, Decision.DENY])
+def test_an_ask_is_noted_with_the_records_from_before_its_answer(tmp_path: Path, decision: Decision) -> None:
+    records = [b"one", b"two"]
+    auditor = Auditor(AuditLog(os.fsencode(tmp_path)), lambda _: 0, lambda: len(records))
+
+    async def main() -> None:
+        broker = Broker(RuleBook(), lambda *_, **__: None, auditor, timeout_s=30, default=Decision.DENY)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(broker.run)
+            broker.ask(question(b"/a"), os.getpid(), lambda _: records.append(b"what was asked about"))
+            with trio.fail_after(10):
+                while not broker.waiting:
+                    await trio.sleep(0.005)
+                await broker.answer(1, Answer(decision), by="me")
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    auditor.close()
+    (note,) = read_audit(os.fsencode(tmp_path))
+    assert isinstance(note, AskNote)
+    assert (note.records, len(records)) == (2, 3)
 
 
 def test_watchers_are_told_what_should_be_known_of_the_rules_once_for_each_change() -> None:
