@@ -129,7 +129,7 @@ def test_a_directory_with_a_link_on_the_way_in_it_does_not_go_away(yolofs: Progr
 def test_no_link_is_put_at_a_rules_path_nor_above_it(yolofs: Program, config: Path, state: str) -> None:
     """The state would go along to where the link leads, once that is committed."""
     project = yolofs.project
-    write_rules(yolofs, config, "learned", **{"real": state, "deep/one/two": state, "none": state})
+    write_rules(yolofs, config, "learned", **{"deep/one/two": state, "apart/one/two": state, "none": state})
     with yolofs.mounted() as view:
         (view / "link").symlink_to("other")
         for name in ("none", "deep", "deep/one"):
@@ -143,11 +143,10 @@ def test_no_link_is_put_at_a_rules_path_nor_above_it(yolofs: Program, config: Pa
                 os.link(view / "link", view / name, follow_symlinks=False)
             with refused():
                 renameat2(str(view / "link"), str(view / name), 0)
-        (view / "deep").rmdir()
         (view / "bundle/one").mkdir(parents=True)
         (view / "bundle/one/two").symlink_to(project / "other")
         with pytest.raises(OSError, check=lambda error: error.errno in (errno.EXDEV, errno.EACCES)):
-            os.rename(view / "bundle", view / "deep")
+            os.rename(view / "bundle", view / "apart")
 
 
 def test_no_program_makes_itself_a_rule_by_a_link(tmp_path: Path, config: Path) -> None:
