@@ -128,7 +128,14 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     else:
         book = RuleBook(*with_waypoints(sources_in_force(project)).sets())
         there = look_at(project, full)
-        found = explain(book, full, there.kind, there.names, has_more_names=not there.has_all_names)
+        found = explain(
+            book,
+            full,
+            there.kind,
+            staged_names=there.staged_names,
+            names=there.names,
+            more_names_of=there.more_names_of,
+        )
     only = Operation(operation) if operation is not None else None
     if as_json:
         output.emit_json(explanation_document(found, only))
