@@ -34,7 +34,7 @@ class OtherName:
     state: RuleState
     rule: Rule | None
     is_staged: bool
-    """Whether the view has noted this name: then reads of the file are judged by it, too, else once it was looked at."""
+    """Whether the view has noted this name: reads of the file are judged by it, too, else once it was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Explanation:
     closed: Rule | None = None
     """The rule that hides a directory above, so that nothing leads here (patterns open no way); None if none does."""
     held: Rule | None = None
-    """The rule whose path goes on from here, so that no directory or symbolic link here goes away; None if none does."""
+    """The rule whose path goes on from here, so that no directory or symbolic link here goes away; None if none."""
     others: tuple[OtherName, ...] = ()
     """The other names of the file by which not all changes are allowed."""
     has_more: bool = False

@@ -377,7 +377,8 @@ class Gate:
     def _check_patterns_stay(self, directory: Inode, name: bytes, old: Verdict, new: Verdict) -> None:
         """Raise if a directory would leave patterns that guard what may be in it, or come under other ones.
 
-        So it does if a link in it could come to where a rule's path leads through.  The error is that of a rename between two disks: who then moves it file by file has each of them judged.
+        The same if a link in it could come to where a rule's path leads through.  The error is that of a rename between
+        two disks: who then moves it file by file has each of them judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new) or new.led_by_link_inside()
         if rule is not None and self._kind(directory, name) == stat.S_IFDIR:

@@ -214,12 +214,11 @@ class RuleFiles:
 def with_waypoints(sources: Sources) -> Sources:
     """Return the rules of a mount, as a client has them, with their waypoints, which do not travel."""
     target_of = functools.cache(_target_of)
-    by_origin = {
-        origin: dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
-        for origin, rules in sources.by_origin.items()
-        if origin is not Origin.SESSION
-    }
-    return dataclasses.replace(sources, by_origin=MappingProxyType({**sources.by_origin, **by_origin}))
+    by_origin = dict(sources.by_origin)
+    for origin in (*FILES, Origin.PRESET):
+        rules = by_origin.get(origin, RuleSet())
+        by_origin[origin] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
+    return dataclasses.replace(sources, by_origin=MappingProxyType(by_origin))
 
 
 def _target_of(path: bytes) -> bytes | None:

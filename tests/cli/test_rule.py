@@ -257,10 +257,12 @@ def test_explain_tells_of_other_names_as_they_count(yolofs: Program) -> None:
 
 
 @pytest.mark.mount
-def test_explain_judges_reading_by_the_names_that_are_staged(yolofs: Program) -> None:
+@pytest.mark.parametrize("root", [".", "/"])
+def test_explain_judges_reading_by_the_names_that_are_staged(yolofs: Program, root: str) -> None:
     """Those the view knows in any case; base's other names it knows once they were looked at."""
     (yolofs.project / "base").touch()
-    with yolofs.mounted() as view:
+    with yolofs.mounted("--root", root) as mountpoint:
+        view = mountpoint / yolofs.project.relative_to(os.path.join(yolofs.project, root))
         (view / "a1").write_text("hi")
         os.link(view / "a1", view / "b1")
         os.link(view / "base", view / "more")

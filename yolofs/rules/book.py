@@ -171,7 +171,9 @@ class Verdict:
     def stricter_below(self) -> Rule | None:
         """Return a rule strictly below that lets less through than this verdict, None if there is none.
 
-        A rule of any state whose path leads through a link strictly below counts, too: that link would go along.  Where patterns from outside do not count, that may be any rule below which they count again.  Patterns that
+        A rule of any state whose path leads on by a link strictly below counts, too: that link would go along.
+
+        Where patterns from outside do not count, that may be any rule below which they count again.  Patterns that
         hold here and below are not looked at: they go along with the names (but see :meth:`pattern_lost`).
         """
         if self.node is None:
@@ -184,8 +186,8 @@ class Verdict:
     def astray_by_link(self) -> Rule | None:
         """Return a rule whose path or directory would lead elsewhere if this were a symbolic link, None if none would.
 
-        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by the link that is here,
-        and a pattern of just this directory that lets less through.
+        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by the link that is
+        here, and a pattern of just this directory that lets less through.
         """
         rule = self.stricter_below()
         if rule is not None or self.node is None:

@@ -1,4 +1,4 @@
-"""Rules whose keys lead through symbolic links: in force as written and where the links lead, and what guards the way."""
+"""Rules whose keys lead through symbolic links: in force as written and where these lead, and what guards the way."""
 
 from __future__ import annotations
 
@@ -39,19 +39,22 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: Callable[[bytes]
     ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has none in it.  What is
     written about a path itself comes before what a link adds; of two that links add the stricter one counts.
 
-    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's path begins: whoever
-    works in the project could have made such a link, and thereby rules of his own.
+    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's path begins:
+    whoever works in the project could have made such a link, and thereby rules of his own.
     """
     written = {subject(rule) for rule in rules.rules}
     added: dict[Subject, Rule] = {}
     notes = []
     for rule in rules.rules:
-        way = follow(_path_of(rule), target_of)
+        path = _path_of(rule)
+        way = follow(path, target_of)
+        if way.place == path:
+            continue
         own_links = [link for link in way.links if _is_in(link, project_dir)]
         if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
             notes.append(
-                f"{rule.source}: {display(_path_of(rule))} leads out of the project by the link {display(own_links[-1])},"
-                f" to {display(way.place)}: {rule.state.value} is not in force there"
+                f"{rule.source}: {display(path)} leads out of the project by the link {display(own_links[-1])}, "
+                f"to {display(way.place)}: {rule.state.value} is not in force there"
             )
             continue
         moved = _moved(rule, way.place)
@@ -99,7 +102,7 @@ def follow(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
             continue
         count += 1
         if count > _MAX_LINKS:
-            return Way(path)
+            return Way(path, tuple(links), tuple(turns))
         links[here] = None
         todo += target.split(b"/")[::-1]
         if target.startswith(b"/"):

@@ -15,6 +15,7 @@ LINKS = {
     b"/p/self": b"/p",
     b"/srv/p": b"/p",
     b"/srv/bin": b"../p/out",
+    b"/srv/round": b"../p/round",
     b"/p/data": b"mid",
     b"/p/mid": b"./real//",
     b"/p/key": b"../p/m1",
@@ -74,9 +75,8 @@ def test_links_out_of_the_project_take_only_strict_rules_along() -> None:
     for state in ("allow", "read-only", "write-ask", "ask"):
         followed = follow(out=state)
         assert added(followed, 1) == []
-        assert followed.notes == (
-            f".yolofs.toml:1: /p/out leads out of the project by the link /p/out, to /etc: {state} is not in force there",
-        )
+        where_to = "leads out of the project by the link /p/out, to /etc"
+        assert followed.notes == (f".yolofs.toml:1: /p/out {where_to}: {state} is not in force there",)
     for state in ("deny", "hidden"):
         assert added(follow(out=state), 1) == [("/etc", state)]
 
@@ -95,7 +95,7 @@ def test_links_inside_the_project_and_into_it_take_all_along() -> None:
         ("key", "/p/real/secret", ["/p/key", "/p/m1@", "/p/real/secret", "/p"]),
         ("/srv/x/config", "/p/dot/c.toml", ["/srv/x/config", "/p/hop@", "/p/dot/c.toml", "/srv/x", "/srv"]),
         ("up", "/p/src/x", ["/p/up", "/p/mid@", "/p/src/x", "/p/real"]),
-        ("round/x", "/p/round/x", ["/p/round/x"]),
+        ("round/x", "/p/round/x", ["/p/round@", "/p/about@", "/p/round/x"]),
         ("data/**/x", "/p/real", ["/p/data", "/p/mid@", "/p/real"]),
         ("away", "/o/two", ["/p/away", "/o/one@", "/o/two"]),
     ],
@@ -115,10 +115,8 @@ def test_what_a_rules_path_goes_through_is_noted_whatever_its_state(
 def test_a_way_out_of_the_project_is_told_once() -> None:
     followed = follow(away="read-only")
     assert added(followed, 1) == []
-    assert followed.notes == (
-        ".yolofs.toml:1: /p/away leads out of the project by the link /p/away, to /o/two: "
-        "read-only is not in force there",
-    )
+    where_to = "leads out of the project by the link /p/away, to /o/two"
+    assert followed.notes == (f".yolofs.toml:1: /p/away {where_to}: read-only is not in force there",)
     assert added(follow(away="deny"), 1) == [("/o/two", "deny")]
 
 
@@ -130,6 +128,11 @@ def test_a_rule_from_elsewhere_does_not_leave_the_project_again(key: str) -> Non
         (note,) = followed.notes
         assert "leads out of the project by the link /p/out, to /etc" in note
     assert [one for _, one in added(follow(**{key: "deny"}), 1)] == ["deny"]
+
+
+def test_links_that_lead_round_in_a_circle_lead_nowhere() -> None:
+    assert follow(**{"/srv/round": "allow"}).notes == ()
+    assert added(follow(**{"/srv/round": "allow"}), 1) == []
 
 
 def test_waypoints_of_rules_that_have_travelled_are_the_same() -> None:
