@@ -10,8 +10,10 @@ from yolofs.base import Base
 from yolofs.cli.project import looking
 from yolofs.gate import NAMES_LOOKED_AT
 from yolofs.link_names import find_names_at
+from yolofs.links import staged_for
 from yolofs.overlay.whereabouts import BasePlaces
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, is_below
+from yolofs.session_root import known_root
 from yolofs.store import Store
 from yolofs.tree import Shown
 
@@ -21,14 +23,23 @@ class InView(NamedTuple):
 
     kind: int = stat.S_IFDIR
     """Its type, as ``stat.S_IFMT``; a directory where there is nothing, as one may be made there."""
+    staged_names: tuple[bytes, ...] = ()
+    """The other names of the file, absolute, that the view has noted."""
     names: tuple[bytes, ...] = ()
-    """The other names of the file, absolute, as base has them: a change by one of them is judged by all."""
-    has_all_names: bool = True
-    """Whether these are all; if not, they may be anywhere."""
+    """Those that base has besides, absolute: a change by one of all these is judged by all."""
+    more_names_of: bytes | None = None
+    """Where base has the file, absolute, if it has more names, which may be anywhere; None if these are all."""
 
 
 def look_at(project: bytes, path: bytes) -> InView:
-    """Return what the view has at an absolute path, with the names that the gate finds."""
+    """Return what the view has at an absolute path, with the names that the gate finds.
+
+    A path in base takes as long as it takes to replay what the journal has since its last checkpoint: some five seconds
+    for half a million records.
+    """
+    root = known_root(project)
+    if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):
+        return InView()
     with looking(project) as session:
         base, tree = session.base, session.state()
         rel = base.relative(path)
@@ -39,15 +50,21 @@ def look_at(project: bytes, path: bytes) -> InView:
         kind = stat.S_IFMT(st.st_mode)
         if kind == stat.S_IFDIR:
             return InView(kind)
-        names = {entry.path() for entry in shown.staged.names} if shown.staged is not None else set()
-        home = shown.base if shown.staged is None else shown.staged.home if shown.staged.links else None
+        staged = shown.staged if shown.staged is not None else staged_for(tree, base, st)
+        noted = {entry.path() for entry in staged.names} if staged is not None else set()
+        home = shown.base if staged is None else staged.home if staged.links else None
+        found: set[RelPath] = set()
         is_complete = True
         if home is not None and _is_linked(base, home):
-            found, is_complete = find_names_at(base, home, limit=NAMES_LOOKED_AT)
+            in_base, is_complete = find_names_at(base, home, limit=NAMES_LOOKED_AT)
             places = BasePlaces(tree)
-            names.update(found, (place for one in found if (place := places.path_of(one)) is not None))
-        names.discard(rel)
-        return InView(kind, tuple(map(base.path, sorted(names))), is_complete)
+            found.update(in_base, (place for one in in_base if (place := places.path_of(one)) is not None))
+        more_names_of = base.path(home) if home is not None and not is_complete else None
+        return InView(kind, _paths(base, noted - {rel}), _paths(base, found - noted - {rel}), more_names_of)
+
+
+def _paths(base: Base, names: set[RelPath]) -> tuple[bytes, ...]:
+    return tuple(map(base.path, sorted(names)))
 
 
 def _stat(base: Base, store: Store, shown: Shown) -> os.stat_result | None:

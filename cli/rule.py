@@ -15,7 +15,7 @@ from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_docu
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
 from yolofs.errors import UsageError
 from yolofs.questions import Operation
-from yolofs.rule_files import RuleFiles
+from yolofs.rule_files import RuleFiles, with_waypoints
 from yolofs.rule_notes import rule_changes
 from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
 
@@ -126,9 +126,16 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
         own = PathRule(session_directory(project), RuleState.HIDDEN, "the session's own: no rule can show it")
         found = explain(RuleBook(RuleSet((own,))), full)
     else:
-        book = RuleBook(*sources_in_force(project).sets())
+        book = RuleBook(*with_waypoints(sources_in_force(project)).sets())
         there = look_at(project, full)
-        found = explain(book, full, there.kind, there.names, has_more_names=not there.has_all_names)
+        found = explain(
+            book,
+            full,
+            there.kind,
+            staged_names=there.staged_names,
+            names=there.names,
+            more_names_of=there.more_names_of,
+        )
     only = Operation(operation) if operation is not None else None
     if as_json:
         output.emit_json(explanation_document(found, only))

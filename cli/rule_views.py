@@ -73,11 +73,15 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit(f"but nothing leads there: a directory above is hidden by the rule {_rule_text(found.closed, project)}")
     elif found.held is not None:
         held = _rule_text(found.held, project)
-        emit(f"it cannot go away, as a rule below would be about something else then: {held}")
+        emit(f"it cannot go away, as a rule's path leads through it: {held}")
     for other in found.others:
         why = f"by the rule {_rule_text(other.rule, project)}" if other.rule is not None else "as no rule is about it"
-        reads = "" if other.state.may_read else ", and once it was looked at, reads of the file are judged by it"
-        emit(f"its other name {display(other.path)} is {other.state.value}, {why}; changes reach that, too{reads}")
+        reach = "changes reach that, too"
+        if not other.state.may_read and other.is_staged:
+            reach = "reads and changes of the file are judged by it, too"
+        elif not other.state.may_read:
+            reach += ", and once it was looked at, reads of the file are judged by it"
+        emit(f"its other name {display(other.path)} is {other.state.value}, {why}; {reach}")
     if found.has_more:
         emit("it has more names (hard links), which were not found; changes reach these, too")
     emit()
@@ -98,7 +102,12 @@ def explanation_document(found: Explanation, only: Operation | None) -> dict[str
         "closed": _rule_or_none(found.closed),
         "held": _rule_or_none(found.held),
         "other_names": [
-            {**text_fields("path", other.path), "state": other.state.value, "rule": _rule_or_none(other.rule)}
+            {
+                **text_fields("path", other.path),
+                "state": other.state.value,
+                "rule": _rule_or_none(other.rule),
+                "staged": other.is_staged,
+            }
             for other in found.others
         ],
         "more_names": found.has_more,

@@ -23,6 +23,7 @@ class Outcome(enum.Enum):
 
 
 _REACHING_ALL_NAMES = (Operation.WRITE, Operation.METADATA, Operation.LINK)
+_READING = (Operation.READ, Operation.EXECUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class OtherName:
     path: bytes
     state: RuleState
     rule: Rule | None
+    is_staged: bool
+    """Whether the view has noted this name: reads of the file are judged by it, too, else once it was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,11 @@ class Explanation:
     closed: Rule | None = None
     """The rule that hides a directory above, so that nothing leads here (patterns open no way); None if none does."""
     held: Rule | None = None
-    """The rule for a path below that keeps a directory or symbolic link here from going away; None if none does."""
+    """The rule whose path goes on from here, so that no directory or symbolic link here goes away; None if none."""
     others: tuple[OtherName, ...] = ()
     """The other names of the file by which not all changes are allowed."""
     has_more: bool = False
-    """Whether the file has names that were not found, and no rule for just this path says that this does not matter."""
+    """Whether the file has names that were not found, and no rule for just the file says that this does not matter."""
 
     def outcome(self, operation: Operation) -> Outcome:
         """Return what becomes of an access to the path."""
@@ -67,7 +70,15 @@ class Explanation:
         if self.held is not None and operation in (Operation.RENAME, Operation.DELETE):
             return Outcome.ABSENT if self.state.is_hidden else Outcome.REFUSED
         own = outcome(self.state, operation)
-        if operation in _REACHING_ALL_NAMES and own in (Outcome.ALLOWED, Outcome.ASKS):
+        if own not in (Outcome.ALLOWED, Outcome.ASKS):
+            return own
+        if operation in _READING:
+            states = [other.state for other in self.others if other.is_staged]
+            if any(not (state.may_read or state.asks_to_read) for state in states):
+                return Outcome.REFUSED
+            if any(state.asks_to_read for state in states):
+                return Outcome.ASKS
+        if operation in _REACHING_ALL_NAMES:
             if any(not other.state.asks_to_write for other in self.others):
                 return Outcome.REFUSED
             if self.others or self.has_more:
@@ -76,11 +87,18 @@ class Explanation:
 
 
 def explain(
-    book: RuleBook, path: bytes, kind: int = stat.S_IFREG, names: Sequence[bytes] = (), *, has_more_names: bool = False
+    book: RuleBook,
+    path: bytes,
+    kind: int = stat.S_IFREG,
+    *,
+    staged_names: Sequence[bytes] = (),
+    names: Sequence[bytes] = (),
+    more_names_of: bytes | None = None,
 ) -> Explanation:
     """Return what the rules say of an absolute path; ``kind`` is the type of what is there, as ``stat.S_IFMT``.
 
-    ``names`` are other names of the file, absolute too; ``has_more_names`` if some were not found.
+    ``staged_names`` are other names of the file, absolute too, that the view has noted, ``names`` those that base has.
+    ``more_names_of`` is where base has the file, if it has names that were not found.
     """
     verdict = book.at(b"/")
     place = passed = b"/"
@@ -98,8 +116,9 @@ def explain(
     if kind == stat.S_IFDIR:
         held = verdict.stricter_below()
     overridden = _overridden(book.sources, verdict.rule)
-    others = tuple(OtherName(name, at.state, at.rule) for name in names if not (at := book.at(name)).may_write)
-    has_more = has_more_names and not opens_all_names(verdict.rule, path)
+    others = (*_others(book, staged_names, is_staged=True), *_others(book, names, is_staged=False))
+    home = more_names_of
+    has_more = home is not None and not opens_all_names(book.at(home).rule, home)
     return Explanation(
         path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, has_more
     )
@@ -113,6 +132,11 @@ def outcome(state: RuleState, operation: Operation) -> Outcome:
         return Outcome.ALLOWED if state.may_list else Outcome.REFUSED
     may, asks = (state.may_write, state.asks_to_write) if operation.is_change else (state.may_read, state.asks_to_read)
     return Outcome.ALLOWED if may else Outcome.ASKS if asks else Outcome.REFUSED
+
+
+def _others(book: RuleBook, names: Sequence[bytes], *, is_staged: bool) -> list[OtherName]:
+    verdicts = [(name, book.at(name)) for name in names]
+    return [OtherName(name, at.state, at.rule, is_staged) for name, at in verdicts if not at.may_write]
 
 
 def _overridden(sources: Sequence[RuleSet], rule: Rule | None) -> tuple[Rule, ...]:

@@ -188,13 +188,15 @@ class Gate:
         """Raise unless a symbolic link may be made."""
         verdict = self.verdict_below(directory, name)
         self._check_no_detour(directory, name, verdict, Operation.CREATE, is_link=True)
+        self._check_no_new_link(directory, name, verdict, Operation.CREATE)
         if not verdict.may_write:
             self._require([self._new(directory, name, verdict, Operation.CREATE)])
 
     def check_remove(self, directory: Inode, name: bytes) -> None:
         """Raise unless a name may be removed, with what rules there are for paths below it."""
         verdict = self.verdict_below(directory, name)
-        if verdict.node is not None and (kind := self._kind(directory, name)) in _LEADING_ON:
+        is_named = verdict.node is not None and not verdict.seems_absent
+        if is_named and (kind := self._kind(directory, name)) in _LEADING_ON:
             self._check_no_detour(directory, name, verdict, Operation.DELETE, is_link=kind == stat.S_IFLNK)
         if not verdict.may_write:
             changes = [self._old(directory, name, verdict, Operation.DELETE)]
@@ -208,11 +210,15 @@ class Gate:
         if flags & RENAME_EXCHANGE and target.seems_absent:
             self._require([self._old(new_parent, new_name, target, Operation.RENAME)], errno.ENOENT)
         if source.node is not None or target.node is not None:
-            kinds = {self._kind(parent, name), self._kind(new_parent, new_name)}
-            if not kinds.isdisjoint(_LEADING_ON):
-                is_link = stat.S_IFLNK in kinds
+            kind, new_kind = self._kind(parent, name), self._kind(new_parent, new_name)
+            if not _LEADING_ON.isdisjoint((kind, new_kind)):
+                is_link = stat.S_IFLNK in (kind, new_kind)
                 self._check_no_detour(parent, name, source, Operation.RENAME, is_link=is_link)
                 self._check_no_detour(new_parent, new_name, target, Operation.RENAME, is_link=is_link)
+            if kind == stat.S_IFLNK:
+                self._check_no_new_link(new_parent, new_name, target, Operation.RENAME)
+            if flags & RENAME_EXCHANGE and new_kind == stat.S_IFLNK:
+                self._check_no_new_link(parent, name, source, Operation.RENAME)
         touches = []
         if not (source.may_write and target.may_write):
             leaves = self._old(parent, name, source, Operation.RENAME)
@@ -228,6 +234,7 @@ class Gate:
         verdict, new = self.verdict(inode), self.verdict_below(directory, name)
         if inode.kind == stat.S_IFLNK:
             self._check_no_detour(directory, name, new, Operation.LINK, is_link=True)
+            self._check_no_new_link(directory, name, new, Operation.LINK)
         if not verdict.may_write or not new.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, Operation.LINK)
             touches = [*changes, self._new(directory, name, new, Operation.LINK)]
@@ -361,12 +368,19 @@ class Gate:
         if rule is not None:
             raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
 
+    def _check_no_new_link(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> None:
+        """Raise if a symbolic link that comes to a name would take a rule elsewhere when links are followed next."""
+        rule = verdict.led_by_new_link()
+        if rule is not None:
+            raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
+
     def _check_patterns_stay(self, directory: Inode, name: bytes, old: Verdict, new: Verdict) -> None:
         """Raise if a directory would leave patterns that guard what may be in it, or come under other ones.
 
-        The error is that of a rename between two disks: who then moves it file by file has each of them judged.
+        The same if a link in it could come to where a rule's path leads through.  The error is that of a rename between
+        two disks: who then moves it file by file has each of them judged.
         """
-        rule = old.pattern_lost(new) or old.pattern_gained(new)
+        rule = old.pattern_lost(new) or old.pattern_gained(new) or new.led_by_link_inside()
         if rule is not None and self._kind(directory, name) == stat.S_IFDIR:
             path = self._path_below(directory, name)
             raise RefusedError(errno.EXDEV, Question(path, Operation.RENAME, rule.state, rule))

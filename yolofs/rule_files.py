@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import functools
 import os
@@ -20,7 +21,7 @@ from yolofs.config.settings import RuleLine, Settings, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.paths import display
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
-from yolofs.rules.links import follow_links
+from yolofs.rules.links import follow_links, waypoints
 
 FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
 """The sources that are files."""
@@ -115,11 +116,13 @@ class RuleFiles:
         return self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
-        """Return the rules of all sources, those that links add among them; ``answers`` are for this session only."""
+        """Return the rules of all sources, those that links add among them.
+
+        ``answers`` are for this session only.  They are about the very paths that were asked about, be there a link.
+        """
         contents = self._contents
         words = (contents[Origin.PROJECT].preset, contents[Origin.USER].preset)
         written = {
-            Origin.SESSION: answers,
             **{origin: contents[origin].rules for origin in FILES},
             Origin.PRESET: RuleSet(),
         }
@@ -133,7 +136,8 @@ class RuleFiles:
         target_of = functools.cache(_target_of)
         followed = {origin: follow_links(rules, self.project, target_of) for origin, rules in written.items()}
         notes = tuple(note for one in followed.values() for note in one.notes)
-        return Sources(MappingProxyType({origin: one.rules for origin, one in followed.items()}), notes)
+        by_origin = {Origin.SESSION: answers} | {origin: one.rules for origin, one in followed.items()}
+        return Sources(MappingProxyType(by_origin), notes)
 
     # ---- the learned rules
 
@@ -205,6 +209,16 @@ class RuleFiles:
 
     def _parse(self, lines: tuple[RuleLine, ...], name: str) -> RuleSet:
         return parse_rules(lines, self.project, self.home, file_name=name)
+
+
+def with_waypoints(sources: Sources) -> Sources:
+    """Return the rules of a mount, as a client has them, with their waypoints, which do not travel."""
+    target_of = functools.cache(_target_of)
+    by_origin = dict(sources.by_origin)
+    for origin in (*FILES, Origin.PRESET):
+        rules = by_origin.get(origin, RuleSet())
+        by_origin[origin] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
+    return dataclasses.replace(sources, by_origin=MappingProxyType(by_origin))
 
 
 def _target_of(path: bytes) -> bytes | None:

@@ -76,6 +76,16 @@ def has_root(project: bytes) -> bool:
     return os.path.exists(_identity_path(project))
 
 
+def known_root(project: bytes) -> bytes | None:
+    """Return the base directory that a session was last used with, None if it was not used yet.
+
+    Raises:
+        YolofsError: ``session.json`` cannot be read.
+    """
+    stored = _read_identity(_identity_path(project))
+    return unquote_to_bytes(stored.root) if stored is not None else None
+
+
 def _identity_path(project: bytes) -> bytes:
     return os.path.join(project, DIRECTORY_NAME, b"session.json")
 

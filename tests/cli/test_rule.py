@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, can_read, wait_until
 from yolofs.daemon.client import Client
+from yolofs.errors import JournalError
 from yolofs.rules import PathRule, RuleState, spell
 
 
@@ -253,6 +254,72 @@ def test_explain_tells_of_other_names_as_they_count(yolofs: Program) -> None:
         found = yolofs("rule", "explain", "free/new", "--json").json
         assert found["operations"]["write"] == "refused"
         assert [other["path"] for other in found["other_names"]] == [str(project / "free/alone")]
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("root", [".", "/"])
+def test_explain_judges_reading_by_the_names_that_are_staged(yolofs: Program, root: str) -> None:
+    """Those the view knows in any case; base's other names it knows once they were looked at."""
+    (yolofs.project / "base").touch()
+    with yolofs.mounted("--root", root) as mountpoint:
+        view = mountpoint / yolofs.project.relative_to(os.path.join(yolofs.project, root))
+        (view / "a1").write_text("hi")
+        os.link(view / "a1", view / "b1")
+        os.link(view / "base", view / "more")
+        yolofs("rule", "deny", "b1")
+        yolofs("rule", "deny", "more")
+        for name, other in (("a1", "b1"), ("base", "more")):
+            assert not can_read(view / name)
+            found = yolofs("rule", "explain", name, "--json").json
+            assert (found["state"], found["operations"]["read"]) == ("allow", "refused")
+            assert [(one["path"], one["staged"]) for one in found["other_names"]] == [
+                (str(yolofs.project / other), True)
+            ]
+            text = yolofs("rule", "explain", name).out
+            assert "read, write, link, metadata, execute: refused (EACCES)" in text
+            assert "reads and changes of the file are judged by it, too" in text
+
+
+@pytest.mark.mount
+def test_explain_finds_the_names_that_a_staged_file_got_from_its_other_name(yolofs: Program) -> None:
+    (yolofs.project / "one").write_text("1")
+    os.link(yolofs.project / "one", yolofs.project / "two")
+    with yolofs.mounted() as view:
+        (view / "one").write_text("changed")
+        os.link(view / "one", view / "new")
+        yolofs("rule", "read-only", "new")
+        assert not can_append(view / "two")
+        assert yolofs("rule", "explain", "two", "--json").json["operations"]["write"] == "refused"
+
+
+@pytest.mark.mount
+def test_explain_judges_names_that_were_not_found_where_base_has_the_file(yolofs: Program, tmp_path: Path) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("ask_timeout = 0\n")
+    (yolofs.project / "h").mkdir()
+    (yolofs.project / "h/hl").touch()
+    os.link(yolofs.project / "h/hl", tmp_path / "far")
+    yolofs("rule", "allow", "h/hl")
+    with yolofs.mounted() as view:
+        (view / "h/hl").rename(view / "h/hlr")
+        yolofs("rule", "unset", "h/hl")
+        yolofs("rule", "allow", "h/hlr")
+        assert not can_append(view / "h/hlr")
+        assert yolofs("rule", "explain", "h/hlr", "--json").json["operations"]["write"] == "asks"
+        yolofs("rule", "allow", "h/hl")
+        assert can_append(view / "h/hlr")
+        assert yolofs("rule", "explain", "h/hlr", "--json").json["operations"]["write"] == "allowed"
+
+
+@pytest.mark.mount
+def test_explain_of_what_lies_outside_base_does_not_read_the_journal(yolofs: Program, tmp_path: Path) -> None:
+    with yolofs.mounted() as view:
+        for name in ("x", "y"):
+            (view / name).touch()
+    journal = yolofs.session / "journal"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([lines[0], b"broken\n", *lines[1:]]))
+    assert yolofs("rule", "explain", tmp_path / "outside", "--json").json["operations"]["list"] == "allowed"
+    yolofs.refused("rule", "explain", "x", code=JournalError.exit_code)
 
 
 def can_append(path: Path) -> bool:

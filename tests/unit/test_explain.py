@@ -101,29 +101,43 @@ def test_what_keeps_a_directory_from_going_away_is_told(kind: int, held: list[st
 
 
 @pytest.mark.parametrize(
-    ("names", "change"),
+    ("names", "read", "change"),
     [
-        ([], YES),
-        ([b"/p/open/f"], YES),
-        ([b"/p/open/f", b"/p/asked/f"], ASKS),
-        ([b"/p/asked/f", b"/p/closed/f"], NO),
-        ([b"/p/hid/f"], NO),
+        ([], YES, YES),
+        ([b"/p/open/f"], YES, YES),
+        ([b"/p/fixed/f"], YES, NO),
+        ([b"/p/open/f", b"/p/asked/f"], ASKS, ASKS),
+        ([b"/p/asked/f", b"/p/closed/f"], NO, NO),
+        ([b"/p/hid/f"], NO, NO),
     ],
 )
-def test_a_change_is_judged_by_all_names_of_a_file(names: list[bytes], change: Outcome) -> None:
-    keys = [(".", "allow", 1), ("asked", "ask", 2), ("closed", "deny", 3), ("hid", "hidden", 4)]
-    rules = parse_rules(keys, b"/p", b"/h")
-    found = explain(RuleBook(rules), b"/p/f", names=names)
-    reaching = (Operation.WRITE, Operation.METADATA, Operation.LINK)
-    assert {operation: found.outcome(operation) for operation in Operation} == {
-        operation: change if operation in reaching else YES for operation in Operation
-    }
-    assert [other.path for other in found.others] == [name for name in names if b"open" not in name]
+def test_a_change_is_judged_by_all_names_of_a_file_and_reading_by_those_that_are_staged(
+    names: list[bytes], read: Outcome, change: Outcome
+) -> None:
+    keys = {".": "allow", "fixed": "read-only", "asked": "ask", "closed": "deny", "hid": "hidden"}
+    book = RuleBook(parse_rules([(key, state, None) for key, state in keys.items()], b"/p", b"/h"))
+    changing = dict.fromkeys((Operation.WRITE, Operation.METADATA, Operation.LINK), change)
+    reading = dict.fromkeys((Operation.READ, Operation.EXECUTE), read)
+    staged, found = explain(book, b"/p/f", staged_names=names), explain(book, b"/p/f", names=names)
+    expected = dict.fromkeys(Operation, YES) | changing
+    assert {operation: found.outcome(operation) for operation in Operation} == expected
+    assert {operation: staged.outcome(operation) for operation in Operation} == expected | reading
+    for explained, is_staged in ((staged, True), (found, False)):
+        assert [(other.path, other.is_staged) for other in explained.others] == [
+            (name, is_staged) for name in names if b"open" not in name
+        ]
 
 
 def test_names_that_were_not_found_are_asked_about_unless_a_rule_is_about_the_very_file() -> None:
     for key, change in ((".", ASKS), ("f", YES)):
         rules = parse_rules([(key, "allow", 1)], b"/p", b"/h")
-        found = explain(RuleBook(rules), b"/p/f", has_more_names=True)
+        found = explain(RuleBook(rules), b"/p/f", more_names_of=b"/p/f")
         assert found.outcome(Operation.WRITE) is change
         assert found.outcome(Operation.READ) is YES
+
+
+def test_a_renamed_file_whose_names_were_not_found_is_judged_where_base_has_it() -> None:
+    for key, change in (("f", ASKS), ("home", YES)):
+        rules = parse_rules([(".", "allow", 1), (key, "allow", 2)], b"/p", b"/h")
+        found = explain(RuleBook(rules), b"/p/f", more_names_of=b"/p/home")
+        assert (found.outcome(Operation.WRITE), found.has_more) == (change, change is ASKS)

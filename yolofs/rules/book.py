@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, subject
+from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, Waypoint, subject
 from yolofs.rules.states import RuleState
 
 _EVERY_RANK = sys.maxsize
@@ -72,7 +72,19 @@ class Patterns:
 class Node:
     """A path on which, or below which, there are rules."""
 
-    __slots__ = ("children", "leads_to_open", "patterns", "rank", "readmits_below", "rule", "states_below")
+    __slots__ = (
+        "children",
+        "leads_by_link",
+        "leads_by_link_below",
+        "leads_through",
+        "leads_through_below",
+        "leads_to_open",
+        "patterns",
+        "rank",
+        "readmits_below",
+        "rule",
+        "states_below",
+    )
 
     def __init__(self) -> None:
         self.rule: PathRule | None = None
@@ -86,6 +98,14 @@ class Node:
         """A rule for a path strictly below that is not written ``…/**``: in there all patterns count."""
         self.leads_to_open = False
         """Whether a rule for a path strictly below is not hidden: then the way to it has to be passable."""
+        self.leads_through: Rule | None = None
+        """A rule whose path leads here or through here (:attr:`RuleSet.waypoints`)."""
+        self.leads_through_below: Rule | None = None
+        """The same of a path strictly below."""
+        self.leads_by_link: Rule | None = None
+        """A rule whose path leads on by a link at just this path."""
+        self.leads_by_link_below: Rule | None = None
+        """The same of a path strictly below."""
 
     @property
     def is_hidden(self) -> bool:
@@ -155,6 +175,8 @@ class Verdict:
     def stricter_below(self) -> Rule | None:
         """Return a rule strictly below that lets less through than this verdict, None if there is none.
 
+        A rule of any state whose path leads on by a link strictly below counts, too: that link would go along.
+
         Where patterns from outside do not count, that may be any rule below which they count again.  Patterns that
         hold here and below are not looked at: they go along with the names (but see :meth:`pattern_lost`).
         """
@@ -162,19 +184,29 @@ class Verdict:
             return None
         if self.outside and self.node.readmits_below is not None:
             return self.node.readmits_below
-        return next(
-            (rule for state, rule in self.node.states_below.items() if state.is_stricter_than(self.state)), None
-        )
+        stricter = (rule for state, rule in self.node.states_below.items() if state.is_stricter_than(self.state))
+        return next(stricter, self.node.leads_by_link_below)
 
     def astray_by_link(self) -> Rule | None:
         """Return a rule whose path or directory would lead elsewhere if this were a symbolic link, None if none would.
 
-        Besides those of :meth:`stricter_below` that is a pattern of just this directory that lets less through.
+        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by the link that is
+        here, and a pattern of just this directory that lets less through.
         """
         rule = self.stricter_below()
-        if rule is not None or self.node is None or self.node.patterns is None:
+        if rule is not None or self.node is None:
             return rule
+        if self.node.leads_by_link is not None or self.node.patterns is None:
+            return self.node.leads_by_link
         return next((one for _, one in self.node.patterns if one.state.is_stricter_than(self.state)), None)
+
+    def led_by_new_link(self) -> Rule | None:
+        """Return a rule of any state that a new link here would take elsewhere, None if there is none."""
+        return (self.node.leads_through or self.node.leads_through_below) if self.node is not None else None
+
+    def led_by_link_inside(self) -> Rule | None:
+        """Return a rule of any state that a link in a directory that is put here could take elsewhere, None if none."""
+        return self.node.leads_through_below if self.node is not None else None
 
     def pattern_lost(self, new: Verdict) -> Rule | None:
         """Return a pattern that guards names in here and would not if this directory became the one of ``new``.
@@ -251,6 +283,8 @@ class Index:
                     self._plant(rank, rule)
                 else:
                     self._plant_pattern(rank, rule)
+            for waypoint in source.waypoints:
+                self._plant_waypoint(waypoint)
         self._top = Verdict(None, self.root, (), 0, _EVERY_RANK)
         self._top = self._verdict(self._top, self.root, self.root.rank, self.root.rule)
         states = {rule.state for source in sources for rule in source.rules}
@@ -279,6 +313,16 @@ class Index:
                 self.hidden_suffixes += (rule.suffix,)
         for above in passed:
             above.states_below.setdefault(rule.state, rule)
+
+    def _plant_waypoint(self, waypoint: Waypoint) -> None:
+        node, passed = self._reach(waypoint.path)
+        node.leads_through = node.leads_through or waypoint.rule
+        for above in passed:
+            above.leads_through_below = above.leads_through_below or waypoint.rule
+        if waypoint.is_link:
+            node.leads_by_link = node.leads_by_link or waypoint.rule
+            for above in passed:
+                above.leads_by_link_below = above.leads_by_link_below or waypoint.rule
 
     def _reach(self, path: bytes) -> tuple[Node, list[Node]]:
         """Return the node of a path, made if need be, and those above it."""

@@ -1,4 +1,4 @@
-"""Rules whose keys lead through symbolic links: in force as written, and where the links lead."""
+"""Rules whose keys lead through symbolic links: in force as written and where these lead, and what guards the way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from yolofs.paths import display
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, subject
+from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
 from yolofs.rules.states import RuleState
 
 _MAX_LINKS = 40
@@ -22,63 +22,96 @@ class Followed(NamedTuple):
     notes: tuple[str, ...]
 
 
+class Way(NamedTuple):
+    """Where a path leads."""
+
+    place: bytes
+    """Where it ends, without links; the path itself where links lead round in a circle."""
+    links: tuple[bytes, ...] = ()
+    """The links that it goes on by, in their order, each without links above it."""
+    turns: tuple[bytes, ...] = ()
+    """The directories that it leaves again by ``..``."""
+
+
 def follow_links(rules: RuleSet, project_dir: bytes, target_of: Callable[[bytes], bytes | None]) -> Followed:
-    """Add to each rule the same one for where links lead, and for each link on the way: none may be put to another use.
+    """Add to each rule the same one for where links lead, and what keeps it leading there.
 
     ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has none in it.  What is
     written about a path itself comes before what a link adds; of two that links add the stricter one counts.
 
-    A path in the project that leads out of it takes only deny and hidden along: whoever works in the project could
-    have made such a link, and thereby rules of his own.
+    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's path begins:
+    whoever works in the project could have made such a link, and thereby rules of his own.
     """
     written = {subject(rule) for rule in rules.rules}
     added: dict[Subject, Rule] = {}
     notes = []
     for rule in rules.rules:
-        path = rule.path if isinstance(rule, PathRule) else rule.scope
-        places = _spellings(path, target_of)
-        for place in places:
-            if _is_in(path, project_dir) and not _is_in(place, project_dir) and rule.state not in _CARRIED_OUT:
-                if place == places[-1]:
-                    notes.append(
-                        f"{rule.source}: {display(path)} leads out of the project by a link, to {display(place)}: "
-                        f"{rule.state.value} is not in force there"
-                    )
-                continue
-            moved = _moved(rule, place)
-            key = subject(moved)
-            if key not in written and _strictness(moved) > _strictness(added.get(key)):
-                added[key] = moved
-    return Followed(RuleSet((*rules.rules, *added.values()), rules.exempt), tuple(dict.fromkeys(notes)))
+        path = _path_of(rule)
+        way = follow(path, target_of)
+        if way.place == path:
+            continue
+        own_links = [link for link in way.links if _is_in(link, project_dir)]
+        if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
+            notes.append(
+                f"{rule.source}: {display(path)} leads out of the project by the link {display(own_links[-1])}, "
+                f"to {display(way.place)}: {rule.state.value} is not in force there"
+            )
+            continue
+        moved = _moved(rule, way.place)
+        key = subject(moved)
+        if key not in written and _strictness(moved) > _strictness(added.get(key)):
+            added[key] = moved
+    all_rules = RuleSet((*rules.rules, *added.values()), rules.exempt, waypoints(rules, target_of))
+    return Followed(all_rules, tuple(dict.fromkeys(notes)))
 
 
-def _spellings(path: bytes, target_of: Callable[[bytes], bytes | None]) -> list[bytes]:
-    """Return how else a path is spelled: with the first link followed, the first two, and so on; the last has none.
+def waypoints(rules: RuleSet, target_of: Callable[[bytes], bytes | None]) -> tuple[Waypoint, ...]:
+    """Return the places that keep the paths of rules leading where they lead, each with the first rule that has it.
 
-    Where ``..`` follows after a link that is still to be followed there is no such spelling.
+    Those are the links on the way, the rule's own path, the place where it ends, and the directories that it leaves by
+    ``..``.  What a link at the rule's own path may have done to it the rule itself says.
     """
-    found: list[bytes] = []
+    found: dict[tuple[bytes, bool], Waypoint] = {}
+    for rule in rules.rules:
+        path = _path_of(rule)
+        way = follow(path, target_of)
+        for link in way.links:
+            found.setdefault((link, link != path), Waypoint(link, rule, link != path))
+        for place in (way.place, *way.turns):
+            found.setdefault((place, False), Waypoint(place, rule, is_link=False))
+    return tuple(found.values())
+
+
+def follow(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
+    """Follow the links of a path; it may end where nothing is."""
+    links: dict[bytes, None] = {}
+    turns: dict[bytes, None] = {}
     at, todo, count = b"", path.split(b"/")[::-1], 0
     while todo:
         name = todo.pop()
-        if name == b"..":
-            at = at.rpartition(b"/")[0]
-        if name in (b"", b".", b".."):
+        if name in (b"", b"."):
             continue
-        target = target_of(at + b"/" + name)
+        if name == b"..":
+            turns[at or b"/"] = None
+            at = at.rpartition(b"/")[0]
+            continue
+        here = at + b"/" + name
+        target = target_of(here)
         if target is None:
-            at += b"/" + name
+            at = here
             continue
         count += 1
         if count > _MAX_LINKS:
-            return []
-        below = [one for one in reversed(todo) if one not in (b"", b".")]
-        if b".." not in below:
-            found.append(b"/".join([at, name, *below]))
+            return Way(path, tuple(links), tuple(turns))
+        links[here] = None
         todo += target.split(b"/")[::-1]
         if target.startswith(b"/"):
             at = b""
-    return [one for one in dict.fromkeys([*found, at or b"/"]) if one != path]
+    return Way(at or b"/", tuple(links), tuple(turns))
+
+
+def _path_of(rule: Rule) -> bytes:
+    return rule.path if isinstance(rule, PathRule) else rule.scope
 
 
 def _moved(rule: Rule, place: bytes) -> Rule:

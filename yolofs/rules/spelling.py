@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from yolofs.errors import ConfigError
@@ -74,6 +74,16 @@ Subject: TypeAlias = tuple[type[Rule], bytes, bytes]
 """What a rule is about; of several rules with the same one counts."""
 
 
+class Waypoint(NamedTuple):
+    """A place on the way to what a rule is about: a link that came there would lead the rule elsewhere."""
+
+    path: bytes
+    """As :attr:`PathRule.path`; no directory above it is a link."""
+    rule: Rule
+    is_link: bool
+    """Whether the rule's path goes on by a link here, which must not go away either."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSet:
     """The rules of one source, in the order in which they were written; no two are about the same."""
@@ -82,6 +92,9 @@ class RuleSet:
 
     exempt: frozenset[bytes] = frozenset()
     """Names of directories below which the patterns of this source, and of farther ones, do not count."""
+
+    waypoints: tuple[Waypoint, ...] = ()
+    """What keeps the rules' paths leading to the same places; they change nothing else."""
 
 
 def subject(rule: Rule) -> Subject:

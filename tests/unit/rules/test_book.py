@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.rules import RuleBook, RuleSet, RuleState, parse_rules
+from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
 
 HOME, PROJECT = b"/home/u", b"/home/u/p"
 
@@ -174,6 +174,33 @@ def test_stricter_below_tells_a_rule_that_a_rename_would_leave_behind() -> None:
     assert found.at(b"/s/t").stricter_below() is None, "the patterns of a directory that moves itself are pattern_lost"
     assert found.at(b"/").stricter_below() is not None
     assert found.at(b"/other").stricter_below() is None
+
+
+@pytest.mark.parametrize("one", RuleState)
+def test_waypoints_keep_links_and_what_they_are_in_and_settle_nothing(one: RuleState) -> None:
+    rule = PathRule(b"/a", one, "x")
+    waypoints = (Waypoint(b"/h/links/mid", rule, is_link=True), Waypoint(b"/h/end", rule, is_link=False))
+    hidden = PathRule(b"/h", RuleState.HIDDEN, "y")
+    found = RuleBook(RuleSet((hidden,), waypoints=waypoints))
+    for path in (b"/h", b"/h/links", b"/h/links/mid", b"/h/end"):
+        verdict = found.at(path)
+        assert (verdict.rule, verdict.is_way, verdict.seems_absent) == (hidden, False, True)
+        assert verdict.led_by_new_link() is rule
+    assert [bool(found.at(path).stricter_below()) for path in (b"/h", b"/h/links", b"/h/links/mid", b"/h/end")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert found.at(b"/h/links/mid").astray_by_link() is rule
+    assert found.at(b"/h/end").astray_by_link() is None
+    assert [bool(found.at(path).led_by_link_inside()) for path in (b"/", b"/h", b"/h/links", b"/h/end")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert found.at(b"/h/other").led_by_new_link() is None
 
 
 def test_what_is_less_strict_below_hinders_nothing() -> None:
