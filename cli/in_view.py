@@ -13,14 +13,19 @@ from yolofs.link_names import find_names_at
 from yolofs.links import staged_for
 from yolofs.overlay.whereabouts import BasePlaces
 from yolofs.paths import RelPath, is_below
+from yolofs.rules.links import follow
 from yolofs.session_root import known_root
 from yolofs.store import Store
-from yolofs.tree import Shown
+from yolofs.tree import Shown, Tree
 
 
 class InView(NamedTuple):
     """What there is at a path."""
 
+    path: bytes
+    """Absolute, without the links on it."""
+    link: bytes | None = None
+    """Where it leads, absolute, if it is a symbolic link."""
     kind: int = stat.S_IFDIR
     """Its type, as ``stat.S_IFMT``; a directory where there is nothing, as one may be made there."""
     staged_names: tuple[bytes, ...] = ()
@@ -31,25 +36,31 @@ class InView(NamedTuple):
     """Where base has the file, absolute, if it has more names, which may be anywhere; None if these are all."""
 
 
-def look_at(project: bytes, path: bytes) -> InView:
+def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) -> InView:
     """Return what the view has at an absolute path, with the names that the gate finds.
+
+    ``as_typed`` is the path with its links, ``path`` without those that base has on the way to its last component.
+    With ``follow_last`` it is what a link there leads to that is looked at.
 
     A path in base takes as long as it takes to replay what the journal has since its last checkpoint: some five seconds
     for half a million records.
     """
     root = known_root(project)
     if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):
-        return InView()
+        return InView(path)
     with looking(project) as session:
         base, tree = session.base, session.state()
+        links = _Links(base, session.store, tree)
+        path = links.lead(as_typed, follow_last=follow_last)
         rel = base.relative(path)
         shown = tree.resolve(rel) if rel is not None else None
         st = _stat(base, session.store, shown) if shown is not None else None
         if rel is None or shown is None or st is None:
-            return InView()
+            return InView(path)
         kind = stat.S_IFMT(st.st_mode)
         if kind == stat.S_IFDIR:
-            return InView(kind)
+            return InView(path, kind=kind)
+        link = links.lead(path, follow_last=True) if kind == stat.S_IFLNK else None
         staged = shown.staged if shown.staged is not None else staged_for(tree, base, st)
         noted = {entry.path() for entry in staged.names} if staged is not None else set()
         home = shown.base if staged is None else staged.home if staged.links else None
@@ -60,7 +71,38 @@ def look_at(project: bytes, path: bytes) -> InView:
             places = BasePlaces(tree)
             found.update(in_base, (place for one in in_base if (place := places.path_of(one)) is not None))
         more_names_of = base.path(home) if home is not None and not is_complete else None
-        return InView(kind, _paths(base, noted - {rel}), _paths(base, found - noted - {rel}), more_names_of)
+        names = _paths(base, noted - {rel}), _paths(base, found - noted - {rel})
+        return InView(path, link, kind, *names, more_names_of)
+
+
+class _Links:
+    """The symbolic links of a state."""
+
+    def __init__(self, base: Base, store: Store, tree: Tree) -> None:
+        self._base = base
+        self._store = store
+        self._tree = tree
+
+    def lead(self, path: bytes, *, follow_last: bool) -> bytes:
+        """Return an absolute path without its links; its last component is followed if ``follow_last``."""
+        parent, name = os.path.split(path)
+        if follow_last or name in (b"", b".", b".."):
+            return follow(path, self._target).place
+        return os.path.join(follow(parent, self._target).place, name)
+
+    def _target(self, path: bytes) -> bytes | None:
+        rel = self._base.relative(path)
+        shown = self._tree.resolve(rel) if rel is not None else None
+        try:
+            if shown is not None and shown.staged is not None:
+                return os.readlink(self._store.path(shown.staged.ino))
+            if shown is not None and shown.base is not None:
+                path = self._base.path(shown.base)
+            elif rel is not None:
+                return None
+            return os.readlink(path)
+        except OSError:  # it is no link
+            return None
 
 
 def _paths(base: Base, names: set[RelPath]) -> tuple[bytes, ...]:

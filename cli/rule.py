@@ -114,29 +114,34 @@ def unset_command(path: bytes) -> None:
 def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     """Say which rule decides over PATH, and where it is written.
 
-    PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged.
+    PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged. A
+    link at its end is told of itself, but with a slash behind it, or --op read, write, execute or list, what it leads
+    to.
     """
     from yolofs.cli.in_view import look_at
-    from yolofs.cli.rule_keys import is_always_hidden, typed_path
-    from yolofs.explain import explain
+    from yolofs.cli.rule_keys import is_always_hidden, path_as_typed, typed_path
+    from yolofs.explain import THROUGH_LINKS, explain
 
     project = find_project()
     full = typed_path(project, path)
+    only = Operation(operation) if operation is not None else None
+    follow_last = only in THROUGH_LINKS or path.endswith(b"/")
+    there = look_at(project, full, path_as_typed(path) or full, follow_last=follow_last)
+    full = there.path
     if is_always_hidden(project, full):
         own = PathRule(session_directory(project), RuleState.HIDDEN, "the session's own: no rule can show it")
         found = explain(RuleBook(RuleSet((own,))), full)
     else:
         book = RuleBook(*with_waypoints(sources_in_force(project)).sets())
-        there = look_at(project, full)
         found = explain(
             book,
             full,
             there.kind,
+            link=there.link,
             staged_names=there.staged_names,
             names=there.names,
             more_names_of=there.more_names_of,
         )
-    only = Operation(operation) if operation is not None else None
     if as_json:
         output.emit_json(explanation_document(found, only))
     else:

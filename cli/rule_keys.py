@@ -6,7 +6,7 @@ import os
 import re
 
 from yolofs.cli.options import start_directory
-from yolofs.cli.project import absolute_path, session_directory
+from yolofs.cli.project import absolute_path, is_inside_mount, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
@@ -50,6 +50,14 @@ def typed_path(project: bytes, text: bytes) -> bytes:
     if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
         text = os.path.expanduser(b"~") + text[1:]
     return absolute_path(project, text)
+
+
+def path_as_typed(text: bytes) -> bytes | None:
+    """Return a path that a user typed, absolute, with its links; None if it leads into a mount, which follows them."""
+    if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
+        text = os.path.expanduser(b"~") + text[1:]
+    path = os.path.join(start_directory(), text)
+    return None if is_inside_mount(path) else path
 
 
 def is_always_hidden(project: bytes, path: bytes) -> bool:

@@ -84,14 +84,17 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit(f"its other name {display(other.path)} is {other.state.value}, {why}; {reach}")
     if found.has_more:
         emit("it has more names (hard links), which were not found; changes reach these, too")
+    if found.link is not None:
+        there = display(found.link)
+        emit(f"it is a symbolic link: what is done through it is judged at {there} (yolofs rule explain {there})")
     emit()
-    for outcome, operations in _by_outcome(found, [only] if only is not None else Operation):
+    for outcome, operations in _by_outcome(found, [only] if only is not None else found.operations):
         emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")
 
 
 def explanation_document(found: Explanation, only: Operation | None) -> dict[str, Any]:
     """Return what the rules say of a path for ``--json``."""
-    operations = [only] if only is not None else list(Operation)
+    operations = [only] if only is not None else found.operations
     return {
         **text_fields("path", found.path),
         "state": found.state.value,
@@ -111,6 +114,7 @@ def explanation_document(found: Explanation, only: Operation | None) -> dict[str
             for other in found.others
         ],
         "more_names": found.has_more,
+        **(text_fields("link", found.link) if found.link is not None else {"link": None}),
         "operations": {operation.value: found.outcome(operation).value for operation in operations},
     }
 

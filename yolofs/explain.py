@@ -26,6 +26,10 @@ _REACHING_ALL_NAMES = (Operation.WRITE, Operation.METADATA, Operation.LINK)
 _READING = (Operation.READ, Operation.EXECUTE)
 
 
+THROUGH_LINKS = (Operation.READ, Operation.WRITE, Operation.EXECUTE, Operation.LIST)
+"""What is never done to a symbolic link, but to what it leads to."""
+
+
 @dataclass(frozen=True, slots=True)
 class OtherName:
     """Another name (hard link) of a file, which a change of the file reaches."""
@@ -58,8 +62,15 @@ class Explanation:
     """The rule whose path goes on from here, so that no directory or symbolic link here goes away; None if none."""
     others: tuple[OtherName, ...] = ()
     """The other names of the file by which not all changes are allowed."""
+    link: bytes | None = None
+    """Where a symbolic link here leads, absolute: what is done through it is judged there."""
     has_more: bool = False
     """Whether the file has names that were not found, and no rule for just the file says that this does not matter."""
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """What can be done at the path itself."""
+        return tuple(one for one in Operation if self.link is None or one not in THROUGH_LINKS)
 
     def outcome(self, operation: Operation) -> Outcome:
         """Return what becomes of an access to the path."""
@@ -91,6 +102,7 @@ def explain(
     path: bytes,
     kind: int = stat.S_IFREG,
     *,
+    link: bytes | None = None,
     staged_names: Sequence[bytes] = (),
     names: Sequence[bytes] = (),
     more_names_of: bytes | None = None,
@@ -98,7 +110,8 @@ def explain(
     """Return what the rules say of an absolute path; ``kind`` is the type of what is there, as ``stat.S_IFMT``.
 
     ``staged_names`` are other names of the file, absolute too, that the view has noted, ``names`` those that base has.
-    ``more_names_of`` is where base has the file, if it has names that were not found.
+    ``link`` is where a symbolic link there leads.  ``more_names_of`` is where base has the file, if it has names that
+    were not found.
     """
     verdict = book.at(b"/")
     place = passed = b"/"
@@ -120,7 +133,7 @@ def explain(
     home = more_names_of
     has_more = home is not None and not opens_all_names(book.at(home).rule, home)
     return Explanation(
-        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, has_more
+        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, link, has_more
     )
 
 

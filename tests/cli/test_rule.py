@@ -195,6 +195,55 @@ def test_the_sessions_own_is_explained_as_always_hidden(yolofs: Program, path: s
 
 
 @pytest.mark.mount
+def test_explain_follows_links_as_the_view_has_them(yolofs: Program) -> None:
+    project = yolofs.project
+    for name in ("closed", "free"):
+        (project / name).mkdir()
+        (project / name / "f").touch()
+    (project / "moved").symlink_to("free")
+    (project / "gone").symlink_to("closed")
+    yolofs("rule", "deny", "closed")
+    with yolofs.mounted() as view:
+        (view / "new").symlink_to("closed")
+        (view / "deep").mkdir()
+        (view / "deep/up").symlink_to("../new")
+        (view / "moved").unlink()
+        (view / "moved").symlink_to(project / "closed")
+        (view / "gone").unlink()
+        (view / "gone").mkdir()
+        (view / "gone/f").touch()
+        for path in ("new/f", "deep/up/f", "moved/f", "gone/f", "free/f", "deep/up/../free/f"):
+            if path == "moved/f":
+                expected = False  # absolute: for who works in the view as his whole machine
+            else:
+                expected = os.access(view / path, os.R_OK) and can_read(view / path)
+            found = yolofs("rule", "explain", "--op", "read", path, "--json").json
+            assert (found["operations"]["read"] == "allowed") is expected, path
+        assert found["path"] == str(project / "free/f")
+        assert yolofs("rule", "explain", view / "new/f", "--json").json["path"] == str(project / "closed/f")
+
+
+def test_explain_of_a_link_is_about_the_link_or_where_it_leads(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "closed").mkdir()
+    (project / "closed/f").touch()
+    (project / "first").symlink_to("second")
+    (project / "second").symlink_to("closed/f")
+    yolofs("rule", "deny", "closed")
+    shown = yolofs("rule", "explain", "first").out
+    assert f"it is a symbolic link: what is done through it is judged at {project}/closed/f" in shown
+    found = yolofs("rule", "explain", "first", "--json").json
+    assert (found["path"], found["link"]) == (str(project / "first"), str(project / "closed/f"))
+    assert found["operations"].keys() == {"create", "delete", "rename", "link", "metadata"}
+    for operation in ("read", "write", "execute"):
+        found = yolofs("rule", "explain", "--op", operation, "first", "--json").json
+        assert (found["path"], found["link"]) == (str(project / "closed/f"), None)
+        assert found["operations"] == {operation: "refused"}
+    (project / "dir").symlink_to("closed")
+    assert yolofs("rule", "explain", "dir/", "--json").json["path"] == str(project / "closed")
+
+
+@pytest.mark.mount
 def test_explain_goes_by_the_type_that_the_view_has(yolofs: Program) -> None:
     project = yolofs.project
     (project / "made").mkdir()

@@ -207,6 +207,35 @@ def test_until_the_kernel_has_dropped_pages_whoever_opens_the_file_has_it_do_so(
     assert inode.paged == NO_PAGES
 
 
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_listing_is_not_told_again_with_the_old_size(base: Path, mounted: Mounter, is_open: bool) -> None:
+    """The kernel would cut the file off, and have zeros there once it grows again."""
+    (base / "f").write_bytes(b"old")
+    view = mounted(base_timeout_s=LONG_S)
+
+    def size_in_listing() -> int:
+        with os.scandir(os.fsdecode(view.mountpoint)) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries}["f"]
+
+    def size_told_anew() -> int:
+        command = ["stat", "--cached=never", "--format=%s", at(view, "f")]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    assert [size_in_listing(), size_in_listing()] == [3, 3]
+    with contextlib.ExitStack() as stack:
+        fd = stack.enter_context(opened(at(view, "f")))
+        assert os.pread(fd, 99, 0) == b"old"
+        if not is_open:
+            stack.close()
+        change(base / "f", b"and new", 3)
+        assert size_told_anew() == 10
+        if not is_open:
+            fd = stack.enter_context(opened(at(view, "f")))
+        assert size_in_listing() == 10
+        assert size_told_anew() == 10
+        assert os.pread(fd, 99, 0) == b"oldand new"
+
+
 def test_by_any_of_its_names(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"old")
     os.link(base / "f", base / "g")

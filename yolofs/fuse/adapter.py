@@ -204,6 +204,7 @@ class Adapter(pyfuse3.Operations):
         """
         outdated = self._outdated.copy()
         self._outdated.clear()
+        self._handlers.listings.epoch += 1  # an old size told again would cut off what is behind it
         try:
             await self._loop.in_thread(drop_pages, outdated)
         except LoopClosedError:  # unmounting: the kernel forgets all

@@ -193,7 +193,8 @@ class Data(Finding):
         now = (st.st_mtime_ns, st.st_size)
         if now == inode.seen == inode.paged:
             return ALL_HELD
-        held = Held(pages=now == inode.paged, attributes=now == inode.seen)
+        # With pages of another version there may be a listing, too, which is not to be told again.
+        held = Held(pages=now == inode.paged, attributes=now == inode.seen and inode.paged in (now, NO_PAGES))
         inode.seen = inode.paged = now
         return held
 

@@ -140,7 +140,10 @@ SECTIONS: tuple[Section, ...] = (
         "Secrets by their name",
         "wherever they lie, but for what is open as a whole (`…/**`).",
         RuleState.HIDDEN,
-        ("**/.env", "programs go on without it, as on another machine"),
+        (
+            "**/.env",
+            "programs go on without it; git takes a tracked one for deleted: allow that by its path",
+        ),
         "**/.env.local",
         "**/.env.development.local",
         "**/.env.production",
