@@ -239,8 +239,8 @@ def test_explain_of_a_link_is_about_the_link_or_where_it_leads(yolofs: Program) 
         found = yolofs("rule", "explain", "--op", operation, "first", "--json").json
         assert (found["path"], found["link"]) == (str(project / "closed/f"), None)
         assert found["operations"] == {operation: "refused"}
-    (project / "dir").symlink_to("closed")
-    assert yolofs("rule", "explain", "dir/", "--json").json["path"] == str(project / "closed")
+    (project / "way").symlink_to("closed")
+    assert yolofs("rule", "explain", "way/", "--json").json["path"] == str(project / "closed")
 
 
 @pytest.mark.mount
