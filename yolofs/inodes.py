@@ -70,6 +70,7 @@ class Inode:
         "paged",
         "parent",
         "pins",
+        "ragged",
         "seen",
         "staged",
         "subdirs",
@@ -115,6 +116,9 @@ class Inode:
         self.paged: tuple[int, int] = NO_PAGES
         """The same of the base file whose pages the kernel may have cached, or :data:`MIXED`; of one whose data is in
         the store nothing is noted here, as the kernel sees all that changes it."""
+        self.ragged = 0
+        """How many writes began or ended within a page since the kernel last dropped the pages.  A page that it had not
+        before it has in part then, and reads it alone; of what it does not have at all it reads 32 pages at a time."""
         self.free_of_acl: Staged | int | None = None
         """What was seen to have no access control list: what is staged, or the base file at this ctime."""
         self.noted = 0

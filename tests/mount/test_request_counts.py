@@ -176,6 +176,15 @@ def test_what_was_written_is_asked_for_and_not_read_back(counter: Counter) -> No
     assert counter.requests(lambda: counter.read("new")) == {"open": 1, "release": 1}
 
 
+def test_what_was_written_in_odd_pieces_is_read_back_at_one_go(counter: Counter) -> None:
+    """Of a page that was written in part the kernel has that part, and would read each such page alone."""
+    with open(counter.path("new"), "wb", buffering=0) as file:
+        for _ in range(300):
+            file.write(b"x" * 1000)
+    assert counter.requests(lambda: counter.read("new"))["read"] <= 300_000 // (128 << 10) + 2  # and not 74
+    assert "read" not in counter.requests(lambda: counter.read("new"))
+
+
 def test_overwriting(counter: Counter) -> None:
     write = {"open": 1, "write": 1, "release": 1}
     assert counter.requests(lambda: counter.write("one", REWRITE)) == write | {"lookup": 1}

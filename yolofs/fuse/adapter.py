@@ -48,16 +48,18 @@ def answering(
 
     async def answered(self: Adapter, *args: Any) -> Any:
         try:
+            obstacle: UndecidedError | PostponedError | None = None
+            result: Any = None
             try:
                 self.origin.request = args
                 if may_change:
                     self._handlers.listings.epoch += 1
                 try:
-                    result, obstacle = handler(self, *args), None
+                    result = handler(self, *args)
                 except OSError as error:
                     if not self._makes_room(error):
                         raise
-                    result, obstacle = handler(self, *args), None
+                    result = handler(self, *args)
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
             if obstacle is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 from collections.abc import Mapping
@@ -12,6 +13,12 @@ from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode
 from yolofs.overlay.finding import Finding
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath
+
+_IN_PAGE = mmap.PAGESIZE - 1
+_READ_AHEAD = 128 << 10
+"""How many bytes the kernel reads at a time, if it has none of them (``read_ahead_kb``)."""
+_FEW = 4
+"""So many pages may be read each alone before all are read anew."""
 
 
 class Held(NamedTuple):
@@ -43,9 +50,12 @@ class Data(Finding):
             inode.paged, held = NO_PAGES, Held(pages=False, attributes=True)
         elif source is not None and not inode.is_orphan:
             held = self._check_base(inode, source)
+        elif inode.ragged > _FEW and not inode.opens and self._is_tattered(inode):
+            inode.ragged, held = 0, Held(pages=False, attributes=True)
         try:
             if flags & os.O_TRUNC:
                 self._truncate(inode, 0)
+                inode.ragged = 0
                 if not may_keep_setuid:
                     self._drop_setuid(inode)
             elif inode.fd < 0 and inode.kind == stat.S_IFREG:
@@ -101,6 +111,8 @@ class Data(Finding):
             self._own_data(inode)
         elif self.run_of_request is not None:
             self._sign(staged)
+        if (offset | offset + len(data)) & _IN_PAGE:
+            inode.ragged += 1
         return os.pwrite(inode.fd if inode.fd_writes else self._fd(inode, write=True), data, offset)
 
     def sync_fd(self, inode: Inode) -> int | None:
@@ -181,6 +193,11 @@ class Data(Finding):
         bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
         if mode & bits:
             os.chmod(self._own_metadata(inode), mode & ~bits)
+
+    def _is_tattered(self, inode: Inode) -> bool:
+        """Tell whether to read a file anew takes fewer requests than to complete what was written in part."""
+        size = os.fstat(self.read_fd(inode)).st_size
+        return min(inode.ragged, size // mmap.PAGESIZE) > _FEW + size // _READ_AHEAD
 
     def _check_base(self, inode: Inode, source: RelPath) -> Held:
         """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file."""
