@@ -38,6 +38,8 @@ def walk(sources: Sequence[RuleSet], path: bytes) -> Found:
     if deciding is not None:
         rank, rule = deciding
         found = Found(rule, path, rank) if rule.is_whole else Found(rule)
+        if isinstance(rule, NameRule) and rule.name == b".yolofs" and not rule.is_whole:
+            found = Found(rule, above.outside, above.limit)
     name = path.rpartition(b"/")[2]
     exempting = [rank for rank, source in enumerate(sources) if name in source.exempt]
     if exempting and any(not isinstance(rule, PathRule) and holds(rule.scope, path) for _, rule in ranked):

@@ -393,6 +393,8 @@ class Index:
             rule, outside, limit = above.rule, above.outside, above.limit
         elif rule.is_whole:
             outside, limit = len(above.patterns), rank
+        elif _counts_everywhere(rule):  # it lets no other patterns in again
+            outside, limit = above.outside, above.limit
         else:
             outside, limit = 0, _EVERY_RANK
         if exempt is not None:
@@ -485,7 +487,7 @@ class RuleBook:
 def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
     """Tell whether a path and all below it have a state, as far as rules for paths below say nothing else."""
     patterns = list(verdict._patterns_in_force().values())
-    if patterns:  # below a name that one of them fits, those from outside may count again
+    if not all(map(_counts_everywhere, patterns)):  # below a name that one fits, those from outside may count again
         patterns = [rule for some in verdict.patterns for _, rule in some]
     return verdict.state is state and all(rule.state is state for rule in patterns)
 
