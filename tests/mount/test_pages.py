@@ -138,7 +138,7 @@ def test_who_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
                 data += os.pread(fd, size - len(data), len(data))
                 wrong = data.replace(b"a line of the host\n", b"").removeprefix(b"begin\n").strip(b"a line of the host")
             assert not wrong, data[-200:]
-            assert len(data) > PAGE
+            assert data.count(b"line") > 20
     finally:
         stop.set()
         thread.join()
