@@ -142,7 +142,7 @@ class Job:
         deadline = time.monotonic() + _STOPS_WITHIN_S
         for pid in _members(self._group):
             while _is_waiting_for(pid, number) and time.monotonic() < deadline:
-                time.sleep(0.001)
+                time.sleep(0.001)  # between two looks, with a deadline: nothing tells when a signal is delivered
 
     @staticmethod
     def _stop_ourselves(number: int) -> None:

@@ -47,17 +47,20 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
 
 def typed_path(project: bytes, text: bytes) -> bytes:
     """Return a path that a user typed, absolute; ``~`` is understood where the shell left it, in quotes."""
-    if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
-        text = os.path.expanduser(b"~") + text[1:]
-    return absolute_path(project, text)
+    return absolute_path(project, _with_home(text))
 
 
 def path_as_typed(text: bytes) -> bytes | None:
     """Return a path that a user typed, absolute, with its links; None if it leads into a mount, which follows them."""
-    if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
-        text = os.path.expanduser(b"~") + text[1:]
-    path = os.path.join(start_directory(), text)
+    path = os.path.join(start_directory(), _with_home(text))
     return None if is_inside_mount(path) else path
+
+
+def _with_home(text: bytes) -> bytes:
+    """Return a path with the home directory for a ``~`` at its beginning, unless there is a file of that name."""
+    if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
+        return os.path.expanduser(b"~") + text[1:]
+    return text
 
 
 def is_always_hidden(project: bytes, path: bytes) -> bool:
