@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 from yolofs.base import Base
 from yolofs.cli.project import looking
+from yolofs.following import StateLinks
 from yolofs.gate import NAMES_LOOKED_AT
 from yolofs.link_names import find_names_at
 from yolofs.links import staged_for
 from yolofs.overlay.whereabouts import BasePlaces
 from yolofs.paths import RelPath, is_below
-from yolofs.rules.links import follow
 from yolofs.session_root import known_root
 from yolofs.store import Store
-from yolofs.tree import Shown, Tree
+from yolofs.symlinks import follow, follow_parent
+from yolofs.tree import Shown
 
 
 class InView(NamedTuple):
@@ -50,8 +51,8 @@ def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) 
         return InView(path)
     with looking(project) as session:
         base, tree = session.base, session.state()
-        links = _Links(base, session.store, tree)
-        path = links.lead(as_typed, follow_last=follow_last)
+        target_of = StateLinks(tree, base, session.store).target
+        path = (follow if follow_last else follow_parent)(as_typed, target_of).place
         rel = base.relative(path)
         shown = tree.resolve(rel) if rel is not None else None
         st = _stat(base, session.store, shown) if shown is not None else None
@@ -60,7 +61,7 @@ def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) 
         kind = stat.S_IFMT(st.st_mode)
         if kind == stat.S_IFDIR:
             return InView(path, kind=kind)
-        link = links.lead(path, follow_last=True) if kind == stat.S_IFLNK else None
+        link = follow(path, target_of).place if kind == stat.S_IFLNK else None
         staged = shown.staged if shown.staged is not None else staged_for(tree, base, st)
         noted = {entry.path() for entry in staged.names} if staged is not None else set()
         home = shown.base if staged is None else staged.home if staged.links else None
@@ -73,36 +74,6 @@ def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) 
         more_names_of = base.path(home) if home is not None and not is_complete else None
         names = _paths(base, noted - {rel}), _paths(base, found - noted - {rel})
         return InView(path, link, kind, *names, more_names_of)
-
-
-class _Links:
-    """The symbolic links of a state."""
-
-    def __init__(self, base: Base, store: Store, tree: Tree) -> None:
-        self._base = base
-        self._store = store
-        self._tree = tree
-
-    def lead(self, path: bytes, *, follow_last: bool) -> bytes:
-        """Return an absolute path without its links; its last component is followed if ``follow_last``."""
-        parent, name = os.path.split(path)
-        if follow_last or name in (b"", b".", b".."):
-            return follow(path, self._target).place
-        return os.path.join(follow(parent, self._target).place, name)
-
-    def _target(self, path: bytes) -> bytes | None:
-        rel = self._base.relative(path)
-        shown = self._tree.resolve(rel) if rel is not None else None
-        try:
-            if shown is not None and shown.staged is not None:
-                return os.readlink(self._store.path(shown.staged.ino))
-            if shown is not None and shown.base is not None:
-                path = self._base.path(shown.base)
-            elif rel is not None:
-                return None
-            return os.readlink(path)
-        except OSError:  # it is no link
-            return None
 
 
 def _paths(base: Base, names: set[RelPath]) -> tuple[bytes, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,10 +13,11 @@ from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import DaemonError, NoSessionError, UsageError
-from yolofs.following import follow_links
+from yolofs.following import StateLinks
 from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session import Access, Session
-from yolofs.session_root import DIRECTORY_NAME
+from yolofs.session_root import DIRECTORY_NAME, known_root
+from yolofs.symlinks import follow_parent
 
 
 def find_project() -> bytes:
@@ -145,27 +147,42 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
 
 def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
     """Return a base path of whose links those are followed that the view alone has."""
-    try:
-        return follow_links(session.state(), session.base, session.store, relative)
-    except OSError as error:
-        raise UsageError(f"{display(typed)}: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link") from None
+    led_to = session.base.relative(_led_by_the_view(session, session.base.path(relative), typed))
+    if led_to is None:
+        raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link")
+    return led_to
+
+
+def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
+    """Return where an absolute path leads by links that the view alone has, but for its last component."""
+    links = StateLinks(session.state(), session.base, session.store)
+    way = follow_parent(path, links.target_if_base_has_none)
+    if way.is_circle:
+        raise UsageError(f"{display(typed)}: {os.strerror(errno.ELOOP)}")
+    return way.place
 
 
 def absolute_path(project: bytes, path: bytes) -> bytes:
     """Return a path that a user typed as the host names it: absolute, and one in the mount as the same in base.
 
+    A last component that is a symlink is not followed; those before it are, by base, and where base has nothing by the
+    view.
+
     Raises:
-        UsageError: it is empty.
+        UsageError: it is empty, or its links lead round in a circle.
     """
     from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
 
     directory = session_directory(project)
     described = read_daemon_file(directory)
-    if described is None:
-        return _host_path(path, directory, None, b"/")
-    return _host_path(path, directory, mountpoint_path(described), root_path(described))
+    mountpoint, root = (mountpoint_path(described), root_path(described)) if described is not None else (None, b"/")
+    full = _host_path(path, directory, mountpoint, root)
+    base = known_root(project)
+    is_in_base = base is not None and is_below(full, os.path.realpath(base).rstrip(b"/"))
+    if not is_in_base or os.path.lexists(os.path.dirname(full)):
+        return full
+    with looking(project) as session:
+        return _led_by_the_view(session, full, path)
 
 
 def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: bytes) -> bytes:

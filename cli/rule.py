@@ -33,7 +33,8 @@ def command() -> None:
     config.toml are yours to edit.
 
     PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT'; 'PATH/**' is PATH
-    with everything in it, whatever patterns say. A path in the mount stands for the same one in base.
+    with everything in it, whatever patterns say. A path in the mount stands for the same one in base; a link that leads
+    there counts as base has it, and as the view has it where base has nothing.
     """
 
 
@@ -56,6 +57,15 @@ def list_command(with_preset: bool, as_json: bool) -> None:
         output.warn(note)
 
 
+def _since(before: Rule | None, state: RuleState) -> str:
+    """Say what a new rule changes, for the end of a sentence."""
+    if before is None:
+        return "now"
+    if before.state is state:
+        return f"as before ({before.source})"
+    return f"now, and not {before.state.value} ({before.source}) any more"
+
+
 def _add_state_command(state: RuleState, summary: str) -> None:
     @command.command(state.value, help=summary)
     @click.argument("path", metavar="PATH", type=_PATH)
@@ -68,8 +78,7 @@ def _add_state_command(state: RuleState, summary: str) -> None:
                 client.set_rule(rule)
             else:
                 _change_learned(project, lambda files: files.learn(rule))
-        was = f", and not {before.state.value} ({before.source}) any more" if before not in (None, rule) else ""
-        output.say(f"{key_text(rule, project)} is {state.value} now{was}")
+        output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
 
 
 _add_state_command(RuleState.ALLOW, "Let everything be done with PATH.")

@@ -25,7 +25,7 @@ from yolofs.rules.links import follow_links, waypoints
 
 FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
 """The sources that are files."""
-_MEND = "mend that line, or remove the file and start afresh"
+_MEND = "mend it, or move it away and start afresh"
 
 
 @dataclass(frozen=True, slots=True)

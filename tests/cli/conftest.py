@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,21 @@ def yolofs(tmp_path: Path) -> Program:
     program = Program(project)
     program("init")
     return program
+
+
+@pytest.fixture(params=["mounted", pytest.param("unmounted")])
+def ruled(
+    request: pytest.FixtureRequest, yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Program]:
+    """Return the program in a project with a home directory of its own, with and without a mount."""
+    home = tmp_path / "home"
+    (home / ".config/yolofs").mkdir(parents=True)
+    (home / ".config/yolofs/config.toml").write_text('[rules]\n"~/notes" = "allow"\n')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\nvendor = "read-only"\n')
+    if request.param == "unmounted":
+        yield yolofs
+    else:
+        with yolofs.mounted():
+            yield yolofs

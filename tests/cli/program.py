@@ -119,6 +119,15 @@ def can_read(path: Path) -> bool:
     return True
 
 
+def can_append(path: Path) -> bool:
+    """Tell whether a file can be opened to append to it."""
+    try:
+        path.open("ab").close()
+    except PermissionError:
+        return False
+    return True
+
+
 def wait_until(condition: Callable[[], object], what: str) -> None:
     """Poll until a condition holds; fail after :data:`DEADLINE_S`."""
     deadline = time.monotonic() + DEADLINE_S

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 from yolofs.paths import display
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
 from yolofs.rules.states import RuleState
+from yolofs.symlinks import TargetOf, follow
 
-_MAX_LINKS = 40
-"""With more of them the kernel opens nothing either (ELOOP)."""
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 
 
@@ -22,18 +20,7 @@ class Followed(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Way(NamedTuple):
-    """Where a path leads."""
-
-    place: bytes
-    """Where it ends, without links; the path itself where links lead round in a circle."""
-    links: tuple[bytes, ...] = ()
-    """The links that it goes on by, in their order, each without links above it."""
-    turns: tuple[bytes, ...] = ()
-    """The directories that it leaves again by ``..``."""
-
-
-def follow_links(rules: RuleSet, project_dir: bytes, target_of: Callable[[bytes], bytes | None]) -> Followed:
+def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Followed:
     """Add to each rule the same one for where links lead, and what keeps it leading there.
 
     ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has none in it.  What is
@@ -65,7 +52,7 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: Callable[[bytes]
     return Followed(all_rules, tuple(dict.fromkeys(notes)))
 
 
-def waypoints(rules: RuleSet, target_of: Callable[[bytes], bytes | None]) -> tuple[Waypoint, ...]:
+def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
     """Return the places that keep the paths of rules leading where they lead, each with the first rule that has it.
 
     Those are the links on the way, the rule's own path, the place where it ends, and the directories that it leaves by
@@ -80,34 +67,6 @@ def waypoints(rules: RuleSet, target_of: Callable[[bytes], bytes | None]) -> tup
         for place in (way.place, *way.turns):
             found.setdefault((place, False), Waypoint(place, rule, is_link=False))
     return tuple(found.values())
-
-
-def follow(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
-    """Follow the links of a path; it may end where nothing is."""
-    links: dict[bytes, None] = {}
-    turns: dict[bytes, None] = {}
-    at, todo, count = b"", path.split(b"/")[::-1], 0
-    while todo:
-        name = todo.pop()
-        if name in (b"", b"."):
-            continue
-        if name == b"..":
-            turns[at or b"/"] = None
-            at = at.rpartition(b"/")[0]
-            continue
-        here = at + b"/" + name
-        target = target_of(here)
-        if target is None:
-            at = here
-            continue
-        count += 1
-        if count > _MAX_LINKS:
-            return Way(path, tuple(links), tuple(turns))
-        links[here] = None
-        todo += target.split(b"/")[::-1]
-        if target.startswith(b"/"):
-            at = b""
-    return Way(at or b"/", tuple(links), tuple(turns))
 
 
 def _path_of(rule: Rule) -> bytes:

@@ -1,0 +1,91 @@
+"""``yolofs rule test``: what was accessed, tried on the rules as they are now."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program, can_read, wait_until
+from yolofs.daemon.client import Client
+
+
+@pytest.mark.mount
+def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, tmp_path: Path) -> None:
+    assert yolofs("rule", "test").err == (
+        "note: not all that rules let be read is known: it is kept while the view is mounted, and up to a number\n"
+        "nothing was recorded in this session\n"
+    )
+    (yolofs.project / ".yolofs.toml").write_text('ask_timeout = 0.1\n[rules]\ndocs = "ask"\nsecret = "deny"\n')
+    for name in ("docs/1", "docs/2", "docs/3", "secret"):
+        (yolofs.project / name).parent.mkdir(exist_ok=True)
+        (yolofs.project / name).write_text(name)
+    with yolofs.mounted() as view:
+        client = Client.connect(os.fsencode(yolofs.session))
+        assert client is not None
+        with client:
+            answering = subprocess.Popen([*COMMAND, "watch", "--allow-all"], cwd=yolofs.project, stderr=subprocess.PIPE)
+            wait_until(lambda: can_read(view / "docs/1"), "somebody who allows")
+            assert can_read(view / "docs/2")
+            assert can_read(view / "docs/3")
+            assert not can_read(view / "secret")
+            answering.terminate()
+            answering.communicate()
+        out = yolofs("rule", "test").out
+        assert out.count(f"read {yolofs.project}/docs/1") == 1  # however often, and whatever the answers were
+        assert "\nthese rules would have spared most questions:\n" in out
+        assert f"  yolofs rule write-ask {yolofs.project}/docs\n" in out
+        document = yolofs("rule", "test", "--json").json
+        (suggestion,) = document["suggestions"]
+        assert (suggestion["key"], suggestion["state"], suggestion["paths"]) == (
+            f"{yolofs.project}/docs",
+            "write-ask",
+            3,
+        )
+        assert (document["allowed"], document["refused"], document["asked_then"]) == (0, 1, 0)
+        assert (document["free"], document["complete"]) == (0, True)
+        assert document["asked"] == suggestion["asks"] >= 3
+        yolofs("rule", "write-ask", "docs")
+    after = yolofs("rule", "test", "--json").json
+    assert (after["allowed"], after["asked"], after["refused"], after["suggestions"]) == (document["asked"], 0, 1, [])
+
+
+@pytest.mark.mount
+def test_what_rules_allowed_is_tried_on_the_rules_as_they_are_now(yolofs: Program) -> None:
+    def replayed() -> tuple[int, ...]:
+        document = yolofs("rule", "test", "--json").json
+        return tuple(document[key] for key in ("accesses", "free", "allowed", "asked", "refused"))
+
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
+    with yolofs.mounted() as view:
+        for _ in range(3):
+            (view / "a.txt").read_text()
+            os.listdir(view / "dir")
+        (view / "dir/b.txt").rename(view / "dir/c.txt")
+        (view / "new").write_text("new")
+        assert replayed() == (5, 5, 5, 0, 0)
+        yolofs("rule", "deny", "a.txt")
+        yolofs("rule", "write-ask", "dir")
+        assert replayed() == (5, 5, 2, 2, 1)
+        assert "5 accesses were recorded, 5 of which rules allowed" in yolofs("rule", "test").out
+    document = yolofs("rule", "test", "--json").json
+    assert (document["accesses"], document["complete"]) == (3, False)
+
+
+@pytest.mark.mount
+def test_what_a_commit_left_staged_is_tried_on_the_rules_as_they_are_now(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('[rules]\n"." = "allow"\n')
+    with yolofs.mounted() as view:
+        (view / "made").mkdir()
+        (view / "made/new").write_text("new")
+        (view / "a.txt").write_text("written")
+        (view / "dir/b.txt").unlink()
+        (view / "go").write_text("gone")
+    yolofs("commit", "--yes", "go")
+    document = yolofs("rule", "test", "--json").json
+    assert [document[key] for key in ("accesses", "allowed", "refused")] == [4, 4, 0], document
+    yolofs("rule", "deny", "made")
+    document = yolofs("rule", "test", "--json").json
+    assert [document[key] for key in ("allowed", "refused")] == [2, 2], document

@@ -1,0 +1,65 @@
+"""Symbolic links that are followed without the kernel."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from yolofs.symlinks import Way, follow, follow_parent
+
+LINKS = {
+    b"/a": b"b/c",
+    b"/b/c/up": b"../d",
+    b"/b/back": b"/a/up/",
+    b"/round": b"about",
+    b"/about": b"./round",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "way"),
+    [
+        (b"/", Way(b"/")),
+        (b"//x//./y/", Way(b"/x/y")),
+        (b"/a/x", Way(b"/b/c/x", (b"/a",))),
+        (b"/a/up", Way(b"/b/d", (b"/a", b"/b/c/up"), (b"/b/c",))),
+        (b"/b/back/z", Way(b"/b/d/z", (b"/b/back", b"/a", b"/b/c/up"), (b"/b/c",))),
+        (b"/..", Way(b"/", (), (b"/",))),
+        (b"/round/x", Way(b"/round/x", (b"/round", b"/about"), (), is_circle=True)),
+    ],
+)
+def test_a_way(path: bytes, way: Way) -> None:
+    assert follow(path, LINKS.get) == way
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (b"/a", b"/a"),
+        (b"/a/up", b"/b/c/up"),
+        (b"/a/", b"/b/c"),
+        (b"/a/up/.", b"/b/d"),
+        (b"/b/back/..", b"/b"),
+        (b"/round/x", b"/round/x"),
+        (b"/", b"/"),
+    ],
+)
+def test_the_last_component_is_followed_only_if_more_comes_behind_it(path: bytes, place: bytes) -> None:
+    assert follow_parent(path, LINKS.get).place == place
+
+
+@pytest.mark.parametrize(("count", "is_circle"), [(40, False), (41, True)])
+def test_as_many_links_are_followed_as_the_kernel_follows(tmp_path: Path, count: int, is_circle: bool) -> None:
+    (tmp_path / "0").touch()
+    for number in range(1, count + 1):
+        (tmp_path / str(number)).symlink_to(str(number - 1))
+    path = bytes(tmp_path / str(count))
+    links = {bytes(link): os.fsencode(link.readlink()) for link in tmp_path.iterdir() if link.is_symlink()}
+    assert follow(path, links.get).is_circle is is_circle
+    if is_circle:
+        with pytest.raises(OSError, match="Too many levels"):
+            os.stat(path)
+    else:
+        os.stat(path)

@@ -1,0 +1,66 @@
+"""Following the symbolic links of a path without the kernel, by whoever tells what a link holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+TargetOf: TypeAlias = Callable[[bytes], bytes | None]
+"""Returns what the symbolic link at an absolute path holds, None for what is none."""
+
+_MAX_LINKS = 40
+"""With more of them the kernel opens nothing either (ELOOP)."""
+
+
+class Way(NamedTuple):
+    """Where a path leads."""
+
+    place: bytes
+    """Where it ends, without links; the path itself where links lead round in a circle."""
+    links: tuple[bytes, ...] = ()
+    """The links that it goes on by, in their order, each without links above it."""
+    turns: tuple[bytes, ...] = ()
+    """The directories that it leaves again by ``..``."""
+    is_circle: bool = False
+    """Whether there are too many links."""
+
+
+def follow(path: bytes, target_of: TargetOf) -> Way:
+    """Follow the links of an absolute path; it may end where nothing is."""
+    links: dict[bytes, None] = {}
+    turns: dict[bytes, None] = {}
+    at, todo, count = b"", path.split(b"/")[::-1], 0
+    while todo:
+        name = todo.pop()
+        if name in (b"", b"."):
+            continue
+        if name == b"..":
+            turns[at or b"/"] = None
+            at = at.rpartition(b"/")[0]
+            continue
+        here = at + b"/" + name
+        target = target_of(here)
+        if target is None:
+            at = here
+            continue
+        count += 1
+        if count > _MAX_LINKS:
+            return Way(path, tuple(links), tuple(turns), is_circle=True)
+        links[here] = None
+        todo += target.split(b"/")[::-1]
+        if target.startswith(b"/"):
+            at = b""
+    return Way(at or b"/", tuple(links), tuple(turns))
+
+
+def follow_parent(path: bytes, target_of: TargetOf) -> Way:
+    """Follow the links of an absolute path but for its last component, as ``lstat`` does.
+
+    One that ends in a slash, ``.`` or ``..`` is followed to its end.
+    """
+    parent, name = os.path.split(path)
+    if name in (b"", b".", b".."):
+        return follow(path, target_of)
+    way = follow(parent, target_of)
+    return way._replace(place=path if way.is_circle else os.path.join(way.place, name))
