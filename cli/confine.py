@@ -115,10 +115,10 @@ def confined(
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
     possible = find_possible()
     native = place.native if possible.native_mounts else ()
-    with contextlib.ExitStack() as stack:
-        info_read, info_write = _pipe(stack)
-        block_read, block_write = _pipe(stack)
-        report_read, report_write = _pipe(stack)
+    with contextlib.ExitStack() as kept, contextlib.ExitStack() as handed_on:
+        info_read, info_write = _pipe(kept, handed_on)
+        block_read, block_write = _pipe(handed_on, kept)
+        report_read, report_write = _pipe(kept, handed_on)
         sandbox = Sandbox(
             view=place.mountpoint,
             runtime_root=place.runtime_root,
@@ -127,15 +127,14 @@ def confined(
             has_network=place.has_network,
             has_user_namespace=possible.user_namespace,
             is_root=os.geteuid() == 0,
-            seccomp_fd=_filter(stack, machine),
+            seccomp_fd=_filter(handed_on, machine),
             info_fd=info_write,
             block_fd=block_read,
         )
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
             process = _popen(sandbox, native, start, environment, stdin, report_write)
-        for fd in (info_write, block_read, report_write):
-            os.close(fd)
+        handed_on.close()
         try:
             running = Confined(process, _read_info(info_read, process), block_write, report_read)
         except BaseException:
@@ -190,21 +189,17 @@ def _python() -> bytes:
     return os.fsencode(getattr(sys, "_base_executable", sys.executable))
 
 
-def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
-    ends = os.pipe()
-    for fd in ends:
-        stack.callback(_close, fd)
-    return ends
-
-
-def _close(fd: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(fd)
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    """Return the ends of a pipe, for reading and writing, and have each closed once."""
+    read, write = os.pipe()
+    reader.callback(os.close, read)
+    writer.callback(os.close, write)
+    return read, write
 
 
 def _filter(stack: contextlib.ExitStack, machine: str) -> int:
     fd = os.memfd_create("filter", os.MFD_CLOEXEC)
-    stack.callback(_close, fd)
+    stack.callback(os.close, fd)
     os.write(fd, compile_filter(machine))
     os.lseek(fd, 0, os.SEEK_SET)
     return fd

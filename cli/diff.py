@@ -108,8 +108,7 @@ def _compare(
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
-            session.state(old),
-            session.state(new),
+            *session.states(old, new),
             session.base,
             session.store,
             paths=paths,

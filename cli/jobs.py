@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -182,6 +183,15 @@ class Job:
                 return [int(pid) for pid in file.read().split()]
         except OSError:
             return []
+
+
+def start_deaf(thread: threading.Thread) -> None:
+    """Start a thread to which no signal is delivered: who waits for the command would not notice one that it takes."""
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _members(group: int) -> list[int]:

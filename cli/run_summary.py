@@ -11,6 +11,7 @@ import msgspec
 from yolofs.attribution import attribute
 from yolofs.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.changes import Change, Kind, compare
+from yolofs.cli.ahead import Ahead
 from yolofs.cli.auditform import note_fields, note_text, note_word
 from yolofs.cli.jsonform import change_fields
 from yolofs.cli.listing import Place, change_line, counts, summary, without_scratch
@@ -23,6 +24,7 @@ from yolofs.rules.preset import HISTORIES, SOURCE
 from yolofs.runs import Run, generation_of, read_runs
 from yolofs.session import Access, Session
 from yolofs.timeline import BASE
+from yolofs.tree import Tree
 
 _SHOWN = 40
 """How many lines each part has; how many more there are is always said."""
@@ -73,12 +75,15 @@ class Parts:
     others: list[Change]
 
 
-def summarise(project: bytes, ended: Ended, *, as_json: bool) -> None:
-    """Say what a run changed, and apart from that what others did meanwhile."""
-    with Session.open(project, Access.READ) as session:
+def summarise(project: bytes, ended: Ended, ahead: Ahead | None, *, as_json: bool) -> None:
+    """Say what a run changed, and apart from that what others did meanwhile; ``ahead`` is what has been read of it."""
+    opened, before = ahead.take() if ahead is not None else (None, None)
+    with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)
         span = Span(known if known is not None else BASE, ended.after)
-        changes = _changes(session, span) if ended.has_changes else []
+        if before is None or ahead is None or span.before != ahead.generation:
+            before = session.state(span.before)
+        changes = _changes(session, span, before) if ended.has_changes else []
         work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))
         if known is None:  # what a commit has left staged may be older than the run
             work = work.without(run.number for run in read_runs(session.directory) if _ended_before(run, ended))
@@ -125,11 +130,10 @@ def fold(changes: Sequence[Change]) -> list[tuple[Change, int]]:
     return folded
 
 
-def _changes(session: Session, span: Span) -> list[Change]:
+def _changes(session: Session, span: Span, before: Tree) -> list[Change]:
     with progress("comparing") as update:
-        return compare(
-            session.state(span.before), session.state(span.after), session.base, session.store, progress=update
-        )
+        after = session.state_after(before, span.before, span.after)
+        return compare(before, after, session.base, session.store, progress=update)
 
 
 def _ended_before(run: Run, ended: Ended) -> bool:

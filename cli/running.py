@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.cli import output
+from yolofs.cli.ahead import Ahead
 from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
 from yolofs.cli.native import bindable
@@ -72,8 +73,9 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
         code: int | None = None
         try:
-            session = os.path.join(project, DIRECTORY_NAME) if manner.is_reviewed else None
-            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, session)
+            session = os.path.join(project, DIRECTORY_NAME)
+            ahead = Ahead(project, session, Generation(begun.generation)) if manner.is_reviewed else None
+            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, ahead)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -88,7 +90,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         before = Point(begun.generation, begun.marker_ns)
         what = Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on)
         try:
-            summarise(project, what, as_json=manner.as_json)
+            summarise(project, what, ahead, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     return ended
@@ -158,9 +160,9 @@ def _confined(
     words: Sequence[bytes],
     settings: RunSettings,
     directory: bytes,
-    session: bytes | None,
+    ahead: Ahead | None,
 ) -> int:
-    """Run a command; with a ``session``'s directory, tell of its asks meanwhile."""
+    """Run a command; if it is reviewed, tell of its asks meanwhile, and read ahead."""
     mounts = read_mounts()
     if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
         raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
@@ -177,7 +179,9 @@ def _confined(
     try:
         with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
-            with told_of_asks(session, begun.run, running.info.pid_namespace):
+            if ahead is None:
+                return running.go()
+            with told_of_asks(ahead.directory, begun.run, running.info.pid_namespace), ahead.reading():
                 return running.go()
     finally:
         stdin.close()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import termios
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from yolofs.cli.jobs import start_deaf
 from yolofs.daemon.client import Client
 from yolofs.errors import YolofsError
 
@@ -25,23 +25,15 @@ _GRACE_S = 1.5
 
 
 @contextlib.contextmanager
-def told_of_asks(directory: bytes | None, run: int, pid_namespace: int) -> Iterator[None]:
-    """Tell of the asks of a sandbox's processes while the block runs.
-
-    ``directory`` is the session's ``.yolofs``; without one nothing is told.
-    """
-    client = Client.connect(directory) if directory is not None else None
+def told_of_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[None]:
+    """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the session's ``.yolofs``."""
+    client = Client.connect(directory)
     if client is None:
         yield
         return
     with client:
         thread = threading.Thread(target=_tell, args=(client, run, pid_namespace), name="asks", daemon=True)
-        # Signals are for the thread that waits for the command: it would not notice one that another thread takes.
-        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-        try:
-            thread.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        start_deaf(thread)
         try:
             yield
         finally:

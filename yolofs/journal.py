@@ -233,6 +233,15 @@ class Journal:
         ends = [*self._counts_before, self._record_count]
         return [end - start for start, end in zip(starts, ends, strict=True)]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the file at its path is still this one, and as long as what was read of it."""
+        try:
+            here = os.stat(self.path)
+        except FileNotFoundError:  # a commit is replacing it
+            return False
+        return os.path.samestat(here, os.fstat(self._fd)) and here.st_size >= self.size
+
     def refresh(self) -> bool:
         """Take in what another process has appended since; return whether there was anything new.
 

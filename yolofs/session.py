@@ -205,6 +205,20 @@ class Session:
         self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
         self.timeline = Timeline(at.marker for at in self.journal.markers)
 
+    def refresh(self) -> bool:
+        """Take in what another process has appended; return whether that was possible.
+
+        It is not if the journal is another one by now, after a commit or an abort, or was cut.
+
+        Raises:
+            JournalError: the journal is damaged.
+        """
+        if not self.journal.goes_on:
+            return False
+        self.journal.refresh()
+        self.timeline = Timeline(at.marker for at in self.journal.markers)
+        return True
+
     # ---- states
 
     def state(self, generation: Generation | None = None) -> Tree:
@@ -221,6 +235,29 @@ class Session:
                 for record in self._changes(start, end):
                     tree.apply(record)
         return tree
+
+    def states(self, old: Generation, new: Generation | None) -> tuple[Tree, Tree]:
+        """Return the override trees of two generations, as :meth:`state`; what they have in common is replayed once."""
+        tree = self.state(old)
+        return tree, self.state_after(tree, old, new)
+
+    def state_after(self, tree: Tree, old: Generation, new: Generation | None) -> Tree:
+        """Return the override tree of generation ``new`` (None: the present), where ``tree`` is that of ``old``.
+
+        Raises:
+            JournalError: the journal contradicts itself.
+        """
+        timeline = self.timeline
+        before = timeline.segments_of(old)
+        after = timeline.live_segments if new is None else timeline.segments_of(new)
+        if after[: len(before)] != before:
+            return self.state(new)
+        with no_garbage_collection():
+            later = tree.copy()
+            for segment in after[len(before) :]:
+                for record in self._changes(*self.journal.segment_range(segment)):
+                    later.apply(record)
+        return later
 
     def present(self) -> State:
         """Return the present as an overlay needs it."""
@@ -292,8 +329,7 @@ class Session:
         ``expand_renames`` gives each file below a renamed directory a line of its own, as a patch needs it.
         """
         return compare(
-            self.state(old),
-            self.state(new),
+            *self.states(old, new),
             self.base,
             self.store,
             paths=paths,

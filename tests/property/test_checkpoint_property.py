@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.property.core_driver import CoreDriver
 from yolofs import checkpoint
-from yolofs.paths import RelPath
+from yolofs.paths import Generation, RelPath
 from yolofs.session import Access, Session
 from yolofs.tree import Entry, Staged, Tree
 
@@ -90,8 +90,15 @@ def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
             between = range(*sorted((present.fresh_from, replayed.present().fresh_from)))
             assert not set(session.store).intersection(between)
             assert described(present.tree) == described(replayed.present().tree)
-            for generation in range(session.timeline.present + 1):
-                assert described(session.state(generation)) == described(replayed.state(generation))  # type: ignore[arg-type]
+            states = [described(replayed.state(Generation(number))) for number in range(session.timeline.present + 1)]
+            for number, state in enumerate(states):
+                generation = Generation(number)
+                assert described(session.state(generation)) == state
+                both = session.states(generation, None)
+                assert [described(tree) for tree in both] == [state, described(present.tree)]
+                for other in range(number):
+                    both = session.states(Generation(other), generation)
+                    assert [described(tree) for tree in both] == [states[other], state]
     finally:
         os.rename(path + b".away", path)
 

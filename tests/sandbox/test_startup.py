@@ -19,6 +19,19 @@ code = main(sys.argv[1:])
 print(*sys.modules, file=sys.stderr)
 sys.exit(code)
 """
+CLOSING_ONCE = """
+import os
+really_close = os.close
+def close(fd):
+    try:
+        really_close(fd)
+    except OSError:
+        print("was closed before:", fd, file=sys.stderr)
+        raise
+os.close = close
+from yolofs.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.mark.parametrize(
@@ -42,3 +55,17 @@ def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words:
     imported = set(done.stderr.split())
     assert "yolofs.daemon.client" in imported
     assert imported & unwanted == set()
+
+
+def test_every_descriptor_is_closed_once(yolofs: Program) -> None:
+    """The second time it may be another one: of a thread, or of a library."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{CLOSING_ONCE}", "run", "true"],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "was closed before" not in done.stderr

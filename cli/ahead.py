@@ -1,0 +1,100 @@
+"""What the summary of a run needs, read while the command still goes on.
+
+To import what compares, and to replay what led to the state before the run, takes longer than many a command.  The
+process that waits for the command has nothing else to do, so it begins as soon as anything has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from yolofs.cli.jobs import start_deaf
+from yolofs.errors import YolofsError
+
+if TYPE_CHECKING:  # what a run needs to start does not need these
+    from yolofs.paths import Generation
+    from yolofs.session import Session
+    from yolofs.tree import Tree
+
+_FIRST_LOOK_S = 0.05
+_MOST_S = 1.0
+"""Between two looks at the journal, which get rarer."""
+_GROWTH = 1.5
+_MOST_RECORDS = 200_000
+"""With more of them the state is not kept while the command runs: its tree takes up to 1 KiB for each."""
+
+
+class Ahead:
+    """A session, and its state before a run, read ahead if something changes while the run goes on."""
+
+    def __init__(self, project: bytes, directory: bytes, generation: Generation) -> None:
+        """``directory`` is the project's ``.yolofs``."""
+        self.directory = directory
+        self.generation = generation
+        """The one before the run."""
+        self._project = project
+        self._journal = os.path.join(directory, b"journal")
+        self._size = -1
+        self._ended = threading.Event()
+        self._session: Session | None = None
+        self._tree: Tree | None = None
+        self._thread = threading.Thread(target=self._work, name="ahead", daemon=True)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read while the block runs."""
+        with contextlib.suppress(OSError):  # a commit is replacing it
+            self._size = os.stat(self._journal).st_size
+        start_deaf(self._thread)
+        try:
+            yield
+        finally:
+            self._ended.set()
+
+    def take(self) -> tuple[Session | None, Tree | None]:
+        """Return the session with all that it has by now, and the state before the run, as far as they were read.
+
+        To be called after :meth:`reading`.
+        """
+        self._thread.join()
+        session = self._session
+        self._session = None
+        if session is None:
+            return None, None
+        try:
+            if session.refresh():
+                return session, self._tree
+        except YolofsError:  # which whoever opens it anew will say
+            pass
+        session.close()
+        return None, None
+
+    def _work(self) -> None:
+        wait_s = _FIRST_LOOK_S
+        while not self._ended.wait(wait_s):
+            with contextlib.suppress(OSError):  # a commit is replacing it
+                if os.stat(self._journal).st_size != self._size:
+                    self._read()
+                    return
+            wait_s = min(wait_s * _GROWTH, _MOST_S)
+
+    def _read(self) -> None:
+        importlib.import_module("yolofs.cli.run_summary")
+        from yolofs.session import Access, Session
+
+        try:
+            session = Session.open(self._project, Access.READ)
+        except (YolofsError, OSError):  # whoever needs it will say
+            return
+        try:
+            if session.journal.record_count <= _MOST_RECORDS:
+                self._tree = session.state(self.generation)
+        except YolofsError:
+            session.close()
+            return
+        self._session = session

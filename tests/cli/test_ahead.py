@@ -1,0 +1,80 @@
+"""What is read for the summary of a run while it goes on."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import DEADLINE_S, Program
+from yolofs.changes import compare
+from yolofs.cli.ahead import Ahead
+from yolofs.paths import Generation
+from yolofs.session import Access, Session
+
+pytestmark = pytest.mark.mount
+
+
+def ahead_of(yolofs: Program, generation: int = 0) -> Ahead:
+    return Ahead(os.fsencode(yolofs.project), bytes(yolofs.session), Generation(generation))
+
+
+def wait_until_read(ahead: Ahead) -> None:
+    """Wait until all is read that is read ahead."""
+    ahead._thread.join(DEADLINE_S)
+    assert not ahead._thread.is_alive()
+
+
+def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "old").touch()
+        yolofs("snapshot")
+        ahead = ahead_of(yolofs, 1)
+        with ahead.reading():
+            (view / "one").touch()
+            wait_until_read(ahead)
+            (view / "two").touch()
+            (view / "old").unlink()
+            yolofs("snapshot")
+            (view / "three").touch()
+        opened, before = ahead.take()
+        assert opened is not None
+        assert before is not None
+        with opened:
+            found = compare(before, opened.state_after(before, ahead.generation, None), opened.base, opened.store)
+        assert [os.path.basename(change.path) for change in found] == [b"old", b"one", b"three", b"two"]
+        with Session.open(os.fsencode(yolofs.project), Access.READ) as session:
+            assert found == session.compare(Generation(1))
+
+
+def test_nothing_is_read_as_long_as_nothing_changes(yolofs: Program) -> None:
+    with yolofs.mounted():
+        ahead = ahead_of(yolofs)
+        with ahead.reading():
+            pass
+        assert ahead.take() == (None, None)
+
+
+@pytest.mark.parametrize("words", [("commit", "--yes"), ("abort", "--yes")])
+def test_of_what_was_committed_or_dropped_meanwhile_nothing_is_taken(yolofs: Program, words: tuple[str, ...]) -> None:
+    with yolofs.mounted() as view:
+        ahead = ahead_of(yolofs)
+        with ahead.reading():
+            (view / "new").touch()
+            wait_until_read(ahead)
+            yolofs(*words)
+            (view / "newer").touch()
+        assert ahead.take() == (None, None)
+
+
+def test_a_signal_is_left_to_who_waits_for_the_command(yolofs: Program) -> None:
+    with yolofs.mounted():
+        ahead = ahead_of(yolofs)
+        with ahead.reading():
+            tasks = {thread.native_id for thread in threading.enumerate() if thread.name == "ahead"}
+            assert len(tasks) == 1
+            status = Path(f"/proc/self/task/{tasks.pop()}/status").read_text()
+            blocked = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:")), 16)
+            assert all(blocked & 1 << number - 1 for number in (2, 15, 20, 28))
