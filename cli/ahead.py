@@ -50,7 +50,8 @@ class Ahead:
         """Read while the block runs."""
         with contextlib.suppress(OSError):  # a commit is replacing it
             self._size = os.stat(self._journal).st_size
-        start_deaf(self._thread)
+        with contextlib.suppress(RuntimeError):  # the system's limit on threads
+            start_deaf(self._thread)
         try:
             yield
         finally:
@@ -61,15 +62,15 @@ class Ahead:
 
         To be called after :meth:`reading`.
         """
-        self._thread.join()
-        session = self._session
-        self._session = None
+        if self._thread.ident is not None:
+            self._thread.join()
+        session, self._session = self._session, None
         if session is None:
             return None, None
         try:
             if session.refresh():
                 return session, self._tree
-        except YolofsError:  # which whoever opens it anew will say
+        except (YolofsError, OSError):  # which whoever opens it anew will say
             pass
         session.close()
         return None, None
@@ -94,7 +95,7 @@ class Ahead:
         try:
             if session.journal.record_count <= _MOST_RECORDS:
                 self._tree = session.state(self.generation)
-        except YolofsError:
+        except (YolofsError, OSError):
             session.close()
             return
         self._session = session
