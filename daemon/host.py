@@ -177,6 +177,21 @@ class Host:
 
     # ---- what can be asked
 
+    @property
+    def project(self) -> bytes:
+        """The project's directory."""
+        return self._session.project
+
+    @property
+    def record_count(self) -> int:
+        """How many records the journal has; for any thread."""
+        return self._session.journal.record_count
+
+    @property
+    def checkpointed_records(self) -> int:
+        """How many of them a checkpoint spared at the mount."""
+        return self._session.checkpointed_records
+
     def info(self) -> Info:
         """Return what this is; never waits."""
         session = self._session

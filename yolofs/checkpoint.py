@@ -214,8 +214,9 @@ def write(directory: bytes, checkpoint: Checkpoint) -> None:
 
 def remove(directory: bytes) -> None:
     """Remove the checkpoint of the session in ``directory``: its journal has ended."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(directory, FILE_NAME))
+    for name in (FILE_NAME, FILE_NAME + b".new"):  # the second is left by who was killed while writing
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(directory, name))
 
 
 def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -286,17 +286,22 @@ class Session:
         start, end = parts[len(known.live) - 1]
         return known.tree(), [(max(start, known.size), end), *parts[len(known.live) :]]
 
+    @property
+    def checkpointed_records(self) -> int:
+        """How many records the checkpoint spared that the session was opened with, or has written since."""
+        return self._checkpoint.record_count if self._checkpoint is not None else 0
+
     def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
         """Note what the journal comes to, so that the next open need not replay it; return whether it did.
 
         Not for fewer records since the last one than ``least_records``.  What is written comes from a replay, whatever
-        an overlay has in memory: the journal is the truth.
+        an overlay has in memory: the journal is the truth.  A session that was opened to be read may do it, too, while
+        another process appends.
 
         Raises:
             OSError: it cannot be written.
         """
-        before = self._checkpoint.record_count if self._checkpoint is not None else 0
-        if self.journal.record_count - before < least_records:
+        if self.journal.record_count - self.checkpointed_records < least_records:
             return False
         state = self.present()
         made = checkpoint.make(
@@ -306,6 +311,8 @@ class Session:
             fresh_from=state.fresh_from,
             numbers=self._journal_numbers(),
         )
+        if not self.journal.goes_on:  # danger: the numbers may be those of another one, which ends in a loss
+            return False
         checkpoint.write(self.directory, made)
         self._checkpoint = made
         return True

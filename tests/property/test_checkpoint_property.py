@@ -30,6 +30,7 @@ steps = st.one_of(
     st.tuples(st.just("link"), paths, paths),
     st.tuples(st.just("snapshot")),
     st.tuples(st.just("travel"), st.integers(0, 20)),
+    st.tuples(st.just("checkpoint")),
     st.tuples(st.just("reopen"), st.booleans()),
 )
 
@@ -58,6 +59,9 @@ def test_a_session_is_the_same_with_and_without_its_checkpoint(program: list[tup
             for word, *arguments in program:
                 if word == "reopen":
                     reopen(driver, with_checkpoint=arguments[0])
+                elif word == "checkpoint":
+                    with Session.open(root, Access.READ, root=root) as other:
+                        assert other.write_checkpoint(least_records=0)
                 elif word == "travel":
                     driver.travel(arguments[0] % (driver.session.timeline.present + 1))
                 else:

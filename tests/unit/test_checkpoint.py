@@ -144,3 +144,31 @@ def test_readers_use_it_and_a_commit_ends_it(driver: CoreDriver) -> None:
     driver.commit()
     assert not path_of(driver).exists()
     assert driver.read(b"a") == b"12"
+
+
+def test_a_reader_writes_one_while_the_session_goes_on(driver: CoreDriver) -> None:
+    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+        driver.create(b"c", b"4", 0o644)
+        driver.snapshot()
+        driver.append(b"c", b"5")
+        assert reader.write_checkpoint(least_records=0)
+    driver.append(b"a", b"!")
+    driver.remount()
+    assert driver.session.journal.known_bytes
+    assert (driver.read(b"a"), driver.read(b"b"), driver.read(b"c")) == (b"12!", b"3", b"45")
+    assert driver.session.collect() == 0
+
+
+def test_a_reader_whose_journal_has_ended_writes_none(driver: CoreDriver) -> None:
+    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+        driver.session.put_away(None)
+        assert not path_of(driver).exists()
+        assert not reader.write_checkpoint(least_records=0)
+        assert not path_of(driver).exists()
+
+
+def test_what_a_killed_writer_has_left_of_one_goes_with_the_journal(driver: CoreDriver) -> None:
+    left = path_of(driver).with_name("checkpoint.new")
+    left.write_bytes(b"half")
+    driver.session.put_away(None)
+    assert not left.exists()

@@ -1,0 +1,43 @@
+"""Checkpoints of a long session while it is mounted: every command that opens it would replay the journal otherwise."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+
+import trio
+
+from yolofs.daemon.host import Host
+from yolofs.session import CHECKPOINT_RECORDS
+
+log = logging.getLogger("yolofs.daemon")
+
+_LOOK_S = 5.0
+
+
+async def write_checkpoints(host: Host) -> None:
+    """Have one written each time that the journal has grown by enough, until cancelled."""
+    covered = host.checkpointed_records
+    while True:
+        await trio.sleep(_LOOK_S)
+        count = host.record_count
+        if count < covered:  # another journal, after a commit or an abort
+            covered = 0
+        if count - covered >= CHECKPOINT_RECORDS:
+            covered = count
+            await _write_one(host.project)
+
+
+async def _write_one(project: bytes) -> None:
+    command = [sys.executable, "-P", "-m", "yolofs.daemon.checkpointer", os.fsdecode(project)]
+    try:
+        done = await trio.run_process(command, stdin=subprocess.DEVNULL, capture_stderr=True, check=False)
+    except OSError as error:  # the system's limit on processes
+        log.info("no checkpoint: %s", error)
+        return
+    if done.returncode == 0:
+        log.info("wrote a checkpoint")
+    else:
+        log.info("no checkpoint: %s", done.stderr.decode(errors="replace").strip())
