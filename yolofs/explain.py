@@ -127,7 +127,7 @@ def explain(
 
 
 def find_deciding(book: RuleBook, path: bytes) -> tuple[Verdict, bytes, Rule | None]:
-    """Return the verdict over an absolute path, the place that it comes from, and the rule that hides a directory above.
+    """Return the verdict over an absolute path, the place it comes from, and the rule that hides a directory above.
 
     The place is the path itself or a directory above it; the root where there is no rule.
     """
