@@ -147,8 +147,7 @@ def _in_order(sources: Sources) -> list[tuple[Origin, Rule, bool]]:
 
 def key_text(rule: Rule, project: bytes) -> str:
     """Return a rule's key for a terminal."""
-    key = spell(rule, project)
-    return key if key.isprintable() else display(key.encode())
+    return display(spell(rule, project).encode())
 
 
 def _rule_fields(rule: Rule) -> dict[str, Any]:

@@ -567,3 +567,9 @@ def test_a_suggested_rule_can_be_copied_into_a_shell_whatever_the_directory_is_c
         yolofs(*words)
         assert yolofs("rule", "test", "--json").json["asked"] == 0
         assert yolofs("rule", "explain", directory, "--json").json["state"] == "write-ask"
+
+
+def test_a_name_with_spaces_at_its_ends_is_listed_so_that_they_are_seen(yolofs: Program) -> None:
+    assert '" end " is deny now' in yolofs("rule", "deny", " end ").err
+    assert '" end "' in yolofs("rule", "list").out
+    yolofs("rule", "unset", " end ")
