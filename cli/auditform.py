@@ -85,7 +85,8 @@ def note_text(note: Note) -> str:
         case AskNote():
             size = f" ({note.size} byte{'s' if note.size != 1 else ''})" if note.size is not None else ""
             how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
-            return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}: {how}"
+            others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
+            return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
         case RefusalNote():
             times = f" ({note.count} times)" if note.count > 1 else ""
             why = f": {_rule_text(note.rule)}" if note.rule is not None else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,7 +15,7 @@ from yolofs.cli.listing import Place, emit_changes
 from yolofs.cli.output import emit_json, progress, say
 from yolofs.commit.choice import Held
 from yolofs.commit.split import Split
-from yolofs.paths import RelPath, display, is_below
+from yolofs.paths import RelPath, display, in_shell, is_below
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
@@ -110,7 +109,7 @@ def _hint(session: Session, held: Held) -> str:
     if held.needs is None or len(held.paths) >= _PATHS_IN_HINT:
         return "; yolofs commit --outside --scratch"
     paths: list[RelPath] = sorted({*held.paths, held.needs})
-    return "; yolofs commit " + " ".join(shlex.quote(display(absolute(session.base.root, path))) for path in paths)
+    return "; yolofs commit " + " ".join(in_shell(absolute(session.base.root, path)) for path in paths)
 
 
 def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from yolofs.base import open_noatime
 from yolofs.cli.askform import size_text
 from yolofs.cli.output import local_time
 from yolofs.paths import display
 from yolofs.session import Access, Session
+from yolofs.tree import Shown
 
 _MAX_BYTES = 16 << 10
 _MAX_LINES = 200
@@ -34,6 +36,8 @@ def peek(project: bytes, path: bytes) -> list[str]:
                 st = os.lstat(session.store.path(shown.staged.ino))
             else:
                 st = session.base.lstat(shown.base or rel)
+            if stat.S_ISDIR(st.st_mode):
+                return _describe_directory(_names(session, shown), st)
             has_data = shown.staged is not None and shown.staged.origin is None
             place = session.store.path(shown.staged.ino) if shown.staged and has_data else None
             return _describe(place or session.base.path(shown.base or rel), st)
@@ -44,21 +48,40 @@ def peek(project: bytes, path: bytes) -> list[str]:
 
 
 def _describe(place: bytes, st: os.stat_result) -> list[str]:
-    mtime = f"changed {local_time(st.st_mtime_ns)}"
+    mtime = _mtime_text(st)
     match stat.S_IFMT(st.st_mode):
         case stat.S_IFREG:
             with open(open_noatime(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
                 data = file.read(_MAX_BYTES)
             return [f"{size_text(st.st_size)}, {mtime}", "", *_content(data)]
-        case stat.S_IFDIR:
-            names = sorted(os.listdir(place))
-            shown = [display(name) for name in names[:_MAX_LINES]]
-            shown += [f"and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []
-            return [f"a directory of base with {len(names)} names, {mtime}", "", *shown]
         case stat.S_IFLNK:
             return [f"a symlink to {display(os.readlink(place))}, {mtime}"]
         case _:
             return ["neither file, directory nor symlink"]
+
+
+def _names(session: Session, shown: Shown) -> list[bytes]:
+    """Return the names in a directory of the view, sorted.
+
+    Raises:
+        OSError: as opendir(3).
+    """
+    names = set(session.base.names(shown.base)) if shown.base is not None else set()
+    children = shown.entry.children if shown.entry is not None else None
+    for name, entry in (children or {}).items():
+        (names.discard if entry.is_tombstone else names.add)(name)
+    return sorted(names)
+
+
+def _describe_directory(names: Sequence[bytes], st: os.stat_result) -> list[str]:
+    shown = [display(name) for name in names[:_MAX_LINES]]
+    shown += [f"and {len(names) - _MAX_LINES} more"] if len(names) > _MAX_LINES else []
+    count = f"{len(names)} name{'s' if len(names) != 1 else ''}"
+    return [f"a directory with {count}, {_mtime_text(st)}", "", *shown]
+
+
+def _mtime_text(st: os.stat_result) -> str:
+    return f"changed {local_time(st.st_mtime_ns)}"
 
 
 def _content(data: bytes) -> list[str]:

@@ -13,7 +13,7 @@ from yolofs.cli.output import emit, say
 from yolofs.cli.project import connected, reading, session_directory
 from yolofs.cli.rule_views import key_text
 from yolofs.explain import explain
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 from yolofs.questions import Operation
 from yolofs.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.replay import Access, Suggestion, asked, suggest, tally, with_rules
@@ -132,7 +132,7 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     emit()
     emit("these rules would have spared most questions:")
     for one in found[:_SHOWN]:
-        emit(f"  yolofs rule {one.rule.state.value} {display(one.rule.path)}")
+        emit(f"  yolofs rule {one.rule.state.value} {in_shell(spell(one.rule).encode())}")
         emit(f"      {_evidence(one)}")
     left = tally(with_rules(book, [one.rule for one in found[:_SHOWN]]), accesses)
     emit(f"with them {left.asks} of {now.asks} would be asked")

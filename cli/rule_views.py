@@ -8,7 +8,7 @@ from typing import Any
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, paint, say
 from yolofs.explain import Explanation, Outcome
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 from yolofs.questions import Operation
 from yolofs.rules import Origin, Rule, RuleState, Sources, Subject, spell, subject
 
@@ -85,8 +85,8 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
     if found.has_more:
         emit("it has more names (hard links), which were not found; changes reach these, too")
     if found.link is not None:
-        there = display(found.link)
-        emit(f"it is a symbolic link: what is done through it is judged at {there} (yolofs rule explain {there})")
+        command = f"yolofs rule explain {in_shell(found.link)}"
+        emit(f"it is a symbolic link: what is done through it is judged at {display(found.link)} ({command})")
     emit()
     for outcome, operations in _by_outcome(found, [only] if only is not None else found.operations):
         emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")

@@ -140,8 +140,11 @@ class _Answerer:
             with self._lock:
                 del self._running[ask.id]
             process.stdout.close()
+        if len(said) >= _MAX_OUTPUT:
+            raise ValueError(f"it says more than {_MAX_OUTPUT} bytes")
         if status:
-            raise ValueError(f"it ended with exit status {status}")
+            how = f"ended with exit status {status}" if status > 0 else f"was ended by signal {-status}"
+            raise ValueError(f"it {how}")
         return _parse(said)
 
     def _send(self, ask: AskInfo, reply: Reply) -> None:

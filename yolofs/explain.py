@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from yolofs.questions import Operation, opens_all_names
-from yolofs.rules import Rule, RuleBook, RuleSet, RuleState, subject
+from yolofs.rules import Rule, RuleBook, RuleSet, RuleState, Verdict, subject
 
 
 class Outcome(enum.Enum):
@@ -113,6 +113,24 @@ def explain(
     ``link`` is where a symbolic link there leads.  ``more_names_of`` is where base has the file, if it has names that
     were not found.
     """
+    verdict, place, closed = find_deciding(book, path)
+    held = verdict.astray_by_link() if kind == stat.S_IFLNK else None
+    if kind == stat.S_IFDIR:
+        held = verdict.stricter_below()
+    overridden = _overridden(book.sources, verdict.rule)
+    others = (*_others(book, staged_names, is_staged=True), *_others(book, names, is_staged=False))
+    home = more_names_of
+    has_more = home is not None and not opens_all_names(book.at(home).rule, home)
+    return Explanation(
+        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, link, has_more
+    )
+
+
+def find_deciding(book: RuleBook, path: bytes) -> tuple[Verdict, bytes, Rule | None]:
+    """Return the verdict over an absolute path, the place it comes from, and the rule that hides a directory above.
+
+    The place is the path itself or a directory above it; the root where there is no rule.
+    """
     verdict = book.at(b"/")
     place = passed = b"/"
     closed = None
@@ -125,16 +143,7 @@ def explain(
             if below.rule is not verdict.rule:
                 place = passed
             verdict = below
-    held = verdict.astray_by_link() if kind == stat.S_IFLNK else None
-    if kind == stat.S_IFDIR:
-        held = verdict.stricter_below()
-    overridden = _overridden(book.sources, verdict.rule)
-    others = (*_others(book, staged_names, is_staged=True), *_others(book, names, is_staged=False))
-    home = more_names_of
-    has_more = home is not None and not opens_all_names(book.at(home).rule, home)
-    return Explanation(
-        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, link, has_more
-    )
+    return verdict, place, closed
 
 
 def outcome(state: RuleState, operation: Operation) -> Outcome:

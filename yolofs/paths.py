@@ -89,6 +89,16 @@ def display(path: bytes) -> str:
     return '"' + quote_c(path, ascii_only=not text) + '"'
 
 
+def in_shell(path: bytes) -> str:
+    """Return a path as a word of a command line, to be copied: printable, on one line, and the same to the shell."""
+    import shlex  # takes a while, and most commands do without
+
+    shown = display(path)
+    if shown.startswith('"'):  # always quoted then: a quote in a name is
+        return "$'" + shown[1:-1].replace("'", "\\'") + "'"
+    return shlex.quote(shown)
+
+
 @functools.cache
 def _unseen() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of names to be quoted for their spaces, and of what shows nothing though it counts as printable.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from yolofs.explain import Outcome, explain, outcome
+from yolofs.explain import Outcome, find_deciding, outcome
 from yolofs.questions import Operation
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
+
+K = TypeVar("K")
 
 MIN_PATHS = 3
 """How many paths somebody has to have been asked about before a rule for their directory is suggested."""
@@ -75,14 +78,22 @@ def suggest(book: RuleBook, accesses: Iterable[Access], never: Iterable[bytes]) 
     and contradicts no other answer.  None is about one of the directories ``never`` or one above them.
     """
     excluded = {b"/"}.union(*(_up(directory) for directory in never))
-    replayed = [_Replayed(book, access) for access in accesses]
+    places = _places([_Replayed(book, access) for access in accesses], excluded)
+    found: dict[bytes, Suggestion] = {}
+    changed = set(places)
     suggestions: list[Suggestion] = []
-    while candidates := list(_candidates(replayed, excluded)):
-        best = max(candidates, key=_worth)
+    while True:
+        for path in changed:  # only these: there may be thousands, and as many suggestions
+            candidate = _candidate(path, places[path])
+            if candidate is not None:
+                found[path] = candidate
+            else:
+                found.pop(path, None)
+        if not found:
+            return suggestions
+        best = max((found[path] for path in sorted(found)), key=_worth)
         suggestions.append(best)
-        for one in replayed:
-            one.judge(best.rule)
-    return suggestions
+        changed = _take_up(best.rule, places)
 
 
 def _worth(found: Suggestion) -> tuple[bool, int, int]:
@@ -94,42 +105,89 @@ class _Replayed:
     """An access with what the rules make of it, and the path that the deciding rule is about."""
 
     def __init__(self, book: RuleBook, access: Access) -> None:
-        found = explain(book, access.path)
+        verdict, self.place, _ = find_deciding(book, access.path)
         self.access = access
-        self.place = found.place
-        self.outcome = outcome(found.state, access.operation)
+        self.outcome = outcome(verdict.state, access.operation)
+
+    def is_decided_by(self, rule: PathRule) -> bool:
+        """Tell whether a further, nearest rule would decide over it."""
+        return is_at_or_below(self.access.path, rule.path) and is_at_or_below(rule.path, self.place)
 
     def becomes(self, rule: PathRule) -> Outcome:
         """Return what a further, nearest rule would make of it."""
-        decides = is_at_or_below(self.access.path, rule.path) and is_at_or_below(rule.path, self.place)
-        return outcome(rule.state, self.access.operation) if decides else self.outcome
-
-    def judge(self, rule: PathRule) -> None:
-        """Take a further rule into account."""
-        if is_at_or_below(self.access.path, rule.path) and is_at_or_below(rule.path, self.place):
-            self.outcome, self.place = outcome(rule.state, self.access.operation), rule.path
+        return outcome(rule.state, self.access.operation) if self.is_decided_by(rule) else self.outcome
 
 
-def _candidates(replayed: Sequence[_Replayed], excluded: set[bytes]) -> Iterator[Suggestion]:
-    """Yield a rule for each path above an answered question that would have spared some."""
-    left = [one for one in replayed if one.outcome is Outcome.ASKS]
-    places = {above for one in left if one.access.was_allowed is not None for above in _up(one.access.path)}
-    for path in sorted(places - excluded):
-        below = [one for one in left if is_at_or_below(one.access.path, path)]
-        paths = {one.access.path for one in below}
-        answers = {one.access.was_allowed for one in below} - {None}
-        if len(answers) != 1 or (paths != {path} and len(paths) < MIN_PATHS):
+class _Place:
+    """A path at or below which somebody has answered something, with all accesses there."""
+
+    def __init__(self) -> None:
+        self.inside: list[_Replayed] = []
+        self._answers: dict[bool, int] = {}
+        self._paths: dict[bytes, int] = {}
+        """Of those accesses that are asked: what was answered, and their paths, with the number of each."""
+
+    def count(self, one: _Replayed, by: int) -> None:
+        """Count an access that is asked (``by`` = 1), or is not any more (-1)."""
+        if one.access.was_allowed is not None:
+            _add(self._answers, one.access.was_allowed, by)
+        _add(self._paths, one.access.path, by)
+
+    def may_have_rule(self, path: bytes) -> bool:
+        """Tell whether all answers here agree, and are about just this ``path`` or about enough of them."""
+        return len(self._answers) == 1 and (len(self._paths) >= MIN_PATHS or list(self._paths) == [path])
+
+
+def _add(counts: dict[K, int], key: K, by: int) -> None:
+    counts[key] = counts.get(key, 0) + by
+    if not counts[key]:
+        del counts[key]
+
+
+def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, _Place]:
+    """Return the paths at and above those about which somebody has answered something."""
+    answered = {one.access.path for one in replayed if one.access.was_allowed is not None}
+    places = {above: _Place() for path in answered for above in _up(path) - excluded}
+    for one in replayed:
+        for above in _up(one.access.path) & places.keys():
+            places[above].inside.append(one)
+            if one.outcome is Outcome.ASKS:
+                places[above].count(one, 1)
+    return places
+
+
+def _take_up(rule: PathRule, places: dict[bytes, _Place]) -> set[bytes]:
+    """Take a further rule into account; return where something is another now."""
+    changed: set[bytes] = set()
+    for one in places[rule.path].inside:
+        if not one.is_decided_by(rule):
             continue
-        rule = PathRule(path, _state([one.access for one in below], is_allowed=True in answers), "a suggestion")
-        settled = [one.access for one in below if one.becomes(rule) is not Outcome.ASKS]
-        inside = [one for one in replayed if is_at_or_below(one.access.path, path)]
-        if settled and all(_agrees(one.becomes(rule), one.access) for one in inside):
-            yield Suggestion(
-                rule,
-                sum(access.count for access in settled),
-                len({access.path for access in settled}),
-                sum(access.count for access in settled if access.was_allowed is not None),
-            )
+        was_asked = one.outcome is Outcome.ASKS
+        one.outcome, one.place = one.becomes(rule), rule.path
+        is_asked = one.outcome is Outcome.ASKS
+        above = _up(one.access.path) & places.keys()
+        changed |= above
+        for path in above if was_asked is not is_asked else ():
+            places[path].count(one, is_asked - was_asked)
+    return changed
+
+
+def _candidate(path: bytes, there: _Place) -> Suggestion | None:
+    """Return a rule for a path that would have spared some questions and contradicts nothing, None if there is none."""
+    if not there.may_have_rule(path):
+        return None
+    below = [one for one in there.inside if one.outcome is Outcome.ASKS]
+    is_allowed = any(one.access.was_allowed for one in below)
+    rule = PathRule(path, _state([one.access for one in below], is_allowed=is_allowed), "a suggestion")
+    settled = [one.access for one in below if one.becomes(rule) is not Outcome.ASKS]
+    if not settled or not all(_agrees(one.becomes(rule), one.access) for one in there.inside):
+        return None
+    return Suggestion(
+        rule,
+        sum(access.count for access in settled),
+        len({access.path for access in settled}),
+        sum(access.count for access in settled if access.was_allowed is not None),
+    )
 
 
 def _state(accesses: Sequence[Access], *, is_allowed: bool) -> RuleState:

@@ -68,6 +68,16 @@ def test_every_ask_is_noted_with_its_answer(yolofs: Program, view: Path) -> None
     assert (yolofs.session / "audit.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_log_tells_how_many_got_an_answer(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as first, reader(view / "secret/a") as second:
+        wait_until(lambda: [ask["requesters"] for ask in yolofs("asks", "--json").json["asks"]] == [2], "two of them")
+        yolofs("answer", "1", "allow")
+        first.end()
+        second.end()
+    (line,) = [line for line in yolofs("log").out.splitlines() if " ask " in line]
+    assert " and 1 more: allowed, by yolofs answer, process " in line
+
+
 def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> None:
     for _ in range(5):
         assert "PermissionError" in Reader(view / "closed").end()[1]

@@ -18,6 +18,7 @@ from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import reader, settings
 from tests.mount.test_asks import READ_MANY
 from yolofs.cli.desk import SEQUENCE_S
+from yolofs.cli.peek import peek
 from yolofs.daemon.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
@@ -410,3 +411,30 @@ def test_without_a_terminal_it_says_what_else_there_is(yolofs: Program, view: Pa
 def test_without_a_mount_there_is_nothing_to_watch(yolofs: Program) -> None:
     for words in (["watch", "--deny-all"], ["asks"], ["answer", "1", "allow"]):
         assert "not mounted" in yolofs.refused(*words, code=11)
+
+
+def test_a_look_at_a_directory_shows_the_names_that_it_has_in_the_view(yolofs: Program) -> None:
+    based = yolofs.project / "based"
+    based.mkdir()
+    for name in ("left", "removed"):
+        (based / name).write_text("x")
+    with yolofs.mounted() as view:
+        (view / "made").mkdir()
+        (view / "made/a").write_text("x")
+        (view / "made/b c").mkdir()
+        (view / "based/removed").unlink()
+        (view / "based/added").write_text("x")
+        (view / "based").chmod(0o700)
+        (view / "based").rename(view / "moved")
+
+        def seen(name: str) -> list[str]:
+            first, empty, *names = peek(os.fsencode(yolofs.project), os.fsencode(yolofs.project / name))
+            assert (first.partition(", changed")[0], empty) == (f"a directory with {len(names)} names", "")
+            return names
+
+        assert seen("made") == ["a", "b c"]
+        assert seen("moved") == ["added", "left"]
+        assert seen("made/b c") == []
+        assert "moved" in seen("")
+        assert "based" not in seen("")
+        assert ".yolofs" not in seen("")

@@ -93,6 +93,22 @@ def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, d
         assert b"ask 1 gets the default, as the command failed" in process.stderr.read()
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("exit 3", "it ended with exit status 3"),
+        ("kill -9 $$", "it was ended by signal 9"),
+        ("yes allow", "it says more than 65536 bytes"),
+    ],
+)
+def test_why_a_command_failed_is_said(yolofs: Program, view: Path, command: str, why: str) -> None:
+    with alone(yolofs, "--answer-with", command) as process:
+        Reader(view / "secret/a").end()
+        process.terminate()
+        assert process.stderr is not None
+        assert f"ask 1 gets the default, as the command failed: {why}\n" in process.stderr.read().decode()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
     yolofs: Program, view: Path, tmp_path: Path, number: signal.Signals

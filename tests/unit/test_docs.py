@@ -88,3 +88,10 @@ def _kinds(kind: type[YolofsError]) -> Iterator[type[YolofsError]]:
 def _first_sentence(kind: type[YolofsError]) -> str:
     assert kind.__doc__
     return kind.__doc__.splitlines()[0].replace("``", "`")
+
+
+def test_no_table_of_the_documents_is_torn_by_an_empty_line() -> None:
+    """What follows the line would be shown as text with bars in it."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    torn = re.compile(r"^\|.*\|\n\n\|.*\|\n(?!\|[-| ]+\|\n)", re.MULTILINE)
+    assert [page.name for page in pages if torn.search(page.read_text())] == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 
 
 @pytest.mark.parametrize("name", ["/a/b", "a b", "/a b/c d", "é", "日本語", "❤️.txt", "", "/", "cafe\u0301"])
@@ -36,3 +38,28 @@ def test_what_could_be_taken_for_something_else_is_quoted(name: str, shown: str)
 
 def test_bytes_that_are_no_text_are_escaped() -> None:
     assert display(b"caf\xe9 \xff") == '"caf\\351 \\377"'
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/p/a b",
+        b"/p/it's",
+        b"/p/a\nb",
+        b"/p/\xff\xfe'",
+        b"/p/$HOME",
+        b"/p/\xc3\xbc",
+        b'/p/"\\',
+        b"/p/a ",
+        b"/p/\x1b1",
+        b"-",
+    ],
+)
+def test_a_path_for_a_command_line_is_the_same_to_a_shell(path: bytes) -> None:
+    printed = in_shell(path)
+    assert printed.isprintable()
+    assert subprocess.run(["bash", "-c", f"printf %s {printed}"], stdout=subprocess.PIPE, check=True).stdout == path
+
+
+def test_a_plain_path_for_a_command_line_stays_as_it_is() -> None:
+    assert in_shell(b"/p/a.c") == "/p/a.c"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
+
+from yolofs.explain import Outcome, outcome
 from yolofs.questions import Operation
 from yolofs.replay import Access, Tally, asked, suggest, tally, with_rules
-from yolofs.rules import RuleBook, parse_rules
+from yolofs.rules import RuleBook, RuleState, parse_rules
 
 READ, WRITE = Operation.READ, Operation.WRITE
 
@@ -94,3 +99,18 @@ def test_no_rule_is_suggested_that_would_refuse_what_rules_allowed() -> None:
     free = Access(b"/h/doc/open", READ, 1, None, was_free=True)
     assert suggested(RULES, denied) == [("/h/doc", "deny", 3, 3, 3)]
     assert {path for path, *_ in suggested(RULES, [*denied, free])} == {"/h/doc/0", "/h/doc/1", "/h/doc/2"}
+
+
+def test_thousands_of_answers_of_both_kinds_are_each_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Counter[Operation]()
+
+    def counted(state: RuleState, operation: Operation) -> Outcome:
+        looks[operation] += 1
+        return outcome(state, operation)
+
+    monkeypatch.setattr("yolofs.replay.outcome", counted)
+    accesses = [access(f"/h/{n % 7}/{n}", answer=bool(n // 7 % 2)) for n in range(280)]
+    accesses += [Access(f"/etc/{n}".encode(), READ, 1, None, was_free=True) for n in range(1000)]
+    found = suggest(RULES, accesses, [b"/h"])
+    assert [one.rule.state for one in found] == [RuleState.DENY] * 140 + [RuleState.WRITE_ASK] * 7
+    assert looks[READ] < 20 * len(accesses)
