@@ -253,27 +253,6 @@ def test_no_program_can_make_a_session_that_the_next_command_would_find(yolofs: 
         assert "**/.yolofs = read-only, built-in" in yolofs("rule", "explain", "dir/.yolofs", "--op", "create").out
 
 
-@pytest.mark.mount
-def test_a_suggested_rule_can_be_copied_into_a_shell_whatever_the_directory_is_called(yolofs: Program) -> None:
-    (yolofs.project / ".yolofs.toml").write_text('ask_timeout = 20.0\n[rules]\n"q" = "ask"\n')
-    directory = yolofs.project / "q" / "it's 2 *\nlines"
-    directory.mkdir(parents=True)
-    with yolofs.mounted() as view:
-        for number in range(3):
-            (directory / f"{number}").write_text("x")
-            with subprocess.Popen(["cat", view / "q" / directory.name / f"{number}"], stdout=subprocess.DEVNULL):
-                wait_until(lambda: yolofs("asks", "--json").json["asks"], "an ask")
-                yolofs("answer", str(number + 1), "allow")
-        out = yolofs("rule", "test").out
-        (line,) = [line.strip() for line in out.splitlines() if line.startswith("  yolofs rule ")]
-        words = subprocess.run(
-            ["bash", "-c", line.replace("yolofs", "printf '%s\\0'", 1)], stdout=subprocess.PIPE, check=True
-        ).stdout.split(b"\0")[:-1]
-        yolofs(*words)
-        assert yolofs("rule", "test", "--json").json["asked"] == 0
-        assert yolofs("rule", "explain", directory, "--json").json["state"] == "write-ask"
-
-
 def test_a_name_with_spaces_at_its_ends_is_listed_so_that_they_are_seen(yolofs: Program) -> None:
     assert '" end " is deny now' in yolofs("rule", "deny", " end ").err
     assert '" end "' in yolofs("rule", "list").out
