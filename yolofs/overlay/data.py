@@ -46,7 +46,7 @@ class Data(Finding):
         """
         held = ALL_HELD
         source = inode.source
-        if inode.paged is MIXED:
+        if inode.paged == MIXED:
             inode.paged, held = NO_PAGES, Held(pages=False, attributes=True)
         elif source is not None and not inode.is_orphan:
             held = self._check_base(inode, source)
