@@ -19,6 +19,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.mount.in_process import MountedView
+from yolofs.fuse.handshake import open_devices
 from yolofs.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount
@@ -318,3 +319,14 @@ def test_readers_of_a_page_that_is_dropped_go_on(base: Path, mounted: Mounter) -
         for thread in threads:
             thread.join(20)
     assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("base_timeout_s", [0.0, 1.0])
+def test_the_device_is_read_without_blocking(base: Path, mounted: Mounter, base_timeout_s: float) -> None:
+    """A request that is withdrawn before it is read would stop the whole process else, whoever was agreed with."""
+    (base / "f").write_bytes(b"f")
+    before = open_devices()
+    view = mounted(base_timeout_s=base_timeout_s)
+    assert Path(at(view, "f")).read_bytes() == b"f"
+    (device,) = open_devices() - before
+    assert not os.get_blocking(device)
