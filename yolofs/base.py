@@ -166,10 +166,16 @@ class Base:
     def open(self, rel: bytes) -> int:
         """Open a regular base file for reading and return its descriptor; its access time stays, where permitted.
 
+        What is there may be no regular file any more: the descriptor tells.
+
         Raises:
             OSError: as open(2); ELOOP for a symbolic link.
         """
-        return open_noatime(self.path(rel), os.O_RDONLY)
+        path = self.path(rel)
+        try:
+            return open_noatime(path, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there
+        except BlockingIOError:  # a file on which somebody has a lease, which he has to give up first
+            return open_noatime(path, os.O_RDONLY)
 
     # ---- identity
 

@@ -6,8 +6,10 @@ forgotten it, has it open, or knows a file below it.  Its number is stable: copy
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,9 +23,11 @@ UNKNOWN_NUMBER = (1 << 64) - 2
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
 _UNJUDGED = Verdict(None, None)
-NO_PAGES = (0, 0)
+Version: TypeAlias = tuple[int, int, int]
+"""What tells whether a base file's content is as it was: its ``ctime_ns``, ``mtime_ns`` and size."""
+NO_PAGES: Version = (0, 0, 0)
 """For :attr:`Inode.paged`: of no version of the base file."""
-MIXED = (-1, -1)
+MIXED: Version = (-1, -1, -1)
 """For :attr:`Inode.paged`: the file has been copied up, and not all cached pages are of what was copied."""
 
 
@@ -111,10 +115,10 @@ class Inode:
         """How many more subdirectories the view has here than base, None if not counted yet."""
         self.fd = -1
         self.fd_writes = False
-        self.seen: tuple[int, int] = (0, 0)
-        """``mtime_ns`` and size of the base file when the kernel was last told."""
-        self.paged: tuple[int, int] = NO_PAGES
-        """The same of the base file whose pages the kernel may have cached, or :data:`MIXED`; of one whose data is in
+        self.seen: Version = (0, 0, 0)
+        """That of the base file when the kernel was last told."""
+        self.paged: Version = NO_PAGES
+        """That of the base file whose pages the kernel may have cached, or :data:`MIXED`; of one whose data is in
         the store nothing is noted here, as the kernel sees all that changes it."""
         self.ragged = 0
         """How many writes began or ended within a page since the kernel last dropped the pages.  A page that it had not
@@ -267,6 +271,14 @@ class InodeTable:
             if parent is not None:
                 parent.pins -= 1
             current = parent
+
+
+def version_of(st: os.stat_result) -> Version:
+    """Return which version of a base file has these attributes.
+
+    Who changes content can set the mtime back, the ctime not; but some filesystems know no ctime.
+    """
+    return st.st_ctime_ns, st.st_mtime_ns, st.st_size
 
 
 def natural_number(staged: Staged) -> int:

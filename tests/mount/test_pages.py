@@ -19,6 +19,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.mount.in_process import MountedView
+from yolofs.fuse.handshake import open_devices
 from yolofs.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount
@@ -156,6 +157,95 @@ def test_an_open_file_of_which_the_attributes_are_staged_shows_what_the_host_cha
         change(base / "f", b"new content, longer")
         wait_until(lambda: os.fstat(fd).st_size == 19, "the new size")
         assert os.pread(fd, 99, 0) == b"new content, longer"
+
+
+@pytest.mark.parametrize("flags", [None, os.O_RDONLY, os.O_RDWR])
+def test_what_the_host_puts_in_the_place_of_a_file_of_which_the_attributes_are_staged_shows(
+    base: Path, mounted: Mounter, flags: int | None
+) -> None:
+    """Who has it open meanwhile goes on with what he opened, until somebody opens the other one."""
+    (base / "f").write_bytes(b"old content")
+    view = mounted(base_timeout_s=0.5)
+    os.chmod(at(view, "f"), 0o600)
+    assert Path(at(view, "f")).read_bytes() == b"old content"
+    with contextlib.ExitStack() as stack:
+        fd = stack.enter_context(opened(at(view, "f"), flags)) if flags is not None else -1
+        (base / "other").write_bytes(b"new content, longer")
+        (base / "other").rename(base / "f")
+        if flags is not None:
+            view.mount.look_at_open()
+            assert os.pread(fd, 99, 0) == b"old content"
+        if flags == os.O_RDWR:
+            assert Path(at(view, "f")).read_bytes() == b"old content"
+            stack.close()
+        if flags != os.O_RDONLY:
+            wait_until(lambda: os.stat(at(view, "f")).st_size == 19, "the new size")
+        assert Path(at(view, "f")).read_bytes() == b"new content, longer"
+        assert os.stat(at(view, "f")).st_size == 19
+    assert os.stat(at(view, "f")).st_mode & 0o777 == 0o600
+
+
+def test_what_is_open_is_held_though_the_host_removes_it_and_only_its_attributes_are_staged(
+    base: Path, mounted: Mounter
+) -> None:
+    (base / "f").write_bytes(b"old content")
+    view = mounted(base_timeout_s=0.0)
+    os.chmod(at(view, "f"), 0o600)
+    with opened(at(view, "f")) as fd:
+        assert os.pread(fd, 3, 0) == b"old"
+        (base / "f").unlink()
+        assert os.fstat(fd).st_size == 11
+        assert os.pread(fd, 99, 0) == b"old content"
+
+
+@pytest.mark.parametrize("is_chmodded", [False, True])
+def test_a_fifo_that_the_host_puts_in_the_place_of_a_file_stops_nobody(
+    base: Path, mounted: Mounter, is_chmodded: bool
+) -> None:
+    (base / "f").write_bytes(b"old content")
+    (base / "g").write_bytes(b"other")
+    view = mounted(base_timeout_s=LONG_S)
+    if is_chmodded:
+        os.chmod(at(view, "f"), 0o600)
+    else:
+        os.stat(at(view, "f"))
+    (base / "f").unlink()
+    os.mkfifo(base / "f")
+
+    def open_and_close() -> None:
+        with contextlib.suppress(OSError), opened(at(view, "f"), os.O_RDONLY | os.O_NONBLOCK):
+            pass
+
+    thread = threading.Thread(target=open_and_close, daemon=True)
+    thread.start()
+    thread.join(10)
+    is_stuck = thread.is_alive()
+    if is_stuck:  # else the mount could not be ended
+        os.close(os.open(base / "f", os.O_RDWR | os.O_NONBLOCK))
+    assert not is_stuck
+    assert Path(at(view, "g")).read_bytes() == b"other"
+
+
+def test_a_file_that_the_host_changes_and_gives_its_old_times_shows_what_it_has(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"old content")
+    view = mounted(base_timeout_s=LONG_S)
+    assert Path(at(view, "f")).read_bytes() == b"old content"
+
+    def change_unseen(data: bytes) -> None:
+        before = (base / "f").stat()
+        change(base / "f", data)
+        os.utime(base / "f", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    change_unseen(b"new")
+    assert Path(at(view, "f")).read_bytes() == b"new content"
+    with opened(at(view, "f"), os.O_RDWR) as fd:
+        assert os.pread(fd, 99, 0) == b"new content"
+        change_unseen(b"3rd")
+        view.mount.look_at_open()
+        assert os.pread(fd, 99, 0) == b"3rd content"
+        change_unseen(b"4th")
+        os.pwrite(fd, b"!", 11)
+        wait_until(lambda: os.pread(fd, 99, 0) == b"4th content!", "what was copied")
 
 
 @pytest.mark.parametrize("is_chmodded", [False, True])
@@ -318,3 +408,14 @@ def test_readers_of_a_page_that_is_dropped_go_on(base: Path, mounted: Mounter) -
         for thread in threads:
             thread.join(20)
     assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("base_timeout_s", [0.0, 1.0])
+def test_the_device_is_read_without_blocking(base: Path, mounted: Mounter, base_timeout_s: float) -> None:
+    """A request that is withdrawn before it is read would stop the whole process else, whoever was agreed with."""
+    (base / "f").write_bytes(b"f")
+    before = open_devices()
+    view = mounted(base_timeout_s=base_timeout_s)
+    assert Path(at(view, "f")).read_bytes() == b"f"
+    (device,) = open_devices() - before
+    assert not os.get_blocking(device)

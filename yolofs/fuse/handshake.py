@@ -73,6 +73,7 @@ class Handshake:
     def end(self) -> None:
         """Bring libfuse and the kernel together, whether they have agreed or not; twice does no harm."""
         if self._device >= 0:
+            os.set_blocking(self._device, os.get_blocking(self._number))  # the loop has set it for what stood in for it
             os.dup2(self._device, self._number, inheritable=False)
             os.close(self._device)
             self._device = -1

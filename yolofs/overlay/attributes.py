@@ -7,7 +7,7 @@ import os
 import stat
 from time import monotonic_ns
 
-from yolofs.inodes import Attr, Inode
+from yolofs.inodes import Attr, Inode, version_of
 from yolofs.links import nlink_of
 from yolofs.overlay import acl
 from yolofs.overlay.layers import Layers, os_error
@@ -102,15 +102,15 @@ class Attributes(Layers):
         elif staged is not None:
             nlink = 0 if inode.is_orphan else self.tree.nlink(staged)
             if staged.origin is not None and inode.kind == stat.S_IFREG:
-                data = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(staged.origin)
+                data = self._origin_stat(inode, staged.origin)
                 size, blocks = data.st_size, data.st_blocks
-                if inode.opens and inode.paged != (data.st_mtime_ns, size):
-                    self.outdated[inode.number] = (data.st_mtime_ns, size)
+                if inode.opens and inode.paged != version_of(data):
+                    self.outdated[inode.number] = version_of(data)
         elif inode.is_orphan:
             nlink = 0
         else:
             nlink = nlink_of(self.tree, self.base, st)
-            inode.seen = (mtime_ns, size)
+            inode.seen = version_of(st)
             if inode.opens and inode.paged != inode.seen:
                 self.outdated[inode.number] = inode.seen
         return Attr(
@@ -127,6 +127,21 @@ class Attributes(Layers):
             ctime_ns,
             staged is not None and staged.origin is None,
         )
+
+    def _origin_stat(self, inode: Inode, origin: RelPath) -> os.stat_result:
+        """Return the attributes of the base file that has a staged file's data: of what is open, or else at its path.
+
+        Raises:
+            OSError: it is gone; ESTALE if there is no file any more.
+        """
+        if inode.fd >= 0 and (inode.opens or inode.is_orphan):
+            return os.fstat(inode.fd)
+        st = self.base.lstat(origin)
+        if not self._is_source_of(inode, st):
+            raise os_error(errno.ESTALE)
+        if self._is_other_file(inode, st):
+            self._close_fd(inode)
+        return st
 
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
         """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""

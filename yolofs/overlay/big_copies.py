@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from yolofs import copying
 from yolofs.base import Base
 from yolofs.clock import coarse_clock_ns
-from yolofs.inodes import Inode
+from yolofs.inodes import Inode, Version, version_of
 from yolofs.journal import Journal
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.paths import RelPath, StoreIno
@@ -38,8 +38,8 @@ class CopyJob:
     path: bytes
     source_fd: int
     """A descriptor of its own, closed by :meth:`run`."""
-    seen: tuple[int, int]
-    """``mtime_ns`` and size of the source at the beginning."""
+    seen: Version
+    """That of the source at the beginning."""
     size: int
     """How many bytes are copied."""
 
@@ -94,8 +94,8 @@ class BigCopies(CopyUp):
         st = os.fstat(fd)
         wanted = self._bytes_to_copy(st, size)
         ino = self.store.reserve()
-        seen = (st.st_mtime_ns, st.st_size)
-        return CopyJob(inode, inode.staged, inode.base, ino, self.store.path(ino), os.dup(fd), seen, wanted)
+        path = self.store.path(ino)
+        return CopyJob(inode, inode.staged, inode.base, ino, path, os.dup(fd), version_of(st), wanted)
 
     def take_copy(self, job: CopyJob) -> None:
         """Take over what a job has copied, for the operation that follows."""
@@ -138,7 +138,7 @@ class BigCopies(CopyUp):
         if inode.staged is None and self._is_lost(inode):
             return False
         st = os.fstat(self._fd(inode, write=False))
-        return (st.st_mtime_ns, st.st_size) == job.seen
+        return version_of(st) == job.seen
 
     def _use_copy(self, inode: Inode, *, metadata_only: bool) -> bool:
         """Let an inode show the copy that was made of its data, with the metadata that it has now."""

@@ -10,7 +10,7 @@ import os
 import stat
 
 from yolofs import copying
-from yolofs.inodes import MIXED, NO_PAGES, Inode
+from yolofs.inodes import MIXED, NO_PAGES, Inode, version_of
 from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
@@ -193,7 +193,7 @@ class CopyUp(Attributes):
         if inode.source is None:
             return
         st = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(inode.source)
-        if paged != (st.st_mtime_ns, st.st_size):
+        if paged != version_of(st):
             inode.paged = MIXED
             self.outdated[inode.number] = NO_PAGES
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode
+from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode, Version, version_of
 from yolofs.overlay.finding import Finding
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath
@@ -77,7 +77,7 @@ class Data(Finding):
         if not inode.opens:
             self.inodes.drop_if_unused(inode)
 
-    def outdated_by(self, found: Mapping[int, os.stat_result]) -> dict[int, tuple[int, int]]:
+    def outdated_by(self, found: Mapping[int, os.stat_result]) -> dict[int, Version]:
         """Return of which open files other pages may be cached than base has, as in :attr:`outdated`.
 
         ``found``: what was found at the base paths of files, by their numbers.
@@ -87,8 +87,10 @@ class Data(Finding):
             inode = self.inodes.by_number.get(number)
             if inode is None or not inode.opens or inode.source is None or inode.is_orphan:
                 continue
-            version = (st.st_mtime_ns, st.st_size)
-            if version != inode.paged and (inode.staged is not None or self._is_file_of(inode, st)):
+            if not self._is_source_of(inode, st) or self._is_other_file(inode, st):
+                continue
+            version = version_of(st)
+            if version != inode.paged:
                 outdated[number] = version
         return outdated
 
@@ -203,11 +205,16 @@ class Data(Finding):
         """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file."""
         try:
             st = self.base.lstat(source)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise os_error(errno.ESTALE) from None
-        if inode.staged is None and not self._is_file_of(inode, st):
+        if not self._is_source_of(inode, st):
             raise os_error(errno.ESTALE)
-        now = (st.st_mtime_ns, st.st_size)
+        if self._is_other_file(inode, st):
+            if inode.writers:  # what they write belongs into the file that they have opened
+                st = os.fstat(inode.fd)
+            else:
+                self._close_fd(inode)
+        now = version_of(st)
         if now == inode.seen == inode.paged:
             return ALL_HELD
         # With pages of another version there may be a listing, too, which is not to be told again.

@@ -8,7 +8,7 @@ import stat
 from time import monotonic_ns
 from typing import NamedTuple
 
-from yolofs.inodes import Attr, Inode, natural_number
+from yolofs.inodes import Attr, Inode, natural_number, version_of
 from yolofs.links import key_for, staged_for
 from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.layers import os_error
@@ -164,7 +164,7 @@ class Finding(BigCopies):
             self._see_as(inode, parent, name)
         if staged is None and inode.base != found.base:
             self._close_fd(inode)
-            inode.seen = (found.st.st_mtime_ns, found.st.st_size)
+            inode.seen = version_of(found.st)
         inode.entry, inode.staged, inode.base = found.entry, staged, found.base
         if staged is None:
             inode.link_key = key_for(self.tree, self.base, found.st)
@@ -246,7 +246,7 @@ class Finding(BigCopies):
 
         A directory of which the host removed the base half shows the staged half.
         """
-        return staged.origin is None or not stat.S_ISREG(st.st_mode) or self._is_in_base(staged.origin)
+        return staged.origin is None or not stat.S_ISREG(st.st_mode) or self._is_file_in_base(staged.origin)
 
     def _base_names(self, directory: Inode, source: RelPath) -> list[bytes]:
         try:
@@ -262,6 +262,12 @@ class Finding(BigCopies):
         except OSError:
             return False
         return True
+
+    def _is_file_in_base(self, rel: RelPath) -> bool:
+        try:
+            return stat.S_ISREG(self.base.lstat(rel).st_mode)
+        except OSError:
+            return False
 
     def _base_has(self, parent: Inode, name: bytes) -> bool:
         """Tell whether base itself has something where ``parent`` would show ``name`` from."""

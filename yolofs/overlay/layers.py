@@ -17,7 +17,7 @@ import msgspec
 
 from yolofs.base import Base
 from yolofs.clock import coarse_clock_ns
-from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable
+from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable, Version
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Change, Stage
@@ -66,7 +66,7 @@ class Layers:
         self.close_removed: Callable[[int], object] = os.close
         """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
         what frees its blocks, and takes as long as the disk does."""
-        self.outdated: dict[int, tuple[int, int]] = {}
+        self.outdated: dict[int, Version] = {}
         """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
         base, with what :attr:`~yolofs.inodes.Inode.paged` is once it has dropped them."""
         self._with_fd: dict[Inode, None] = {}
@@ -80,7 +80,7 @@ class Layers:
         """Take nothing for true any more that base was seen to be a moment ago."""
         self._missed, self._looked_at = (b"", 0), None
 
-    def dropped_pages(self, numbers: Mapping[int, tuple[int, int]]) -> None:
+    def dropped_pages(self, numbers: Mapping[int, Version]) -> None:
         """Note that the kernel has dropped the pages of files, and of which versions those are that it reads now."""
         for number, version in numbers.items():
             inode = self.inodes.by_number.get(number)
@@ -190,12 +190,24 @@ class Layers:
         return inode.fd
 
     def _open_base(self, inode: Inode, source: RelPath) -> int:
-        """Open the base file behind an inode; ESTALE if the host has put another file there."""
+        """Open the base file behind an inode; ESTALE if the host has put another file there, or none."""
         fd = self.base.open(source)
-        if inode.staged is None and not self._is_file_of(inode, os.fstat(fd)):
+        st = os.fstat(fd)
+        if not self._is_source_of(inode, st):
             os.close(fd)
             raise os_error(errno.ESTALE)
         return fd
+
+    def _is_other_file(self, inode: Inode, st: os.stat_result) -> bool:
+        """Tell whether what is open of the base file that has a staged file's data is not what base has there now.
+
+        Whoever has it open keeps it; ``st`` are the attributes of what the host has put in its place.
+        """
+        return inode.staged is not None and inode.fd >= 0 and not os.path.samestat(os.fstat(inode.fd), st)
+
+    def _is_source_of(self, inode: Inode, st: os.stat_result) -> bool:
+        """Tell whether a regular file's data comes from what base has, with these attributes, at its path."""
+        return stat.S_ISREG(st.st_mode) and (inode.staged is not None or self._is_file_of(inode, st))
 
     def _is_file_of(self, inode: Inode, st: os.stat_result) -> bool:
         """Tell whether a base file with these attributes is the one that an unstaged inode stands for.
