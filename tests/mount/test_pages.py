@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -265,6 +266,48 @@ def test_a_copy_up_of_what_the_host_has_changed_shows_what_was_copied(
     assert Path(at(view, "f")).read_bytes() == expected
     (base / "f").write_bytes(b"base does not matter any more")
     assert Path(at(view, "f")).read_bytes() == expected
+
+
+def test_after_a_copy_up_that_fails_the_kernel_has_the_pages_of_base_as_before(base: Path, mounted: Mounter) -> None:
+    (base / "f").write_bytes(b"0" * 2 * PAGE)
+    view = mounted(base_timeout_s=LONG_S)
+    for number in range(400):  # so that the store can be written to where the journal cannot
+        Path(at(view, f"new{number}")).touch()
+    journal = view.overlay.journal
+    assert journal.size > 3 * PAGE
+    with opened(at(view, "f"), os.O_RDWR) as fd:
+        assert os.pread(fd, 2 * PAGE, 0) == b"0" * 2 * PAGE
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.size, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                os.pwrite(fd, b"the view", PAGE)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        change(base / "f", b"the host")
+        os.pwrite(fd, b"the view", PAGE)
+        expected = b"the host" + b"0" * (PAGE - 8) + b"the view" + b"0" * (PAGE - 8)
+        wait_until(lambda: os.pread(fd, 2 * PAGE, 0) == expected, "what was copied")
+
+
+def test_what_has_no_name_any_more_is_never_opened_anew_in_base(base: Path, mounted: Mounter) -> None:
+    """Another file may be there by then."""
+    (base / "f").write_bytes(b"old content")
+    for number in range(8):
+        (base / f"other{number}").write_bytes(b"other")
+    view = mounted(base_timeout_s=LONG_S)
+    view.mount.call(lambda: setattr(view.overlay, "_max_fds", 4))
+    os.chmod(at(view, "f"), 0o600)
+    with opened(at(view, "f"), os.O_RDWR) as fd, contextlib.ExitStack() as stack:
+        assert os.pread(fd, 3, 0) == b"old"
+        Path(at(view, "f")).unlink()
+        (base / "new").write_bytes(b"new content")
+        (base / "new").rename(base / "f")
+        for number in range(8):
+            stack.enter_context(opened(at(view, f"other{number}")))
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.pwrite(fd, b"!", 11)
+        assert os.pread(fd, 99, 0) == b"old content!"
 
 
 def test_a_truncation_by_name_of_what_the_host_has_changed_keeps_what_base_has(base: Path, mounted: Mounter) -> None:

@@ -264,7 +264,11 @@ class Handlers:
             if inode.kind != stat.S_IFREG:
                 raise OSError(errno.EISDIR if inode.is_directory else errno.EEXIST, "not a regular file")
             opened = self.open(inode.number, flags, owner.uid)
-            return opened, self._answer(directory, name, self.overlay.getattr(inode))
+            try:
+                return opened, self._answer(directory, name, self.overlay.getattr(inode))
+            except BaseException:
+                self.release(opened.handle)
+                raise
         except BaseException:
             self.overlay.forget(inode.number, 1)
             raise

@@ -10,7 +10,7 @@ import os
 import stat
 
 from yolofs import copying
-from yolofs.inodes import MIXED, NO_PAGES, Inode, version_of
+from yolofs.inodes import MIXED, NO_PAGES, Inode, Version, version_of
 from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
@@ -170,8 +170,7 @@ class CopyUp(Attributes):
 
         ``base_st`` are the attributes of the base file that it was copied up from, if it was.
         """
-        if origin is None and inode.paged != NO_PAGES:
-            self._leave_base(inode)
+        paged = self._paged_after_copy(inode) if origin is None else inode.paged
         if inode.is_orphan:
             self._show_orphan(inode, ino, origin)
         else:
@@ -185,17 +184,20 @@ class CopyUp(Attributes):
                     self._adopt(inode, entry)
             inode.staged = self.tree.staged[ino]
             inode.base = None
+        inode.paged = paged
+        if paged == MIXED:
+            self.outdated[inode.number] = NO_PAGES
         self._close_fd(inode)
 
-    def _leave_base(self, inode: Inode) -> None:
-        """Note whether the pages that may be cached of an inode are those of the base file that has been copied."""
-        paged, inode.paged = inode.paged, NO_PAGES
-        if inode.source is None:
-            return
+    def _paged_after_copy(self, inode: Inode) -> Version:
+        """Return what :attr:`Inode.paged` is once the store has the data of an inode.
+
+        The pages that may be cached are those of the base file that has been copied, or not.
+        """
+        if inode.paged == NO_PAGES or inode.source is None:
+            return inode.paged
         st = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(inode.source)
-        if paged != version_of(st):
-            inode.paged = MIXED
-            self.outdated[inode.number] = NO_PAGES
+        return NO_PAGES if inode.paged == version_of(st) else MIXED
 
     def _first_stage(
         self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None

@@ -218,8 +218,8 @@ class Layers:
 
     def _keep_fd(self, inode: Inode, fd: int, *, writes: bool) -> None:
         while len(self._with_fd) >= self._max_fds:
-            spare = next((held for held in self._with_fd if held.is_placed or held.staged is not None), None)
-            if spare is None:  # what no path leads to could not be opened again
+            spare = next((held for held in self._with_fd if held.is_placed or held.source is None), None)
+            if spare is None:  # what has no path in the view, and its data in base, could not be opened again
                 break
             self._close_fd(spare)
         inode.fd, inode.fd_writes = fd, writes
