@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
+import msgspec
 
 from yolofs.cli.output import say
 from yolofs.cli.project import absolute_path, connected_or_refused, find_project
 from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams
-from yolofs.daemon.protocol import quote
+from yolofs.daemon.ask_messages import AnswerParams, AnswerResult
+from yolofs.daemon.client import Client
+from yolofs.daemon.protocol import quote, unquote
 from yolofs.errors import UsageError
 from yolofs.rules import RuleState
 
@@ -61,13 +64,24 @@ def command(
         by="yolofs answer",
     )
     with connected_or_refused(project) as client:
-        result = client.answer(params)
+        result = _answer(client, params)
     word = "allowed" if decision == "allow" else "denied"
     say(f"{word} {_numbers(result.answered)}")
     if result.left:
         say(f"of these, {_numbers(result.left)} just once: nearer rules, or other names of the file, leave it open")
     if result.unseen:
         say(f"of its group {_numbers(result.unseen)} came up since, and still wait: yolofs asks")
+
+
+def _answer(client: Client, params: AnswerParams) -> AnswerResult:
+    """Answer with the scope as it is named, or else, should that be a link, with what it leads to."""
+    try:
+        return client.answer(params)
+    except UsageError:
+        led_to = quote(os.path.realpath(unquote(params.scope))) if params.scope is not None else None
+        if led_to == params.scope:
+            raise
+        return client.answer(msgspec.structs.replace(params, scope=led_to))
 
 
 def _numbers(asks: Sequence[int]) -> str:

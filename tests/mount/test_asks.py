@@ -373,6 +373,20 @@ def test_names_that_are_no_text_can_be_asked_about_and_answered(yolofs: Program,
         assert waiting.end() == ("odd\n", "")
 
 
+def test_a_scope_that_is_a_link_is_what_it_leads_to(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "way").symlink_to("secret")
+    (yolofs.project / "elsewhere").symlink_to("free")
+    with reader(view / "secret/a") as waiting:
+        with connected(yolofs) as client:
+            wait_for_asks(client, 1)
+        yolofs("asks")
+        said = yolofs.refused("answer", "1", "allow", "--session", "--scope", "elsewhere", code=2)
+        assert f"{yolofs.project}/free is neither {yolofs.project}/secret/a nor above it" in said
+        yolofs("answer", "1", "allow", "--session", "--scope", "way")
+        assert waiting.end() == ("a\n", "")
+    assert yolofs("rule", "explain", "secret", "--json").json["rule"]["source"] == "an answer in this session"
+
+
 def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs: Program, view: Path) -> None:
     for name in ("secret/a", "secret/deep/7"):
         os.stat(view / name)
