@@ -22,6 +22,7 @@ Line: TypeAlias = list[tuple[str, str]]
 """Pieces of text, each with its style (prompt_toolkit's: "bold", "reverse", "ansired")."""
 
 _LABEL = 10
+_ROWS_ABOVE = 5
 _MAX_PATH_LINES = 8
 _MAX_COMMAND_LINES = 3
 _MAX_MESSAGE_LINES = 4
@@ -57,6 +58,8 @@ class Drawing(NamedTuple):
     lines: list[Line]
     is_whole: bool
     """Whether all of what is asked is on it: else no key may answer."""
+    choices: range
+    """Which choices of a list are on it: a digit for another one would choose unseen."""
 
 
 def draw(desk: Desk, width: int, height: int) -> Drawing:
@@ -65,14 +68,15 @@ def draw(desk: Desk, width: int, height: int) -> Drawing:
     header: list[Line] = [[("bold", _cut(_title(desk), width))]]
     footer = [*_message(desk, width), *_keys(desk, width)]
     room = height - len(header) - len(footer) - 2
-    essential, rest = _body(desk, width)
+    essential, rest = _body(desk, width, room)
     is_whole = len(essential) <= room
     body = (essential + rest)[: max(room, 0)]
     if not is_whole:
         footer = [[("bold", _cut("make the terminal larger to answer", width))], *_keys(desk, width)[-1:]]
         body = body[: max(height - len(header) - len(footer) - 2, 0)]
     history = _history(desk, width, room - len(body))
-    return Drawing([*header, [], *body, [], *footer, *history][:height], is_whole)
+    choices = range(_first_row(desk, room), desk.chosen + 1 + max(len(body) - len(essential), 0))
+    return Drawing([*header, [], *body, [], *footer, *history][:height], is_whole, choices)
 
 
 def _title(desk: Desk) -> str:
@@ -131,7 +135,7 @@ def _key_line(line: str) -> Line:
 # ---- the middle
 
 
-def _body(desk: Desk, width: int) -> tuple[list[Line], list[Line]]:
+def _body(desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return what must be seen, and what may be cut off."""
     match desk.mode:
         case Mode.CARD if members := desk.members():
@@ -139,13 +143,14 @@ def _body(desk: Desk, width: int) -> tuple[list[Line], list[Line]]:
         case Mode.CARD:
             return [[("", _cut("what the rules leave open shows up here", width))]], []
         case Mode.SCOPE:
-            return _list("What is the rule about?", [_scope_text(choice) for choice in desk.choices], desk, width)
+            return _list("What is the rule about?", [_scope_text(choice) for choice in desk.choices], desk, width, room)
         case Mode.STATE:
-            return _list("Which state does it get?", [_state_text(choice) for choice in desk.choices], desk, width)
+            rows = [_state_text(choice) for choice in desk.choices]
+            return _list("Which state does it get?", rows, desk, width, room)
         case Mode.QUEUE:
             groups = desk.groups()
             rows = [_row(groups.get(choice.value, [])) for choice in desk.choices if isinstance(choice.value, int)]
-            return _list("What waits:", rows, desk, width)
+            return _list("What waits:", rows, desk, width, room)
         case Mode.HELP:
             return [], _scrolled(desk, [part for line in _HELP.splitlines() for part in wrap(line, width)])
         case Mode.LOOK:
@@ -193,9 +198,14 @@ def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: 
     return [[("", (label if at == 0 else "").ljust(indent)), (style, line)] for at, line in enumerate(lines)]
 
 
-def _list(title: str, rows: Sequence[str], desk: Desk, width: int) -> tuple[list[Line], list[Line]]:
+def _first_row(desk: Desk, room: int) -> int:
+    """Return the first choice that is drawn: a few above the chosen one, as far as there is room for all of that."""
+    return max(desk.chosen - max(min(_ROWS_ABOVE, room - 1 - _MAX_PATH_LINES), 0), 0)
+
+
+def _list(title: str, rows: Sequence[str], desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return a list to choose from; what is chosen stands near the top if it is long."""
-    first = max(desk.chosen - 5, 0)
+    first = _first_row(desk, room)
     lines: list[Line] = [[("bold", _cut(title, width))]]
     rest: list[Line] = []
     for at, row in enumerate(rows[first:], first):

@@ -30,7 +30,8 @@ _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
 _LAST_ANSWER_S = 2.0
 """How long the end waits for an answer that is on its way."""
-_DECIDING = ("enter", *"ynsa123456789")
+_DIGITS = frozenset("123456789")
+_DECIDING = frozenset(["enter", *"ynsa", *_DIGITS])
 """Keys that count only while all that they decide over is on the screen."""
 _NAMES = {
     Keys.Up: "up",
@@ -65,6 +66,7 @@ class _Screen:
         self._calls_lock = threading.Lock()
         self._desk = Desk()
         self._is_whole = False
+        self._choices = range(0)
         self._tasks: set[asyncio.Task[None]] = set()
         self._app: Application[None] = Application(
             layout=Layout(Window(FormattedTextControl(self._text), always_hide_cursor=True)),
@@ -104,7 +106,7 @@ class _Screen:
     def _text(self) -> StyleAndTextTuples:
         size = self._app.output.get_size()
         drawing = draw(self._desk, size.columns, size.rows)
-        self._is_whole = drawing.is_whole
+        self._is_whole, self._choices = drawing.is_whole, drawing.choices
         pieces: StyleAndTextTuples = []
         for line in drawing.lines:
             pieces.extend(line)
@@ -147,6 +149,8 @@ class _Screen:
     def _pressed(self, event: KeyPressEvent) -> None:
         key = event.key_sequence[0].key
         name = _NAMES.get(key) if isinstance(key, Keys) else key
+        if name in _DIGITS and int(name) - 1 not in self._choices:
+            return
         if name is not None and (self._is_whole or name not in _DECIDING):
             command = self._desk.key(name)
             if command is not None:

@@ -313,6 +313,22 @@ def test_it_follows_the_size_of_the_terminal(yolofs: Program, view: Path) -> Non
         assert blocked.end()[0]
 
 
+def test_a_digit_chooses_nothing_that_is_not_on_the_screen(yolofs: Program, view: Path) -> None:
+    with watch(yolofs) as terminal, reader(view / "secret/deep/1") as blocked:
+        terminal.wait_for_screen(ARMED)
+        terminal.type("s")
+        terminal.wait_for_screen("What is the rule about?", "3  all below: ")
+        terminal.resize(40, 8)
+        terminal.wait_for_screen("> 1  just", gone="3  all below: ")
+        terminal.type("3j")
+        terminal.wait_for_screen("What is the rule about?", "> 2  all below: ")
+        terminal.resize(80, 24)
+        terminal.wait_for_screen("3  all below: ")
+        terminal.type("3")
+        terminal.wait_for_screen("Which state does it get?")
+        assert blocked.process.poll() is None
+
+
 def test_no_colours_with_no_color(yolofs: Program, view: Path) -> None:
     with (
         Terminal(yolofs.project, ["watch"], size=(80, 24), NO_COLOR="1") as terminal,

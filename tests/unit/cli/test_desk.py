@@ -377,3 +377,21 @@ def test_wrapping_loses_nothing_but_spaces(line: str, width: int) -> None:
     parts = wrap(line, width)
     assert all(get_cwidth(part) <= width for part in parts)
     assert "".join(parts).replace(" ", "") == line.replace(" ", "")
+
+
+@pytest.mark.parametrize("height", range(9, 25))
+def test_each_choice_of_a_list_can_be_reached_and_a_digit_is_for_one_that_is_drawn(
+    desk: Desk, clock: Clock, height: int
+) -> None:
+    for number in range(1, 12):
+        desk.take(ask(number, b"/d/%d/f" % number))
+    show(desk, clock)
+    desk.key("l")
+    assert desk.mode is Mode.QUEUE
+    for number in range(1, 12):
+        drawing = draw(desk, 80, height)
+        assert drawing.is_whole
+        shown = [at for at in range(11) if f"/d/{at + 1}/f" in text(desk, 80, height)]
+        assert number - 1 in shown
+        assert list(drawing.choices) == shown
+        desk.key("down")
