@@ -81,8 +81,8 @@ def summarise(project: bytes, ended: Ended, ahead: Ahead | None, *, as_json: boo
     with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)
         span = Span(known if known is not None else BASE, ended.after)
-        if before is None or ahead is None or span.before != ahead.generation:
-            before = session.state(span.before)
+        if ahead is None or span.before != ahead.generation:
+            before = None
         changes = _changes(session, span, before) if ended.has_changes else []
         work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))
         if known is None:  # what a commit has left staged may be older than the run
@@ -130,8 +130,10 @@ def fold(changes: Sequence[Change]) -> list[tuple[Change, int]]:
     return folded
 
 
-def _changes(session: Session, span: Span, before: Tree) -> list[Change]:
+def _changes(session: Session, span: Span, before: Tree | None) -> list[Change]:
     with progress("comparing") as update:
+        if before is None:
+            before = session.state(span.before)
         after = session.state_after(before, span.before, span.after)
         return compare(before, after, session.base, session.store, progress=update)
 

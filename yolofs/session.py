@@ -250,7 +250,9 @@ class Session:
         timeline = self.timeline
         before = timeline.segments_of(old)
         after = timeline.live_segments if new is None else timeline.segments_of(new)
-        if after[: len(before)] != before:
+        known = self._checkpoint.live if self._checkpoint is not None else ()
+        holds_more = len(known) > len(before) and after[: len(known)] == known
+        if holds_more or after[: len(before)] != before:
             return self.state(new)
         with no_garbage_collection():
             later = tree.copy()

@@ -34,6 +34,19 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def said_by(script: str, yolofs: Program, *words: str) -> str:
+    """Return what a script that runs the program writes to stderr."""
+    return subprocess.run(
+        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}", *words],
+        cwd=yolofs.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stderr
+
+
 @pytest.mark.parametrize(
     ("words", "unwanted"),
     [
@@ -43,29 +56,11 @@ sys.exit(main(sys.argv[1:]))
     ],
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{MODULES}", *words],
-        cwd=yolofs.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    imported = set(done.stderr.split())
+    imported = set(said_by(MODULES, yolofs, *words).split())
     assert "yolofs.daemon.client" in imported
     assert imported & unwanted == set()
 
 
 def test_every_descriptor_is_closed_once(yolofs: Program) -> None:
     """The second time it may be another one: of a thread, or of a library."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{CLOSING_ONCE}", "run", "true"],
-        cwd=yolofs.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert "was closed before" not in done.stderr
+    assert "was closed before" not in said_by(CLOSING_ONCE, yolofs, "run", "true")

@@ -11,7 +11,11 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from yolofs import checkpoint
 from yolofs.journal import Journal
+from yolofs.journal_codec import HEADER
+from yolofs.paths import RelPath
 from yolofs.session import Access, Session
+from yolofs.timeline import BASE
+from yolofs.tree import Shown
 
 
 @pytest.fixture
@@ -172,3 +176,14 @@ def test_what_a_killed_writer_has_left_of_one_goes_with_the_journal(driver: Core
     left.write_bytes(b"half")
     driver.session.put_away(None)
     assert not left.exists()
+
+
+def test_two_states_are_compared_without_reading_what_it_holds(driver: CoreDriver) -> None:
+    driver.create(b"c", b"4", 0o644)
+    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+        with open(reader.journal.path, "r+b") as file:
+            file.seek(len(HEADER) + 5)
+            file.write(b"damage, which who reads it would find")
+        before, after = reader.states(BASE, None)
+        assert before.resolve(b"a") == Shown(None, None, RelPath(b"a"))
+        assert all(after.find(path) is not None for path in (b"a", b"b", b"c"))
