@@ -49,7 +49,8 @@ def _emit_group(asks: list[AskInfo]) -> None:
     waited_s = max(time.time_ns() - first.since_ns, 0) // 1_000_000_000
     emit(f"      {process_text(first)}, waits for {waited_s} s, {first.left_ms // 1000} s left")
     emit(f"      {command_text(first.process.command)}")
-    emit(f"      {rule_text(first)}")
+    for why in dict.fromkeys(map(rule_text, asks)):
+        emit(f"      {why}")
 
 
 def ask_fields(ask: AskInfo) -> dict[str, Any]:

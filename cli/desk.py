@@ -18,6 +18,7 @@ from yolofs.cli.askform import path_text, verb
 from yolofs.daemon.answers import JUST_ONCE, Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.protocol import quote, unquote
+from yolofs.daemon.scopes import common_directory
 from yolofs.paths import display
 from yolofs.rules import RuleState
 
@@ -92,7 +93,8 @@ class Desk:
         self._escaped = -math.inf
         """When Escape came last."""
         self._lifetime = Lifetime.ONCE
-        self._scope: bytes | None = None
+        self.scope = Choice("", None)
+        """What the rule is to be about, of the paths that can be chosen."""
         self._members: tuple[int, ...] = ()
 
     # ---- events
@@ -262,9 +264,8 @@ class Desk:
                 self.message = "too quick: this has only just come up"
             return None
         self._members = tuple(ask.id for ask in asks)
-        self._scope = None
         if key in "yn":
-            return self._answer("allow" if key == "y" else "deny", Lifetime.ONCE, None)
+            return self._answer("allow" if key == "y" else "deny", Lifetime.ONCE, None, None)
         self._lifetime = Lifetime.SESSION if key == "s" else Lifetime.ALWAYS
         self._choose(Mode.SCOPE, _scopes(asks))
         return None
@@ -296,21 +297,24 @@ class Desk:
                     self._put_up(group)
                 else:
                     self.message = "that one has ended"
-            case Mode.SCOPE, (bytes() | None) as scope:
-                self._scope = scope
+            case Mode.SCOPE, _:
+                self.scope = choice
                 self._choose(Mode.STATE, _states(self.members()[0]))
             case Mode.STATE, RuleState() as state:
                 self.mode = Mode.CARD
-                return self._answer(_decision(state, self.members()[0]), self._lifetime, state)
+                scope = self.scope.value if isinstance(self.scope.value, bytes) else None
+                return self._answer(_decision(state, self.members()[0]), self._lifetime, scope, state)
         return None
 
-    def _answer(self, decision: str, lifetime: Lifetime, state: RuleState | None) -> AnswerParams | None:
+    def _answer(
+        self, decision: str, lifetime: Lifetime, scope: bytes | None, state: RuleState | None
+    ) -> AnswerParams | None:
         still = [ask_id for ask_id in self._members if ask_id in self.asks]
         if not still:
             return None
         self._sent.update(still)
-        scope = quote(self._scope) if self._scope is not None else None
-        return AnswerParams(still[0], decision, lifetime, scope, state, seen=still[-1], by=BY)
+        quoted = quote(scope) if scope is not None else None
+        return AnswerParams(still[0], decision, lifetime, quoted, state, seen=still[-1], by=BY)
 
     def _text_key(self, key: str) -> None:
         match key:
@@ -335,16 +339,14 @@ def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
     """Return what a rule can be about: the paths themselves, or a directory above them, as far as it settles any."""
     paths = [unquote(ask.path) for ask in asks]
     choices = [Choice("just this", paths[0])] if len(paths) == 1 else [Choice(f"each of the {len(paths)}", None)]
-    directory = paths[0].rpartition(b"/")[0]
-    while not all(path.startswith(directory + b"/") for path in paths):
-        directory = directory.rpartition(b"/")[0]
+    directory = common_directory(paths)
     limits = [len(unquote(ask.widest)) for ask in asks]
-    while len(directory or b"/") >= min(limits):
-        left = sum(len(directory or b"/") < limit for limit in limits)
-        choices.append(Choice(f"all below, but for {left} of these" if left else "all below", directory or b"/"))
-        if not directory:
+    while len(directory) >= min(limits):
+        left = sum(len(directory) < limit for limit in limits)
+        choices.append(Choice(f"all below, but for {left} of these" if left else "all below", directory))
+        if directory == b"/":
             break
-        directory = directory.rpartition(b"/")[0]
+        directory = directory.rpartition(b"/")[0] or b"/"
     return choices
 
 

@@ -15,6 +15,7 @@ from yolofs.cli.askform import command_text, path_text, process_text, rule_text,
 from yolofs.cli.desk import Choice, Desk, Mode
 from yolofs.daemon.ask_messages import AskInfo
 from yolofs.daemon.protocol import unquote
+from yolofs.daemon.scopes import common_directory
 from yolofs.paths import display
 from yolofs.rules import RuleState
 
@@ -139,14 +140,15 @@ def _body(desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return what must be seen, and what may be cut off."""
     match desk.mode:
         case Mode.CARD if members := desk.members():
-            return _question(members, width), _circumstances(desk, members, width)
+            circumstances = _circumstances(desk, members, width)
+            return _question(members, width, max(room - len(circumstances), room // 2)), circumstances
         case Mode.CARD:
             return [[("", _cut("what the rules leave open shows up here", width))]], []
         case Mode.SCOPE:
             return _list("What is the rule about?", [_scope_text(choice) for choice in desk.choices], desk, width, room)
         case Mode.STATE:
             rows = [_state_text(choice) for choice in desk.choices]
-            return _list("Which state does it get?", rows, desk, width, room)
+            return _list(f"Which state does it get? {_scope_text(desk.scope)}", rows, desk, width, room)
         case Mode.QUEUE:
             groups = desk.groups()
             rows = [_row(groups.get(choice.value, [])) for choice in desk.choices if isinstance(choice.value, int)]
@@ -157,19 +159,29 @@ def _body(desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
             return [], _scrolled(desk, [part for line in desk.looked_at for part in wrap(line, width)])
 
 
-def _question(members: Sequence[AskInfo], width: int) -> list[Line]:
+def _question(members: Sequence[AskInfo], width: int, room: int) -> list[Line]:
+    """Return what is asked: of several paths as many as there is room for, but one at least."""
     first = members[0]
     if len(members) == 1:
         return _labelled(verb(first), path_text(first), width, style="bold", max_lines=_MAX_PATH_LINES)
-    directory = _common_directory(members)
-    lines = _labelled(verb(first), f"{len(members)} paths below {display(directory)}", width, style="bold")
+    directory = common_directory(unquote(ask.path) for ask in members)
+    title = f"{len(members)} paths below {display(directory)}"
+    lines = _labelled(verb(first), title, width, style="bold", max_lines=_MAX_PATH_LINES)
+    shown = 0
     for ask in members[:_MAX_NAMES]:
         name = display(unquote(ask.path)[len(directory.rstrip(b"/")) + 1 :])
         text = name if verb(ask) == verb(first) else f"{name} ({verb(ask)})"
-        lines += _labelled("", text, width, max_lines=_MAX_PATH_LINES)
-    if len(members) > _MAX_NAMES:
-        lines += _labelled("", f"and {len(members) - _MAX_NAMES} more; v lists them", width)
-    return lines
+        name_lines = _labelled("", text, width, max_lines=_MAX_PATH_LINES)
+        is_last = shown + 1 == len(members)
+        if shown and len(lines) + len(name_lines) + (0 if is_last else len(_more(1, width))) > room:
+            break
+        lines += name_lines
+        shown += 1
+    return lines + _more(len(members) - shown, width)
+
+
+def _more(count: int, width: int) -> list[Line]:
+    return _labelled("", f"and {count} more; v lists them", width) if count else []
 
 
 def _circumstances(desk: Desk, members: Sequence[AskInfo], width: int) -> list[Line]:
@@ -183,7 +195,8 @@ def _circumstances(desk: Desk, members: Sequence[AskInfo], width: int) -> list[L
     if first.parent.pid:
         parent = f"{command_text(first.parent.command)}, process {first.parent.pid}"
         lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
-    lines += _labelled("why", rule_text(first), width)
+    for at, why in enumerate(dict.fromkeys(map(rule_text, members))):
+        lines += _labelled("" if at else "why", why, width)
     time = f"{desk.waited_s(first):.0f} s; {desk.left_s(first):.0f} s left"
     return lines + _labelled("waits for", time, width)
 
@@ -238,14 +251,6 @@ def _row(members: Sequence[AskInfo]) -> str:
 def _scrolled(desk: Desk, lines: Sequence[str]) -> list[Line]:
     desk.scroll = min(desk.scroll, max(len(lines) - 1, 0))
     return [[("", line)] for line in lines[desk.scroll :]]
-
-
-def _common_directory(members: Sequence[AskInfo]) -> bytes:
-    paths = [unquote(ask.path) for ask in members]
-    directory = paths[0].rpartition(b"/")[0]
-    while not all(path.startswith(directory + b"/") for path in paths):
-        directory = directory.rpartition(b"/")[0]
-    return directory or b"/"
 
 
 # ---- cells

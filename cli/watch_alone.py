@@ -23,6 +23,7 @@ from yolofs.daemon.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
 from yolofs.rules import RuleState
 
+_BY = "yolofs watch"
 _COMMANDS = 8
 """How many commands run at a time."""
 _MAX_OUTPUT = 64 << 10
@@ -54,8 +55,8 @@ def answer_alone(events: Client, calls: Client, decision: str | None, shell_comm
             match events.next_event():
                 case AskInfo() as ask:
                     answerer.asked(ask)
-                case EndedInfo(id=ask_id):
-                    answerer.ended(ask_id)
+                case EndedInfo() as ended:
+                    answerer.ended(ended)
                 case WarningsInfo(warnings=warnings):
                     for warning in warnings:
                         warn(warning)
@@ -85,13 +86,14 @@ class _Answerer:
         else:
             self._pool.submit(self._answer_with_command, ask)
 
-    def ended(self, ask_id: int) -> None:
+    def ended(self, ended: EndedInfo) -> None:
         """Stop working on an ask: it has ended, by us or otherwise."""
         with self._lock:
-            self._waiting.discard(ask_id)
-            process = self._running.get(ask_id)
+            self._waiting.discard(ended.id)
+            process = self._running.get(ended.id)
         if process is not None:
             _kill(process)
+            warn(f"ask {ended.id} ended ({ended.outcome}, by {ended.by}) before its command had answered: killed")
 
     def close(self) -> None:
         """Kill what still runs."""
@@ -108,7 +110,7 @@ class _Answerer:
         except (OSError, ValueError, YolofsError) as error:
             if self._is_waiting(ask.id):
                 warn(f"ask {ask.id} gets the default, as the command failed: {error}")
-                self._send(ask, Reply("default"))
+                self._send(ask, Reply("default"), by=f"{_BY}, as its command failed")
 
     def _run(self, ask: AskInfo) -> Reply:
         """Run the command for an ask.
@@ -147,10 +149,10 @@ class _Answerer:
             raise ValueError(f"it {how}")
         return _parse(said)
 
-    def _send(self, ask: AskInfo, reply: Reply) -> None:
+    def _send(self, ask: AskInfo, reply: Reply, *, by: str = _BY) -> None:
         """Give an answer; that somebody was faster is nothing to worry about."""
         scope = quote(os.fsencode(reply.scope)) if reply.scope is not None else None
-        params = AnswerParams(ask.id, reply.decision, reply.lifetime, scope, reply.state, only=True, by="yolofs watch")
+        params = AnswerParams(ask.id, reply.decision, reply.lifetime, scope, reply.state, only=True, by=by)
         with contextlib.suppress(AskError), self._lock:
             self._calls.answer(params)
             emit(f"{reply.decision}  {ask.id}  {verb(ask)} {path_text(ask)}")

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from yolofs.daemon.asks import Ask, common_directory
+from yolofs.daemon.asks import Ask
+from yolofs.daemon.scopes import common_directory, holds
 from yolofs.errors import UsageError
 from yolofs.paths import display
 from yolofs.questions import Decision, Question
-from yolofs.rules import NameRule, PathRule, RuleState, SuffixRule, fits
+from yolofs.rules import PathRule, RuleState
 
 JUST_ONCE = ", just once"
 """Follows who answered, where the rules that the answer made leave an ask open."""
@@ -56,31 +57,6 @@ def least_state(question: Question, decision: Decision) -> RuleState:
     return RuleState.WRITE_ASK if decision is Decision.ALLOW else RuleState.DENY
 
 
-def widest_scope(question: Question) -> bytes:
-    """Return the highest path a rule for which settles a question: nearer rules decide over what a higher one is about.
-
-    It is the asked path itself where no other will do.
-    """
-    path, rule = question.path, question.rule
-    if question.is_about_other_names:
-        return path
-    match rule:
-        case None:
-            return b"/"
-        case PathRule():
-            return rule.path if _holds(rule.path, path) else path
-        case NameRule() | SuffixRule():
-            return _last_fitting(rule, path)
-
-
-def _last_fitting(pattern: NameRule | SuffixRule, path: bytes) -> bytes:
-    """Return the path up to the last of its names that a pattern fits."""
-    found = path
-    while found and not fits(pattern, found.rpartition(b"/")[2]):
-        found = found.rpartition(b"/")[0]
-    return found or path
-
-
 def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
     """Return the rules that an answer to some asks makes.
 
@@ -99,12 +75,11 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
                 f"{ask.question.operation.value} {display(ask.question.path)}"
             )
         path = ask.question.path if answer.scope is None else answer.scope
-        if not _holds(path, ask.question.path):
-            hint = f"the nearest directory that holds all is {display(common_directory(asks))}"
-            raise UsageError(f"{display(path)} is neither {display(ask.question.path)} nor above it", hint=hint)
+        if not holds(path, ask.question.path):
+            nearest = common_directory(ask.question.path for ask in asks)
+            raise UsageError(
+                f"{display(path)} is neither {display(ask.question.path)} nor above it",
+                hint=f"the nearest directory that holds all is {display(nearest)}",
+            )
         rules[path] = PathRule(path, state, source)
     return list(rules.values())
-
-
-def _holds(directory: bytes, path: bytes) -> bool:
-    return directory in (path, b"/") or path.startswith(directory + b"/")

@@ -1,17 +1,19 @@
 """The asks that wait, in their order: who shares one, which belong together, how each ends.  No threads, no clock.
 
 An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one process asks at a
-time below one directory: a person sees it as one card.  It has the number of its first ask.
+time below one directory (:func:`yolofs.daemon.scopes.group_directory`): a person sees it as one card.  It has the
+number of its first ask.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from yolofs.daemon.requesters import Commands, Requester
+from yolofs.daemon.scopes import group_directory
 from yolofs.questions import Decision, Operation, Question
 
 _REMEMBERED = 1000
@@ -163,14 +165,13 @@ class Queue:
         if pid <= 0:
             return
         path, is_change = ask.question.key
-        directory = path.rpartition(b"/")[0]
-        for ancestor in _ancestors(directory):
+        for ancestor in _ancestors(path.rpartition(b"/")[0]):
             members = self._groups.get((pid, is_change, ancestor))
             if members is not None:
                 ask.group, ask.group_key = members[0].group, members[0].group_key
                 members.append(ask)
                 return
-        ask.group_key = pid, is_change, directory
+        ask.group_key = pid, is_change, group_directory(ask.question)
         self._groups[ask.group_key] = [ask]
 
     # ---- going
@@ -206,19 +207,8 @@ class Queue:
                 del self._groups[ask.group_key]
 
 
-def common_directory(asks: Iterable[Ask]) -> bytes:
-    """Return the nearest directory that holds all that some asks are about; of one ask its own directory."""
-    directories = [ask.question.path.rpartition(b"/")[0] for ask in asks]
-    nearest = min(directories, key=len)
-    while not all(one == nearest or one.startswith(nearest + b"/") for one in directories):
-        nearest = nearest.rpartition(b"/")[0]
-    return nearest or b"/"
-
-
 def _ancestors(directory: bytes) -> Iterator[bytes]:
-    """Yield a directory and all above it."""
-    while True:
+    """Yield a directory and all above it but ``/``; of ``/`` (which is empty here) itself."""
+    yield directory
+    while directory := directory.rpartition(b"/")[0]:
         yield directory
-        if not directory:
-            return
-        directory = directory.rpartition(b"/")[0]

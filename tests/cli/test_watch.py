@@ -101,7 +101,7 @@ def test_deny_can_be_picked_for_good_or_the_session_as_well(yolofs: Program, vie
 def test_a_group_is_one_card_and_one_key_answers_it(yolofs: Program, view: Path) -> None:
     paths = [view / f"secret/deep/{number}" for number in range(20)]
     with watch(yolofs) as terminal, reader(*paths, script=READ_MANY) as blocked:
-        terminal.wait_for_screen("20 waiting", "20 paths below", "and 12 more", ARMED)
+        terminal.wait_for_screen("20 waiting", "20 paths below", "more; v lists them", "why  ", "waits for", ARMED)
         terminal.type("v")
         terminal.wait_for_screen("any other key goes back")
         terminal.type("q")

@@ -107,6 +107,7 @@ def test_why_a_command_failed_is_said(yolofs: Program, view: Path, command: str,
         process.terminate()
         assert process.stderr is not None
         assert f"ask 1 gets the default, as the command failed: {why}\n" in process.stderr.read().decode()
+    assert re.search(r"denied, .*by yolofs watch, as its command failed", yolofs("log").out)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -157,7 +158,14 @@ def test_what_a_command_leaves_running_keeps_nobody_waiting(yolofs: Program, vie
 
 def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp_path: Path) -> None:
     settings(yolofs, ask_timeout=2)
-    with yolofs.mounted() as view, alone(yolofs, "--answer-with", f"echo $$ > {tmp_path}/pid; exec sleep 1000"):
+    with (
+        yolofs.mounted() as view,
+        alone(yolofs, "--answer-with", f"echo $$ > {tmp_path}/pid; exec sleep 1000") as process,
+    ):
         assert is_denied(Reader(view / "secret/a").end())
         pid = int((tmp_path / "pid").read_text())
         wait_until(lambda: not Path(f"/proc/{pid}").exists(), "killed")
+        process.terminate()
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert "ask 1 ended (timeout, by nobody) before its command had answered: killed\n" in said

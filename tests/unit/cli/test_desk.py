@@ -138,6 +138,7 @@ def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
         RuleState.DENY,
         RuleState.HIDDEN,
     ]
+    assert "Which state does it get? all below: /d/e" in text(desk).splitlines()
     assert desk.key("2") == answer(1, "allow", lifetime=Lifetime.ALWAYS, scope="/d/e", state=RuleState.READ_ONLY)
 
 
@@ -330,6 +331,31 @@ def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(
     shown = ["".join(part for _, part in line) for line in drawing.lines]
     assert "read        /d/next" in shown
     assert "timeout, by nobody: read" in shown
+
+
+@pytest.mark.parametrize(("width", "height", "shown"), [(80, 24, 2), (80, 14, 1), (80, 60, 8), (40, 24, 1)])
+def test_of_long_names_a_card_shows_as_many_as_there_is_room_for(
+    desk: Desk, width: int, height: int, shown: int
+) -> None:
+    for number in range(1, 11):
+        desk.take(ask(number, b"/d/%d/%s" % (number - 1, b"x" * 196), group=1))
+    assert draw(desk, width, height).is_whole
+    lines = text(desk, width, height).splitlines()
+    assert any(line.startswith("why") for line in lines) or height < 24 or width < 80
+    assert [name for name in range(10) if any(line.lstrip().startswith(f"{name}/x") for line in lines)] == [
+        *range(shown)
+    ]
+    assert any(line.endswith(f"and {10 - shown} more; v lists them") for line in lines)
+
+
+def test_a_card_says_of_each_rule_that_it_is_one_of_why(desk: Desk) -> None:
+    asks = [ask(number, b"/d/%d" % number, group=1) for number in (1, 2, 3)]
+    other = RuleInfo("/d/3", RuleState.ASK, "rules.toml:1")
+    for one in (*asks[:2], msgspec.structs.replace(asks[2], rule=other)):
+        desk.take(one)
+    lines = text(desk).splitlines()
+    at = lines.index('why         asked, as /d is "ask" (.yolofs.toml:3)')
+    assert lines[at + 1] == '            asked, as /d/3 is "ask" (rules.toml:1)'
 
 
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)

@@ -226,6 +226,38 @@ def test_what_one_process_asks_below_one_directory_is_one_group() -> None:
     run(test)
 
 
+@pytest.mark.parametrize(
+    ("rule", "paths", "groups"),
+    [
+        (PathRule(b"/h/s", RuleState.ASK, "x"), (b"/h/s/0/f", b"/h/s/1/f", b"/h/s/2/t/f", b"/h/s/f"), [1, 1, 1, 1]),
+        (PathRule(b"/", RuleState.ASK, "x"), (b"/h/s/0/f", b"/h/t", b"/x/s/1/f"), [1, 1, 3]),
+        (None, (b"/h/s/0/f", b"/h/t", b"/x/s/1/f"), [1, 1, 3]),
+        (SuffixRule(b".key", RuleState.ASK, "x"), (b"/h/a/s.key", b"/h/b/s.key", b"/x/s.key"), [1, 1, 3]),
+        (PathRule(b"/h/s/f", RuleState.ASK, "x"), (b"/h/s/f",), [1]),
+        (None, (b"/f", b"/g"), [1, 1]),
+    ],
+)
+def test_siblings_are_one_group_as_far_as_one_rule_is_why_they_are_asked(
+    rule: Rule | None, paths: Sequence[bytes], groups: list[int]
+) -> None:
+    async def test(driver: Driver) -> None:
+        driver.ask(*(Question(path, Operation.READ, RuleState.ASK, rule) for path in paths))
+        await driver.until(lambda: len(driver.shown) == len(paths), "shown")
+        assert [ask.group for ask in driver.broker.waiting] == groups
+
+    run(test)
+
+
+def test_two_rules_beside_each_other_make_two_groups() -> None:
+    async def test(driver: Driver) -> None:
+        one, two = (PathRule(path, RuleState.ASK, "x") for path in (b"/h/s", b"/h/t"))
+        driver.ask(*(Question(rule.path + b"/f", Operation.READ, RuleState.ASK, rule) for rule in (one, two)))
+        await driver.until(lambda: len(driver.shown) == 2, "shown")
+        assert [ask.group for ask in driver.broker.waiting] == [1, 2]
+
+    run(test)
+
+
 def test_only_the_one_of_a_group_can_be_answered() -> None:
     async def test(driver: Driver) -> None:
         asks = await driver.asks(b"/d/a", b"/d/b")

@@ -1,0 +1,62 @@
+"""Which directories an answer can be about, and which asks belong together.  Pure: paths and rules in, paths out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yolofs.questions import Question
+from yolofs.rules import NameRule, PathRule, SuffixRule, fits
+
+
+def holds(directory: bytes, path: bytes) -> bool:
+    """Tell whether a path is ``directory`` or below it."""
+    return directory in (path, b"/") or path.startswith(directory + b"/")
+
+
+def common_directory(paths: Iterable[bytes]) -> bytes:
+    """Return the nearest directory that holds all of some paths; of one path its own directory."""
+    directories = [path.rpartition(b"/")[0] for path in paths]
+    nearest = min(directories, key=len)
+    while not all(one == nearest or one.startswith(nearest + b"/") for one in directories):
+        nearest = nearest.rpartition(b"/")[0]
+    return nearest or b"/"
+
+
+def widest_scope(question: Question) -> bytes:
+    """Return the highest path a rule for which settles a question: nearer rules decide over what a higher one is about.
+
+    It is the asked path itself where no other will do.
+    """
+    path, rule = question.path, question.rule
+    if question.is_about_other_names:
+        return path
+    match rule:
+        case None:
+            return b"/"
+        case PathRule():
+            return rule.path if holds(rule.path, path) else path
+        case NameRule() | SuffixRule():
+            return _last_fitting(rule, path)
+
+
+def group_directory(question: Question) -> bytes:
+    """Return the directory below which what a process asks at a time belongs together with a question.
+
+    It is the one that the rule is about by which it is asked; of a rule that is about all there is (a pattern, one for
+    ``/``, none at all), the highest directory on the path, but never ``/``: ``/etc`` and ``/home`` are two matters.
+    """
+    path, rule = question.path, question.rule
+    if isinstance(rule, PathRule) and rule.path == path:
+        return path.rpartition(b"/")[0]
+    if isinstance(rule, PathRule) and rule.path != b"/" and holds(rule.path, path):
+        return rule.path
+    top, slash, _ = path[1:].partition(b"/")
+    return b"/" + top if slash else b""
+
+
+def _last_fitting(pattern: NameRule | SuffixRule, path: bytes) -> bytes:
+    """Return the path up to the last of its names that a pattern fits."""
+    found = path
+    while found and not fits(pattern, found.rpartition(b"/")[2]):
+        found = found.rpartition(b"/")[0]
+    return found or path
