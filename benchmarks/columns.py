@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
 from yolofs.daemon.client import Client
+from yolofs.fuse.trace import VARIABLE
 
 
 class UnsupportedError(Exception):
@@ -207,11 +208,12 @@ class FuseOverlay(Column):
 class _YolofsView(View):
     """The real daemon, asked through its socket and through the real command."""
 
-    def __init__(self, root: Path, project: Path, client: Client, python: Path) -> None:
+    def __init__(self, root: Path, project: Path, client: Client, python: Path, trace: Path | None) -> None:
         super().__init__(root)
         self._project = project
         self._client = client
         self._python = python
+        self._trace = trace
 
     def snapshot(self) -> None:
         self._client.snapshot(b"", if_changed=False)
@@ -226,7 +228,7 @@ class _YolofsView(View):
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
         """Run as users do: by the installed program, in the project, with the built-in rules and a summary."""
         run_yolofs(self._python, project, "init")
-        run_yolofs(self._python, project, "mount")
+        run_yolofs(self._python, project, "mount", **_traced(_beside(self._trace)))
         try:
             yield lambda words: _output([self._python.with_name("yolofs"), "run", "--", *words], {}, project)
         finally:
@@ -260,18 +262,28 @@ class Yolofs(Column):
         project = base.parent
         (project / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
         run_yolofs(self._python, project, "init")
-        variables = {"YOLOFS_TRACE": str(self._trace)} if self._trace else {}
         try:
             words = ("mount", "--root", str(project))
-            mountpoint = run_yolofs(self._python, project, *words, **variables).rstrip("\n")
+            mountpoint = run_yolofs(self._python, project, *words, **_traced(self._trace)).rstrip("\n")
             client = Client.connect(os.fsencode(project / ".yolofs"))
             if client is None:
                 raise RuntimeError("the daemon does not answer")
             _wait_for_watch(project / ".yolofs/daemon.log")
             with client:
-                yield _YolofsView(Path(mountpoint) / base.name, project, client, self._python)
+                yield _YolofsView(Path(mountpoint) / base.name, project, client, self._python, self._trace)
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
+
+
+def _traced(trace: Path | None) -> dict[str, str]:
+    return {VARIABLE: str(trace)} if trace is not None else {}
+
+
+def _beside(trace: Path | None) -> Path | None:
+    """Return a new name beside a trace, for that of one more mount: each mount begins its file anew."""
+    if trace is None:
+        return None
+    return trace.with_name(f"{trace.name}-{len(list(trace.parent.glob(trace.name + '-*'))) + 1}")
 
 
 def _wait_for_watch(daemon_log: Path) -> None:

@@ -161,8 +161,14 @@ class Run:
         return self.results.row(f"{workload.name}_{row}", workload.rows[row], mode.value)
 
     def _figures(self) -> dict[str, Figure]:
+        """Return the figures of the mount and of those that workloads have made beside it."""
         trace = self.options.trace
-        return Trace.open(os.fsencode(trace)).figures() if trace is not None and trace.exists() else {}
+        totals: dict[str, Figure] = {}
+        for path in trace.parent.glob(trace.name + "*") if trace is not None else ():
+            for kind, figure in Trace.open(os.fsencode(path)).figures().items():
+                known = totals.get(kind, Figure(0, 0))
+                totals[kind] = Figure(known.count + figure.count, known.handler_ns + figure.handler_ns)
+        return totals
 
     def _failed(self, message: str) -> None:
         self.results.failures.append(message)

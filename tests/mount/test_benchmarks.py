@@ -73,6 +73,14 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
     assert again.stdout == done.stdout
 
 
+def test_the_requests_of_a_mount_that_a_workload_makes_are_counted(tmp_path: Path, scratch: Path) -> None:
+    json = tmp_path / "out.json"
+    words: list[str | Path] = [*SMALL, "--only", "run_make", "--columns", "yolofs", "--modes", "pinned", "--trace"]
+    subprocess.run([*words, "--scratch", scratch, "--json", json], cwd=ROOT, capture_output=True, check=True)
+    (row,) = Results.load(json).rows
+    assert row.requests["create"].count > TINY.sources  # the objects, the compiler's temporary files
+
+
 def test_an_interrupted_run_takes_everything_away(scratch: Path) -> None:
     words = [*SMALL, "--columns", "plain,yolofs", "--only", "stat_beside", "--scratch", str(scratch)]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
