@@ -10,7 +10,7 @@ from functools import partial
 
 import trio
 
-from yolofs.daemon.host import Host
+from yolofs.daemon.base_changes import BaseChanges
 from yolofs.daemon.mounts import read_mounts
 from yolofs.errors import DaemonError
 from yolofs.fuse.mount import LOOK_AT_OPEN_S
@@ -31,9 +31,9 @@ _DELAY_S = 1.0
 """A mount that serves one command need not be watched, and one that starts has other things to do."""
 
 
-async def watch_base(host: Host) -> None:
+async def watch_base(base: BaseChanges) -> None:
     """Watch until cancelled.  Where that cannot be done, say so in the log and leave it at that."""
-    top = host.watchable()
+    top = base.watchable()
     if top is None:
         return
     await trio.sleep(_DELAY_S)
@@ -42,20 +42,20 @@ async def watch_base(host: Host) -> None:
         log.info("the project is not watched: others may change what is on %s", os.fsdecode(kind))
         return
     command = [sys.executable, "-P", "-m", "yolofs.daemon.watcher", "--limit", str(_limit()), "--", os.fsdecode(top)]
-    command += map(os.fsdecode, host.unwatched())
+    command += map(os.fsdecode, base.unwatched())
     run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(run)
-        nursery.start_soon(_look_after_watched, host)
+        nursery.start_soon(_look_after_watched, base)
         try:
-            await _listen(host, process)
+            await _listen(base, process)
         finally:
             with trio.CancelScope(shield=True):
-                await _in_thread(partial(host.watch, on=False))
+                await _in_thread(partial(base.watch, on=False))
             nursery.cancel_scope.cancel()
 
 
-async def _listen(host: Host, process: trio.Process) -> None:
+async def _listen(base: BaseChanges, process: trio.Process) -> None:
     """Pass on what the process reports until it ends."""
     assert process.stdout is not None
     pending = b""
@@ -65,31 +65,31 @@ async def _listen(host: Host, process: trio.Process) -> None:
         for record in records:
             letter, path = record[:1], record[1:]
             if letter == b".":
-                await _in_thread(partial(host.watch, on=True))
+                await _in_thread(partial(base.watch, on=True))
                 log.info("the project is watched")
             elif letter == b"?":
                 log.info("the project is not watched well: %s", path.decode(errors="replace"))
             elif letter == b"!":
-                await _in_thread(partial(host.forget_watched))
+                await _in_thread(partial(base.forget_watched))
             else:
-                changes += host.change_at(path, is_name=letter != b"*")
+                changes += base.at(path, is_name=letter != b"*")
         if changes:
-            await _in_thread(partial(host.host_changed, changes))
+            await _in_thread(partial(base.tell, changes))
 
 
-async def look_after_open(host: Host) -> None:
+async def look_after_open(base: BaseChanges) -> None:
     """Look at what is open, watched or not, until cancelled."""
     while True:
         await trio.sleep(LOOK_AT_OPEN_S)
-        if host.has_open_files:
-            await _in_thread(partial(host.look_at_open))
+        if base.has_open_files:
+            await _in_thread(partial(base.look_at_open))
 
 
-async def _look_after_watched(host: Host) -> None:
+async def _look_after_watched(base: BaseChanges) -> None:
     while True:
         await trio.sleep(_LOOK_S)
-        if host.is_trusted:
-            await _in_thread(partial(host.look_after_watched))
+        if base.is_trusted:
+            await _in_thread(partial(base.look_after_watched))
 
 
 async def _in_thread(function: partial[None]) -> None:

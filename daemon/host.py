@@ -13,17 +13,17 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from yolofs import __version__, native
 from yolofs.audit import AuditLog, Point
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
+from yolofs.daemon.base_changes import BaseChanges
 from yolofs.daemon.broker import Broker
-from yolofs.daemon.busy import Use, User, find_users
-from yolofs.daemon.mounts import MountEntry, detach_stale, is_ours, mounts_at, unmount
+from yolofs.daemon.in_the_way import InTheWay, entry_of
+from yolofs.daemon.mounts import detach_stale, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.daemon.runs import RunResult, Runs
@@ -31,7 +31,7 @@ from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
-from yolofs.overlay import HostChange, Invalidation, Overlay, stale_after
+from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.questions import Decision, Operation
 from yolofs.rule_files import AskSettings, RuleFiles
@@ -44,11 +44,6 @@ from yolofs.tree import Staged
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
-
-_FORCE_HINT = "close them, or: yolofs travel --force"
-_CHANGES_AT_ONCE = 100
-_CLOSE_WAIT_S = 1.0
-"""How long a close(2) that has returned may take to reach us as a release."""
 
 
 class Host:
@@ -104,6 +99,8 @@ class Host:
             trace=_trace_from_environment(),
             run_of=self.runs.number_of,
         )
+        self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
+        self._in_the_way = InTheWay(session.base, self._overlay, self.mountpoint, self._call)
 
     # ---- life
 
@@ -150,11 +147,11 @@ class Host:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._mount.is_serving and self._entry() is not None:
+        if self._mount.is_serving and entry_of(self.mountpoint) is not None:
             with contextlib.suppress(OSError):  # while somebody still serves what the kernel writes out
                 unmount(self.mountpoint, lazy=True)
         try:
-            self._mount.stop(unmount=self._entry() is not None)
+            self._mount.stop(unmount=entry_of(self.mountpoint) is not None)
             self._write_checkpoint()
         finally:
             self._auditor.close()
@@ -263,69 +260,6 @@ class Host:
         names = native.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
-    # ---- what the host does to base
-
-    def watchable(self) -> bytes | None:
-        """Return the directory that is worth watching, the project; None if it is not in base, or not wanted."""
-        session = self._session
-        if not session.settings.mount.watch or session.base.relative(session.project) is None:
-            return None
-        return session.project
-
-    def unwatched(self) -> list[bytes]:
-        """Return the directories in there that are not to be watched: ours, and where others are mounted."""
-        base = self._session.base
-        return [self._session.directory, *(base.path(rel) for rel in base.mounts | base.pseudo)]
-
-    def watch(self, *, on: bool) -> None:
-        """Trust base longer where it is watched, or (not ``on``) no more."""
-        session = self._session
-        self._call(lambda: self._mount.lifetimes.watch(session.base.relative(session.project) if on else None))
-
-    def change_at(self, path: bytes, *, is_name: bool) -> list[HostChange]:
-        """Return what is to be told of a change at an absolute path: nothing if that is not in base."""
-        rel = self._session.base.relative(path)
-        return [HostChange(rel, is_name)] if rel else []
-
-    def host_changed(self, changes: Sequence[HostChange]) -> None:
-        """Have the kernel forget what is not true any more, a few changes between two requests."""
-        for start in range(0, len(changes), _CHANGES_AT_ONCE):
-            some = changes[start : start + _CHANGES_AT_ONCE]
-            self._mount.invalidate(self._call(partial(stale_after, self._overlay, some)))
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the kernel trusts the attributes of a watched file for long."""
-        return self._mount.lifetimes.trusts_any
-
-    def look_after_watched(self) -> None:
-        """Have the kernel forget what changed without a notice where base is watched."""
-        try:
-            changes = [HostChange(path, is_name=False) for path in self._mount.unnoticed()]
-        except LoopClosedError:
-            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
-        if changes:
-            self.host_changed(changes)
-
-    @property
-    def has_open_files(self) -> bool:
-        """Whether any file of the view is open."""
-        return self._mount.handlers.has_open_files
-
-    def look_at_open(self) -> None:
-        """As :meth:`yolofs.fuse.mount.Mount.look_at_open`."""
-        try:
-            self._mount.look_at_open()
-        except LoopClosedError:
-            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
-
-    def forget_watched(self) -> None:
-        """Have the kernel forget all that it was told of what is watched: something happened there."""
-        top = self.watchable()
-        if top is not None:
-            names = [entry.path for entry in os.scandir(top)]
-            self.host_changed([change for path in names for change in self.change_at(path, is_name=True)])
-
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes, and note refusals to the last."""
         self._auditor.count()
@@ -388,7 +322,7 @@ class Host:
         self.flush()
         self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
         if not force:
-            self._wait_for_writers()
+            self._in_the_way.wait_for_writers()
         result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
         self._mount.invalidate(stale)
         return result
@@ -396,7 +330,7 @@ class Host:
     def _travel_on_loop(self, text: str, *, force: bool) -> tuple[tuple[Generation, Generation], Invalidation]:
         session, overlay = self._session, self._overlay
         if not force:
-            self._check_no_writers()
+            self._in_the_way.check_no_writers()
         tree = session.state(session.timeline.resolve(text))  # may fail, so before the marker
         try:
             result = session.travel(text)
@@ -462,7 +396,7 @@ class Host:
                 raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
             raise BusyFilesError(
                 "processes are at work inside the mount",
-                users=_lines(self._users()),
+                users=self._in_the_way.inside(),
                 hint="end them, or: yolofs unmount --force",
             ) from None
 
@@ -485,42 +419,6 @@ class Host:
             log.critical("%s failed half-way: the mount ends; what is staged is safe", what)
             self._mount.loop.stop()
             raise
-
-    def _wait_for_writers(self) -> None:
-        """Wait for the last close(2) to reach us.
-
-        Raises:
-            BusyFilesError: processes have files open for writing.
-        """
-        deadline = time.monotonic() + _CLOSE_WAIT_S
-        while self._call(self._overlay.writers):
-            users = [user for user in self._users() if user.use is Use.WRITING]
-            if users or time.monotonic() > deadline:
-                self._refuse_writers(users)
-            time.sleep(0.005)
-
-    def _check_no_writers(self) -> None:
-        if self._overlay.writers():
-            raise BusyFilesError("files are open for writing", users=self._writer_paths(), hint=_FORCE_HINT)
-
-    def _refuse_writers(self, users: list[User]) -> None:
-        lines = _lines(users) or self._call(self._writer_paths)
-        raise BusyFilesError("files are open for writing", users=lines, hint=_FORCE_HINT)
-
-    def _writer_paths(self) -> list[str]:
-        paths = []
-        for inode in self._overlay.writers():
-            with contextlib.suppress(FileNotFoundError):
-                paths.append(f"? ? {display(self._session.base.path(self._overlay.path(inode)))}")
-        return paths
-
-    def _users(self) -> list[User]:
-        entry = self._entry()
-        return find_users(entry) if entry is not None else []
-
-    def _entry(self) -> MountEntry | None:
-        ours = [entry for entry in mounts_at(self.mountpoint) if is_ours(entry)]
-        return ours[-1] if ours else None
 
 
 def _prepare_runtime(directory: bytes) -> bytes:
@@ -552,7 +450,3 @@ def _trace_from_environment() -> Trace | None:
             f"the file that {VARIABLE} names cannot be written: {display(os.fsencode(path))}: {error.strerror}",
             hint=f"unset {VARIABLE}, or name a file in a directory that you may write to",
         ) from error
-
-
-def _lines(users: list[User]) -> list[str]:
-    return list(dict.fromkeys(map(str, users)))

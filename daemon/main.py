@@ -140,8 +140,8 @@ async def _serve(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(host.broker.run)
         nursery.start_soon(native.run)
-        nursery.start_soon(watch_base, host)
-        nursery.start_soon(look_after_open, host)
+        nursery.start_soon(watch_base, host.base_changes)
+        nursery.start_soon(look_after_open, host.base_changes)
         nursery.start_soon(write_checkpoints, host)
         nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn(host.warnings))
         nursery.start_soon(server.run, listener)

@@ -1,0 +1,78 @@
+"""Who is in the way of a travel or an unmount: who has files open for writing, and who is inside the mount."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from yolofs.base import Base
+from yolofs.daemon.busy import Use, User, find_users
+from yolofs.daemon.calls import Call
+from yolofs.daemon.mounts import MountEntry, is_ours, mounts_at
+from yolofs.errors import BusyFilesError
+from yolofs.overlay import Overlay
+from yolofs.paths import display
+
+_CLOSE_WAIT_S = 1.0
+"""How long a close(2) that has returned may take to reach us as a release."""
+
+
+class InTheWay:
+    """Who uses the mount at ``mountpoint``."""
+
+    def __init__(self, base: Base, overlay: Overlay, mountpoint: bytes, call: Call) -> None:
+        self._base = base
+        self._overlay = overlay
+        self._mountpoint = mountpoint
+        self._call = call
+
+    def wait_for_writers(self) -> None:
+        """Wait for the last close(2) to reach us; not on the device loop.
+
+        Raises:
+            BusyFilesError: processes have files open for writing.
+        """
+        deadline = time.monotonic() + _CLOSE_WAIT_S
+        while self._call(self._overlay.writers):
+            users = [user for user in self._users() if user.use is Use.WRITING]
+            if users or time.monotonic() > deadline:
+                raise _busy(_lines(users) or self._call(self._writer_paths))
+            time.sleep(0.005)
+
+    def check_no_writers(self) -> None:
+        """Look once, on the device loop.
+
+        Raises:
+            BusyFilesError: files are open for writing.
+        """
+        if self._overlay.writers():
+            raise _busy(self._writer_paths())
+
+    def inside(self) -> list[str]:
+        """Return who has anything to do with the mount, a line each."""
+        return _lines(self._users())
+
+    def _writer_paths(self) -> list[str]:
+        paths = []
+        for inode in self._overlay.writers():
+            with contextlib.suppress(FileNotFoundError):
+                paths.append(f"? ? {display(self._base.path(self._overlay.path(inode)))}")
+        return paths
+
+    def _users(self) -> list[User]:
+        entry = entry_of(self._mountpoint)
+        return find_users(entry) if entry is not None else []
+
+
+def entry_of(mountpoint: bytes) -> MountEntry | None:
+    """Return the entry of a mount of ours in the table of mounts, None if there is none."""
+    ours = [entry for entry in mounts_at(mountpoint) if is_ours(entry)]
+    return ours[-1] if ours else None
+
+
+def _busy(lines: list[str]) -> BusyFilesError:
+    return BusyFilesError("files are open for writing", users=lines, hint="close them, or: yolofs travel --force")
+
+
+def _lines(users: list[User]) -> list[str]:
+    return list(dict.fromkeys(map(str, users)))
