@@ -96,8 +96,14 @@ def test_after_an_answer_for_a_directory_nothing_below_it_is_asked(yolofs: Progr
         assert client.asks() == []
 
 
-def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path) -> None:
-    paths = [view / f"secret/deep/{number}" for number in range(20)]
+@pytest.mark.parametrize("path", ["secret/deep/{}", "secret/{}/file"])
+def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path, path: str) -> None:
+    """In one directory, and in several below the one that the rule is about."""
+    paths = [view / path.format(number) for number in range(20)]
+    for one in paths:
+        beside = yolofs.project / one.relative_to(view)
+        beside.parent.mkdir(exist_ok=True)
+        beside.touch()
     with reader(*paths, script=READ_MANY) as waiting, connected(yolofs) as client:
         asks = wait_for_asks(client, 20)
         assert {ask.group for ask in asks} == {1}
