@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import subprocess
@@ -16,9 +15,10 @@ import msgspec
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
 from yolofs.cli.namespaces import find_possible, leave_mounts
 from yolofs.cli.native_mounts import mount_over
+from yolofs.cli.not_started import not_started
 from yolofs.daemon.processes import pidfd_of
-from yolofs.errors import CommandNotFoundError, NotExecutableError, SandboxError, YolofsError
-from yolofs.paths import display
+from yolofs.errors import NotExecutableError, SandboxError, YolofsError
+from yolofs.paths import display, in_shell
 from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import Sandbox
 from yolofs.sandbox.seccomp import compile_filter, has_filter
@@ -218,12 +218,11 @@ def _read_info(fd: int, process: subprocess.Popen[bytes]) -> Info:
 
 
 def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -> YolofsError:
-    reason = os.strerror(error.number)
     if error.is_directory:
-        return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}")
-    if error.number == errno.ENOENT:
-        return CommandNotFoundError(f"{display(command[0])}: there is no such command in the view")
-    return NotExecutableError(f"{display(command[0])}: {reason}")
+        reason = os.strerror(error.number)
+        hint = f"yolofs rule explain {in_shell(place.directory)}"
+        return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}", hint=hint)
+    return not_started(command[0], error.number)
 
 
 def _failure(code: int, hint: str) -> SandboxError:

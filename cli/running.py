@@ -6,6 +6,7 @@ Imports only what every run needs: starting one on a mounted session should not 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -17,6 +18,7 @@ from yolofs.cli.ahead import Ahead
 from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
 from yolofs.cli.native import bindable
+from yolofs.cli.not_started import not_started
 from yolofs.cli.options import start_directory
 from yolofs.cli.waiting import told_of_asks
 from yolofs.config.load import load
@@ -57,7 +59,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         CommandNotFoundError, NotExecutableError: the command cannot be started.
     """
     if not words[0]:  # which execve(2) would take for the current directory, and Python not at all
-        raise CommandNotFoundError('"": there is no such command in the view')
+        raise not_started(b"", errno.ENOENT)
     if is_in_sandbox():
         _replace_us(words)
     check_descriptors()
@@ -215,7 +217,5 @@ def _replace_us(words: Sequence[bytes]) -> None:
     """
     try:
         os.execvp(words[0], list(words))
-    except FileNotFoundError:
-        raise CommandNotFoundError(f"{display(words[0])}: there is no such command in the view") from None
     except OSError as error:
-        raise NotExecutableError(f"{display(words[0])}: {error.strerror}") from None
+        raise not_started(words[0], error.errno or errno.EIO) from None

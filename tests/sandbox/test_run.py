@@ -48,6 +48,21 @@ def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolof
     assert "Permission denied" in yolofs.refused("run", "/etc/passwd", code=126)
 
 
+@pytest.mark.parametrize(
+    ("word", "code", "hint"),
+    [
+        ("no-such-command", 127, "sh -c"),
+        ("/no such/command", 127, "yolofs rule explain '/no such/command'"),
+        ("/etc/passwd", 126, "yolofs rule explain /etc/passwd"),
+    ],
+)
+def test_what_to_do_about_a_command_that_cannot_be_started_is_told(
+    yolofs: Program, word: str, code: int, hint: str
+) -> None:
+    assert hint in yolofs.refused("run", word, code=code)
+    assert hint in yolofs("run", *COMMAND, "run", word, code=code).err  # in a sandbox already
+
+
 def test_an_empty_command_is_not_there_and_a_directory_that_is_gone_is_told(yolofs: Program) -> None:
     assert yolofs.refused("run", "", code=127).startswith('yolofs: "": there is no such command')
     assert "there is no such command" in yolofs("run", *COMMAND, "run", "", code=127).err
