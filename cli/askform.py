@@ -23,8 +23,12 @@ _VERBS = {
 
 def question_text(ask: AskInfo) -> str:
     """Return what is wanted."""
-    size = f"  ({size_text(ask.size)} there now)" if ask.size is not None else ""
-    return f"{verb(ask)} {path_text(ask)}{size}"
+    return f"{verb(ask)} {path_text(ask)}{stake_text(ask)}"
+
+
+def stake_text(ask: AskInfo) -> str:
+    """Return what stands behind a path that is to be changed: how much there is now, if there is a file."""
+    return f"  ({size_text(ask.size)} there now)" if ask.size is not None else ""
 
 
 def verb(ask: AskInfo) -> str:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from yolofs.cli.askform import path_text, verb
+from yolofs.cli.askform import path_text, question_text, verb
 from yolofs.daemon.answers import JUST_ONCE, Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.protocol import quote, unquote
@@ -253,7 +253,7 @@ class Desk:
     def _look(self) -> Command | None:
         members = self.members()
         if len(members) > 1:
-            self._show_lines([f"{verb(ask)} {path_text(ask)}" for ask in members])
+            self._show_lines([question_text(ask) for ask in members])
             return None
         return Look(unquote(members[0].path)) if members else None
 

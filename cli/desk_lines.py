@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from prompt_toolkit.utils import get_cwidth
 
-from yolofs.cli.askform import command_text, path_text, process_text, rule_text, size_text, verb
+from yolofs.cli.askform import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
 from yolofs.cli.desk import Choice, Desk, Mode
 from yolofs.daemon.ask_messages import AskInfo
 from yolofs.daemon.protocol import unquote
@@ -171,6 +171,7 @@ def _question(members: Sequence[AskInfo], width: int, room: int) -> list[Line]:
     for ask in members[:_MAX_NAMES]:
         name = display(unquote(ask.path)[len(directory.rstrip(b"/")) + 1 :])
         text = name if verb(ask) == verb(first) else f"{name} ({verb(ask)})"
+        text += stake_text(ask)
         name_lines = _labelled("", text, width, max_lines=_MAX_PATH_LINES)
         is_last = shown + 1 == len(members)
         if shown and len(lines) + len(name_lines) + (0 if is_last else len(_more(1, width))) > room:

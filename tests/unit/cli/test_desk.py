@@ -358,6 +358,17 @@ def test_a_card_says_of_each_rule_that_it_is_one_of_why(desk: Desk) -> None:
     assert lines[at + 1] == '            asked, as /d/3 is "ask" (rules.toml:1)'
 
 
+def test_what_is_at_stake_is_told_of_each_path_of_a_card(desk: Desk, clock: Clock) -> None:
+    for number, size in ((1, 12), (2, None), (3, 20_000)):
+        one = ask(number, b"/d/%d" % number, group=1, operation="write")
+        desk.take(msgspec.structs.replace(one, size=size))
+    shown = [line.strip() for line in text(desk).splitlines()]
+    assert {"1  (12 bytes there now)", "2", "3  (20.0 kB there now)"} <= set(shown)
+    show(desk, clock)
+    desk.key("v")
+    assert "write to /d/3  (20.0 kB there now)" in text(desk).splitlines()
+
+
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
 texts = st.text(min_size=1, max_size=80).map(lambda name: name.encode(errors="surrogatepass"))
 
