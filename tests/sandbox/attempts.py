@@ -31,6 +31,10 @@ PLAIN_ROOT = ("--unshare-user", "--cap-drop ALL")
 """Without these root in the sandbox is root outside."""
 
 
+HOST_FILES = "read-only host files"
+"""Stands for what is mounted before bubblewrap is started; no option."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A way out."""
@@ -158,6 +162,29 @@ def write():
 out(works(write))
 """,
         without=("--remount-ro /proc",),
+    ),
+    "the mode and times of a device": Attempt(
+        """
+st = os.stat("/dev/full")
+out(works(lambda: os.utime("/dev/full", ns=(st.st_atime_ns, st.st_mtime_ns))) or works(os.chmod, "/dev/full", 0o666))
+""",
+        without=(HOST_FILES,),
+    ),
+    "the mode and times of the program that makes the sandbox": Attempt(
+        """
+st = os.stat("/proc/1/exe")
+out(works(lambda: os.utime("/proc/1/exe", ns=(st.st_atime_ns, st.st_mtime_ns))))
+""",
+        without=(HOST_FILES,),
+    ),
+    "the mode and times of the restricted socket": Attempt(
+        """
+agent = os.path.join(os.path.dirname(os.path.dirname(control)), "agent.sock")
+st = os.stat(agent)
+out(works(lambda: os.utime(agent, ns=(st.st_atime_ns, st.st_mtime_ns))))
+""",
+        without=(),
+        extra=("--bind", "AGENT", "AGENT_INSIDE"),
     ),
     "/sys": Attempt('out(os.path.exists("/sys/kernel"))', without=("--seccomp",), extra=("--bind", "/sys", "/sys")),
     "the control socket": Attempt(
