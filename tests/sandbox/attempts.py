@@ -224,6 +224,13 @@ out(works(write) or works(os.mkdir, f"{static}/made") or works(os.rename, f"{sta
         without=(),
         extra=("--bind", "STATIC", "STATIC"),
     ),
+    "a lease on a file that comes straight from base, for which the host would wait": Attempt(
+        """
+held = os.open(f"{static}/file", os.O_RDONLY)
+out(works(fcntl.fcntl, held, fcntl.F_SETLEASE, fcntl.F_WRLCK))
+""",
+        without=("--seccomp",),
+    ),
     "a device node in a directory that comes straight from base": Attempt(
         'out(works(lambda: os.close(os.open(f"{static}/node", os.O_RDONLY))))',
         without=(),
