@@ -2,7 +2,8 @@
 
 Everything that is refused here either needs a capability, which the sandbox has none of anyway, or would let a program
 get one (a user namespace of its own) or reach past the sandbox without one (typing into the user's terminal, the user's
-keys in the kernel, having the host wait for a lease).  The program is classic BPF over ``struct seccomp_data``: seccomp(2), linux/bpf_common.h.
+keys in the kernel, having the host wait for a lease).  The program is classic BPF over ``struct seccomp_data``:
+seccomp(2), linux/bpf_common.h.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def _section(abi: Abi) -> Iterator[Instruction]:
 
 
 def _refused_requests(number: int, first: int, second: int) -> Iterator[Instruction]:
-    """Yield what refuses a system call with one of two second arguments; of these the kernel takes the low half only."""
+    """Yield what refuses a system call with one of two second arguments, of which the kernel takes the low half."""
     yield Instruction(_JUMP_EQUAL, 0, 5, number)
     yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + 8)
     yield Instruction(_JUMP_EQUAL, 1, 0, first)
