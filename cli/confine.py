@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.cli.host_files import make_read_only, own_host_files
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
 from yolofs.cli.namespaces import find_possible, leave_mounts
 from yolofs.cli.native_mounts import mount_over
@@ -115,6 +116,9 @@ def confined(
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
     possible = find_possible()
     native = place.native if possible.native_mounts else ()
+    is_root = os.geteuid() == 0
+    search_path = os.fsdecode(environment.get(b"PATH", os.defpath.encode()))
+    guarded = own_host_files(search_path) if possible.native_mounts or is_root else ()
     with contextlib.ExitStack() as kept, contextlib.ExitStack() as handed_on:
         info_read, info_write = _pipe(kept, handed_on)
         block_read, block_write = _pipe(handed_on, kept)
@@ -126,14 +130,14 @@ def confined(
             covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
             has_network=place.has_network,
             has_user_namespace=possible.user_namespace,
-            is_root=os.geteuid() == 0,
+            is_root=is_root,
             seccomp_fd=_filter(handed_on, machine),
             info_fd=info_write,
             block_fd=block_read,
         )
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = _popen(sandbox, native, start, environment, stdin, report_write)
+            process = _popen(sandbox, native, guarded, start, environment, stdin, report_write)
         handed_on.close()
         try:
             running = Confined(process, _read_info(info_read, process), block_write, report_read)
@@ -152,14 +156,16 @@ def confined(
 def _popen(
     sandbox: Sandbox,
     native: Sequence[bytes],
+    guarded: Sequence[bytes],
     start: Sequence[bytes],
     environment: Mapping[bytes, bytes],
     stdin: int,
     report_fd: int,
 ) -> subprocess.Popen[bytes]:
-    def mount_native() -> None:
+    def prepare() -> None:
         leave_mounts()
         mount_over(sandbox.view, native)
+        make_read_only(guarded)
 
     try:
         return subprocess.Popen(
@@ -167,13 +173,15 @@ def _popen(
             stdin=stdin or None,
             env=environment,
             process_group=0,
-            preexec_fn=mount_native if native else None,
+            preexec_fn=prepare if native or guarded else None,
             pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
         )
     except FileNotFoundError:
         raise SandboxError(
             "bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap"
         ) from None
+    except subprocess.SubprocessError:
+        raise SandboxError("no mounts can be made for the sandbox here", hint=why_not()) from None
 
 
 def _start(report: int, ignored: Sequence[int], directory: bytes, command: Sequence[bytes]) -> list[bytes]:

@@ -56,6 +56,9 @@ class AgentMethods:
                 ),
                 hint=f"inside there are: {', '.join(COMMANDS)}",
             )
+        directory = unquote(params.directory)
+        if any(b"\0" in word for word in (directory, *words)):
+            raise UsageError("a word or the directory holds a NUL byte")
         project = unquote(self._host.info().project)
         command: list[str | bytes] = [
             sys.executable,
@@ -64,7 +67,7 @@ class AgentMethods:
             "yolofs.cli.guarded",
             project,
             str(self._pid),
-            unquote(params.directory),
+            directory,
             *words,
         ]
         self.close()

@@ -31,6 +31,10 @@ PLAIN_ROOT = ("--unshare-user", "--cap-drop ALL")
 """Without these root in the sandbox is root outside."""
 
 
+HOST_FILES = "read-only host files"
+"""Stands for what is mounted before bubblewrap is started; no option."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A way out."""
@@ -159,6 +163,29 @@ out(works(write))
 """,
         without=("--remount-ro /proc",),
     ),
+    "the mode and times of a device": Attempt(
+        """
+st = os.stat("/dev/full")
+out(works(lambda: os.utime("/dev/full", ns=(st.st_atime_ns, st.st_mtime_ns))) or works(os.chmod, "/dev/full", 0o666))
+""",
+        without=(HOST_FILES,),
+    ),
+    "the mode and times of the program that makes the sandbox": Attempt(
+        """
+st = os.stat("/proc/1/exe")
+out(works(lambda: os.utime("/proc/1/exe", ns=(st.st_atime_ns, st.st_mtime_ns))))
+""",
+        without=(HOST_FILES,),
+    ),
+    "the mode and times of the restricted socket": Attempt(
+        """
+agent = os.path.join(os.path.dirname(os.path.dirname(control)), "agent.sock")
+st = os.stat(agent)
+out(works(lambda: os.utime(agent, ns=(st.st_atime_ns, st.st_mtime_ns))))
+""",
+        without=(),
+        extra=("--bind", "AGENT", "AGENT_INSIDE"),
+    ),
     "/sys": Attempt('out(os.path.exists("/sys/kernel"))', without=("--seccomp",), extra=("--bind", "/sys", "/sys")),
     "the control socket": Attempt(
         """
@@ -196,6 +223,13 @@ out(works(write) or works(os.mkdir, f"{static}/made") or works(os.rename, f"{sta
 """,
         without=(),
         extra=("--bind", "STATIC", "STATIC"),
+    ),
+    "a lease on a file that comes straight from base, for which the host would wait": Attempt(
+        """
+held = os.open(f"{static}/file", os.O_RDONLY)
+out(works(fcntl.fcntl, held, fcntl.F_SETLEASE, fcntl.F_WRLCK))
+""",
+        without=("--seccomp",),
     ),
     "a device node in a directory that comes straight from base": Attempt(
         'out(works(lambda: os.close(os.open(f"{static}/node", os.O_RDONLY))))',

@@ -12,17 +12,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
-from tests.sandbox.attempts import ATTEMPTS, HEAD, Attempt
+from tests.sandbox.attempts import ATTEMPTS, HEAD, HOST_FILES, Attempt
 from tests.sandbox.binds import native_binds
+from yolofs.cli.host_files import make_read_only, own_host_files
 from yolofs.cli.namespaces import leave_mounts
 from yolofs.cli.native_mounts import mount_over
 from yolofs.runtime import AGENT_SOCKET_NAME
-from yolofs.sandbox.bubblewrap import Sandbox
+from yolofs.sandbox.bubblewrap import Sandbox, agent_socket_inside
 from yolofs.sandbox.seccomp import compile_filter
 
 pytestmark = pytest.mark.mount
@@ -85,10 +87,14 @@ class Scene:
             "CONTROL": self.program.daemon["socket"].encode(),
             "STATIC": bytes(self.static),
             "LIVE": bytes(self.live),
+            "AGENT": sandbox.agent_socket,
+            "AGENT_INSIDE": agent_socket_inside(runtime_root),
         }
         command = sandbox.command([])[:-1]
         added = [names.get(word, word.encode()) for word in extra]
         for option in without:
+            if option == HOST_FILES:
+                continue
             wanted = [names.get(word, word.encode()) for word in option.split()]
             wanted += [b"%d" % fd] if option == "--seccomp" else []
             at = next(at for at in range(len(command)) if command[at : at + len(wanted)] == wanted)
@@ -98,7 +104,7 @@ class Scene:
         try:
             done = subprocess.run(
                 [*command, b"--", *map(os.fsencode, start)],
-                preexec_fn=self._mount_native,
+                preexec_fn=partial(self._mount, guarded=HOST_FILES not in without),
                 pass_fds=(fd, null_fd, info_fd),
                 capture_output=True,
                 check=False,
@@ -110,9 +116,11 @@ class Scene:
         assert done.returncode == 0, done.stderr
         return done.stdout.decode()
 
-    def _mount_native(self) -> None:
+    def _mount(self, *, guarded: bool) -> None:
         leave_mounts()
         mount_over(self.mountpoint, [os.fsencode(self.static)])
+        if guarded:
+            make_read_only(own_host_files(os.environ["PATH"]))
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,22 @@ def test_everything_else_is_for_the_user(yolofs: Program, command: str) -> None:
     assert f"yolofs {command} is for the user" in done.err
 
 
+SEND = """
+import json, os, socket
+with socket.socket(socket.AF_UNIX) as sock:
+    sock.connect(os.environ["YOLOFS_SOCKET"])
+    for words, directory in ([["status"], "/%00"], [["diff", "a%00b"], "/"]):
+        call = {"jsonrpc": "2.0", "id": 1, "method": "look", "params": {"words": words, "directory": directory}}
+        sock.sendall(json.dumps(call).encode() + b"\\n")
+        print(json.loads(sock.recv(65536))["error"]["message"])
+"""
+
+
+def test_what_can_be_no_argument_is_told_so(yolofs: Program) -> None:
+    done = inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(SEND)}")
+    assert done.out == "a word or the directory holds a NUL byte\n" * 2
+
+
 def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> None:
     for script in (
         "YOLOFS_SOCKET= y abort --yes",

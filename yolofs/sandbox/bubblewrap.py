@@ -9,6 +9,8 @@ from typing import NamedTuple
 from yolofs.runtime import AGENT_SOCKET_NAME
 
 PROGRAM = "bwrap"
+DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom", b"/dev/tty")
+"""The host's devices that ``--dev`` shows inside, besides the terminal that is passed on anyway."""
 
 
 class Sandbox(NamedTuple):
@@ -55,7 +57,7 @@ class Sandbox(NamedTuple):
         for path in self.covered:
             yield from (b"--perms", b"0700", b"--tmpfs", path)
         yield from (b"--perms", b"0700", b"--tmpfs", self.runtime_root)
-        yield from (b"--bind", self.agent_socket, agent_socket_inside(self.runtime_root))
+        yield from (b"--ro-bind", self.agent_socket, agent_socket_inside(self.runtime_root))
         yield from (b"--remount-ro", self.runtime_root)
         yield from (b"--chdir", b"/")  # the launcher goes to the directory that the command is to start in
 

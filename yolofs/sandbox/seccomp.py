@@ -2,7 +2,8 @@
 
 Everything that is refused here either needs a capability, which the sandbox has none of anyway, or would let a program
 get one (a user namespace of its own) or reach past the sandbox without one (typing into the user's terminal, the user's
-keys in the kernel).  The program is classic BPF over ``struct seccomp_data``: seccomp(2), linux/bpf_common.h.
+keys in the kernel, having the host wait for a lease).  The program is classic BPF over ``struct seccomp_data``:
+seccomp(2), linux/bpf_common.h.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _ERRNO: Final = 0x00050000
 _NEW_USER_NAMESPACE: Final = 0x10000000
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
+_F_SETLEASE: Final = 1024
+_F_SETDELEG: Final = 1040
 _X32_BIT: Final = 0x40000000
 
 SAME_EVERYWHERE: Final[Mapping[str, int]] = {
@@ -133,16 +136,17 @@ class Abi(NamedTuple):
     clone3: int
     unshare: int
     ioctl: int
+    fcntl: tuple[int, ...]
     end: int | None = None
     """Numbers from this one on belong to another way, which is refused with ENOSYS."""
 
 
 ABIS: Final[Mapping[str, tuple[Abi, ...]]] = {
     "x86_64": (
-        Abi(0xC000003E, X86_64, clone=56, clone3=435, unshare=272, ioctl=16, end=_X32_BIT),
-        Abi(0x40000003, I386, clone=120, clone3=435, unshare=310, ioctl=54),
+        Abi(0xC000003E, X86_64, clone=56, clone3=435, unshare=272, ioctl=16, fcntl=(72,), end=_X32_BIT),
+        Abi(0x40000003, I386, clone=120, clone3=435, unshare=310, ioctl=54, fcntl=(55, 221)),
     ),
-    "aarch64": (Abi(0xC00000B7, AARCH64, clone=220, clone3=435, unshare=97, ioctl=29),),
+    "aarch64": (Abi(0xC00000B7, AARCH64, clone=220, clone3=435, unshare=97, ioctl=29, fcntl=(25,)),),
 }
 """For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is killed."""
 
@@ -199,12 +203,21 @@ def _section(abi: Abi) -> Iterator[Instruction]:
         yield Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE)
         yield _refuse(errno.EPERM)
         yield _return(_ALLOW)
-    # The kernel takes the low half of the request only, and so does this.
-    yield Instruction(_JUMP_EQUAL, 0, 4, abi.ioctl)
+    yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX)
+    # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the host, where the file
+    # is one of those that a sandbox has straight from base.
+    for number in abi.fcntl:
+        yield from _refused_requests(number, _F_SETLEASE, _F_SETDELEG)
+
+
+def _refused_requests(number: int, first: int, second: int) -> Iterator[Instruction]:
+    """Yield what refuses a system call with one of two second arguments, of which the kernel takes the low half."""
+    yield Instruction(_JUMP_EQUAL, 0, 5, number)
     yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + 8)
-    yield Instruction(_JUMP_EQUAL, 1, 0, _TIOCSTI)
-    yield Instruction(_JUMP_EQUAL, 0, 1, _TIOCLINUX)
+    yield Instruction(_JUMP_EQUAL, 1, 0, first)
+    yield Instruction(_JUMP_EQUAL, 0, 1, second)
     yield _refuse(errno.EPERM)
+    yield _return(_ALLOW)
 
 
 def _refuse(number: int) -> Instruction:

@@ -45,14 +45,19 @@ MACHINES = [
         "x86_64",
         X86_64_ARCH,
         X86_64,
-        {"clone": 56, "clone3": 435, "unshare": 272, "ioctl": 16, "read": 0, "openat": 257},
+        {"clone": 56, "clone3": 435, "unshare": 272, "ioctl": 16, "fcntl": 72, "read": 0, "openat": 257},
     ),
-    ("x86_64", I386_ARCH, I386, {"clone": 120, "clone3": 435, "unshare": 310, "ioctl": 54, "read": 3, "openat": 295}),
+    (
+        "x86_64",
+        I386_ARCH,
+        I386,
+        {"clone": 120, "clone3": 435, "unshare": 310, "ioctl": 54, "fcntl": 221, "read": 3, "openat": 295},
+    ),
     (
         "aarch64",
         AARCH64_ARCH,
         AARCH64,
-        {"clone": 220, "clone3": 435, "unshare": 97, "ioctl": 29, "read": 63, "openat": 56},
+        {"clone": 220, "clone3": 435, "unshare": 97, "ioctl": 29, "fcntl": 25, "read": 63, "openat": 56},
     ),
 ]
 
@@ -87,6 +92,18 @@ class TestOneWayOfCalling:
             assert judge(machine, arch, numbers["ioctl"], 0, request) == 0x00050000 | errno.EPERM
         for request in (0x5401, 0x5413, 0x5411):
             assert judge(machine, arch, numbers["ioctl"], 0, request) == ALLOW
+
+    def test_a_lease_is_refused_whatever_stands_in_the_upper_half(
+        self, machine: str, arch: int, refused: dict[str, int], numbers: dict[str, int]
+    ) -> None:
+        for command in (1024, 1040, 1024 | 1 << 32, 1040 | 0xFFFFFFFF << 32):
+            assert judge(machine, arch, numbers["fcntl"], 3, command) == 0x00050000 | errno.EPERM
+        for command in (0, 1, 4, 1025, 1026, 1030, 1031):  # F_DUPFD, F_GETFD, F_SETFL, F_GETLEASE, F_NOTIFY and so on
+            assert judge(machine, arch, numbers["fcntl"], 3, command, 1024) == ALLOW
+
+
+def test_both_calls_of_32_bit_programs_for_descriptors_are_judged() -> None:
+    assert judge("x86_64", I386_ARCH, 55, 3, 1024) == 0x00050000 | errno.EPERM
 
 
 def test_another_way_of_calling_kills() -> None:

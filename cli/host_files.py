@@ -1,0 +1,59 @@
+"""Files of the host that each sandbox holds besides the view: devices, and the program that makes it.
+
+What is in them is out of reach, but whoever owns a file may change its mode and times, without any capability, by each
+path that leads to it, ``/proc/1/exe`` among them.  As root owns all of these, a program that root confines could lock
+others out of ``/dev/null``.  So they are made read-only where bubblewrap takes them from: to a device one can write all
+the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+
+from yolofs.sandbox.bubblewrap import DEVICES, PROGRAM
+
+_MS_RDONLY, _MS_REMOUNT, _MS_BIND = 1, 32, 4096
+_KEPT = 2 | 4 | 8
+"""``MS_NOSUID``, ``MS_NODEV`` and ``MS_NOEXEC``, which statvfs(3) has by the same numbers: they may not be dropped."""
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def own_host_files(search_path: str | None) -> list[bytes]:
+    """Return those that this user owns, without symbolic links; ``search_path``: where programs are, as in ``PATH``."""
+    return [path for path in map(os.path.realpath, _host_files(search_path)) if _is_own(path)]
+
+
+def _host_files(search_path: str | None) -> Iterator[bytes]:
+    program = shutil.which(PROGRAM, path=search_path)
+    if program is not None:
+        yield os.fsencode(program)
+    yield from DEVICES
+
+
+def _is_own(path: bytes) -> bool:
+    try:
+        return os.stat(path).st_uid == os.geteuid()
+    except OSError:  # bubblewrap says what it lacks
+        return False
+
+
+def make_read_only(paths: Iterable[bytes]) -> None:
+    """Mount files over themselves, read-only.
+
+    For a process in a mount namespace of its own (:func:`yolofs.cli.namespaces.leave_mounts`).
+
+    Raises:
+        OSError: this machine forbids it.
+    """
+    for path in paths:
+        _mount(path, path, _MS_BIND)
+        _mount(None, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | os.statvfs(path).f_flag & _KEPT)
+
+
+def _mount(source: bytes | None, target: bytes, flags: int) -> None:
+    if _libc.mount(source, target, None, ctypes.c_ulong(flags), None):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), target)
