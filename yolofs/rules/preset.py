@@ -191,7 +191,7 @@ SECTIONS: tuple[Section, ...] = (
         "Credentials in temporary files",
         "",
         RuleState.HIDDEN,
-        ("/tmp/krb5cc_UID", "Kerberos tickets"),
+        ("/tmp/krb5cc_UID", "Kerberos tickets; those of sshd have other names, see `KRB5CCNAME`: hide them by a rule"),
         ("/tmp/x509up_uUID", "grid certificates"),
         ("/tmp/tmux-UID", "sockets that lead into running terminals"),
     ),
