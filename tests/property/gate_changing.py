@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ class ChangingMachine(LookingMachine):
         """Try a change and compare what it did with what is protected."""
         world, before, records = self.world, self.world.first_names, self._records()
         _, number = self._attempt(operation, *args)
+        if operation == "unlink" and number == errno.EACCES and args[0] in world.of_kind("link"):
+            assert not world.is_free_link(args[0]), f"{args[0]!r} could not be removed"
         if number and records == self._records():
             return
         now, why = world.look(), f"{operation}{args}"

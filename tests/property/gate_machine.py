@@ -8,18 +8,22 @@ in force and try whatever could get around it, as random ones seldom meet.
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Sequence
 
+from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.property.drawn_rules import Drawn, guarded_paths, led_paths, paths, states
+from tests.property.drawn_rules import LED_PATHS, Drawn, guarded_paths, paths, states
 from tests.property.gate_changing import FILE_CHANGES, ChangingMachine, flags
 from tests.property.gate_looking import HELD, picks
 from tests.property.gate_world import above, is_at_or_below
 from yolofs.rules import RuleState
 
 guards = st.sampled_from([state for state in RuleState if not state.may_write])
+_WAYS = 3
+"""How many rules are tried one after the other, as what is drawn is much the same in many examples."""
 
 
 class GateMachine(ChangingMachine):
@@ -41,24 +45,28 @@ class GateMachine(ChangingMachine):
         for top in (*above(scope), scope, os.path.join(scope, name)):
             self._try_all_at(top, pick)
 
-    @rule(path=led_paths, is_pattern=st.sampled_from((False, False, True)), state=states, pick=picks, yes=st.booleans())
-    def go_around_a_way(
-        self, path: bytes, is_pattern: bool, state: RuleState, pick: tuple[int, bytes], yes: bool
-    ) -> None:
-        """Write a rule with a path through links, and try whatever could have it lead elsewhere.
+    @rule(number=st.integers(0, 999), is_changed=st.sampled_from((False, False, False, True)), yes=st.booleans())
+    def go_around_a_way(self, number: int, is_changed: bool, yes: bool) -> None:
+        """Write rules with paths through links, and try whatever could have one of them lead elsewhere.
 
         Mostly in base as it is; in a view that has changed there are links that came before the rule.
         """
-        number, is_anew = divmod(pick[0], 4)
-        if is_anew:
-            self.abort()
-        self._put_in_force([*self.drawn, Drawn(0, "name" if is_pattern else "path", path, pick[1], state)])
-        way = self.world.way_in_base(self.world.full(path))
-        spots = list(dict.fromkeys(map(self.world.relative, way.spots)))
-        spot = spots[number % len(spots)]
-        with self._answering(yes):
-            for top in (*above(spot), spot):
-                self._try_to_lead_astray(top, spot[len(top) :])
+        chance = random.Random(f"{number} {self.written} {self.drawn}")
+        for _ in range(_WAYS):
+            if not is_changed:
+                self.abort()
+            path, state, kind = (
+                chance.choice(LED_PATHS),
+                chance.choice(list(RuleState)),
+                chance.choice(("path", "name")),
+            )
+            note(f"{state} for the {kind} {path!r}")
+            self._put_in_force([*self.drawn[: chance.randrange(3)], Drawn(0, kind, path, b"b", state)])
+            way = self.world.way_in_base(self.world.full(path))
+            spot = chance.choice(list(map(self.world.relative, way.spots)))
+            with self._answering(yes):
+                for top in (*above(spot), spot):
+                    self._try_to_lead_astray(top, spot[len(top) :])
 
     def _try_to_lead_astray(self, top: bytes, below: bytes) -> None:
         """Try to put a link at a path, or into a directory that comes there, and to take away what is there."""

@@ -203,6 +203,16 @@ class World:
         state = self.state(path)
         return not state.may_write and not (self.is_granting and state.asks_to_write)
 
+    def is_free_link(self, path: bytes) -> bool:
+        """Tell whether a link may be removed: it may be written, and no rule's path leads on by it or through it."""
+        full = self.full(path)
+        held = (link for way in self.ways for link in way.held_links)
+        paths = (path_of(found) for found in in_force(self.sources))
+        is_led_by = any(is_at_or_below(one, full) for one in held) or any(one.startswith(full + b"/") for one in paths)
+        guards = (found for found in in_force(self.sources) if path_of(found) == full)
+        is_free = self.state(path).may_write and all(found.state.may_write for found in guards)
+        return is_free and not is_led_by and not self.is_out_of_sight(path)
+
     def may_tell_links(self, path: bytes) -> bool:
         """Tell whether a directory's link count may be told: no rule for a path hides a name in it."""
         hiding = (

@@ -49,7 +49,7 @@ def way_of(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
     turns: list[bytes] = []
     rest = path
     while len(links) <= _MAX_LINKS:
-        names = rest.strip(b"/").split(b"/")
+        names = [name for name in rest.split(b"/") if name not in (b"", b".")]
         for end, name in enumerate(names):
             above, tail = b"/" + b"/".join(names[:end]), names[end + 1 :]
             here = os.path.join(above, name)
@@ -63,7 +63,7 @@ def way_of(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
                 rest = os.path.join(above, target, *tail)
                 break
         else:
-            return Way(path, rest, *map(_once, (links, turns)))
+            return Way(path, b"/" + b"/".join(names), *map(_once, (links, turns)))
     return Way(path, path, *map(_once, (links[:-1], turns)))
 
 
@@ -97,4 +97,4 @@ def with_places(rules: Sequence[Rule], project: bytes, target_of: Callable[[byte
 
 
 def _is_in(path: bytes, directory: bytes) -> bool:
-    return path == directory or path.startswith(directory + b"/")
+    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")

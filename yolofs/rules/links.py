@@ -56,8 +56,8 @@ def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
     """Return the places that keep the paths of rules leading where they lead, each with the first rule that has it.
 
     Those are the links on the way, the rule's own path, the place where it ends, and the directories that it leaves by
-    ``..``.  What a link at the rule's own path may have done to it the rule itself says.  That path counts also where it
-    is below a link: the view may have a directory there by now.
+    ``..``.  What a link at the rule's own path may have done to it the rule itself says.  That path counts also where a
+    link is above it: the view may have a directory there by now.
     """
     found: dict[tuple[bytes, bool], Waypoint] = {}
     for rule in rules.rules:
