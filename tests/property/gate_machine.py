@@ -66,9 +66,9 @@ class GateMachine(ChangingMachine):
             spot = chance.choice(list(map(self.world.relative, way.spots)))
             with self._answering(yes):
                 for top in (*above(spot), spot):
-                    self._try_to_lead_astray(top, spot[len(top) :])
+                    self._try_to_lead_astray(top, spot[len(top) :], chance.choice((True, False)))
 
-    def _try_to_lead_astray(self, top: bytes, below: bytes) -> None:
+    def _try_to_lead_astray(self, top: bytes, below: bytes, is_removed_first: bool) -> None:
         """Try to put a link at a path, or into a directory that comes there, and to take away what is there."""
         self._make(("symlink", b"d/a", b"way"))
         for operation, args in (("link", ()), ("rename", (2,)), ("rename", (0,))):
@@ -77,6 +77,8 @@ class GateMachine(ChangingMachine):
         self._make(*(("mkdir", directory) for directory in above(link)), ("symlink", b"d/a", link))
         for how in (2, 0):
             self._change("rename", b"bundle", top, how)
+        if is_removed_first:
+            self._remove(top)
         self._change("rename", top, b"aside", 0)
         self._remove(top)
         self._change("symlink", b"d/a", top)
