@@ -291,6 +291,20 @@ def test_a_file_kept_open_follows_its_names_over_a_travel(links: Links) -> None:
         assert os.fstat(held.fileno()).st_nlink == 3
 
 
+def test_a_held_file_is_what_base_has_after_a_travel_to_before_its_directory_was_renamed(links: Links) -> None:
+    """One of its names lies deeper than that by which it was seen last."""
+    (links.root / "far/away/three").write_bytes(b"staged")
+    held = os.open(links.root / "far/away/three", os.O_PATH)
+    try:
+        (links.root / "top").hardlink_to(links.root / "far/away/three")
+        (links.root / "far").rename(links.root / "d/moved")
+        links.view.travel(0)
+        assert Path(f"/proc/self/fd/{held}").read_bytes() == b"base"
+        links.check(b"base", *NAMES)
+    finally:
+        os.close(held)
+
+
 def test_symbolic_links_and_fifos_have_hard_links_too(base: Path, mounted: Mounter) -> None:
     (base / "link").symlink_to("nowhere")
     os.mkfifo(base / "fifo")

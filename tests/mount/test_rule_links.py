@@ -149,6 +149,21 @@ def test_no_link_is_put_at_a_rules_path_nor_above_it(yolofs: Program, config: Pa
             os.rename(view / "bundle", view / "apart")
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_link_is_put_at_a_rules_path_though_a_link_above_had_gone_before_the_rule_was_made(
+    yolofs: Program, config: Path, source: str
+) -> None:
+    (yolofs.project / "data").symlink_to("real")
+    with yolofs.mounted() as view:
+        (view / "data").unlink()
+        (view / "data").mkdir()
+    write_rules(yolofs, config, source, **{"data/name": "allow"})
+    with yolofs.mounted() as view:
+        with refused():
+            (view / "data/name").symlink_to(yolofs.project / "private")
+        (view / "data/name").write_text("all else is free")
+
+
 def test_no_program_makes_itself_a_rule_by_a_link(tmp_path: Path, config: Path) -> None:
     top = tmp_path / "top"
     for name in ("project", "real", "other", "plain"):

@@ -9,74 +9,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from hypothesis import strategies as st
-
 from tests.property.core_driver import CoreDriver
+from tests.property.drawn_rules import LINKS, PROJECT, Drawn
 from tests.property.naive_rules import in_force, walk
+from tests.property.naive_ways import Way, path_of, way_of, with_places
 from yolofs.overlay import Overlay
-from yolofs.rules import NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule
+from yolofs.rules import PathRule, Rule, RuleSet, RuleState
+from yolofs.rules.links import follow_links
 from yolofs.session import Session
 
-NAMES = (b"a", b"b", b"c.x", b"d")
-names = st.sampled_from(NAMES)
-paths = st.sampled_from(
-    b"a a/b a/c.x a/b/b a/b/c.x b b/b b/c.x b/a/b b/d b/d/b b/d/c.x d d/a d/b d/b/c.x d/c.x c.x c.x/b".split()
-)
-"""Paths of rules: of what is there at first, and of what may come."""
-guarded_paths = st.sampled_from(
-    b"a/b a/b/b a/b/c.x a/b/a/b b/c.x b/a/b b/d/b b/d/c.x b/e/b d/b d/e/c.x e/b e/b/c.x e/e/b c.x c.x/b".split()
-)
-"""Paths below directories, below the link, and below what is not there."""
-states = st.sampled_from(list(RuleState))
 NOTE = b"user.note"
 """The extended attribute that files may have."""
-
-
-class Drawn(NamedTuple):
-    """A rule as drawn, its paths relative to base."""
-
-    rank: int
-    """0 for the nearer of two sources."""
-    kind: str
-    """A rule for a "path", a "name" or a "suffix", or one for "above": base's parent."""
-    path: bytes
-    """The path, or the directory below which a pattern holds."""
-    name: bytes
-    state: RuleState
-    is_whole: bool = False
-
-    def made(self, base: bytes) -> Rule:
-        """Return the rule."""
-        full = os.path.join(base, self.path) if self.path else base
-        match self.kind:
-            case "path":
-                return PathRule(full, self.state, "test:1", self.is_whole)
-            case "above":
-                return PathRule(os.path.dirname(base), self.state, "test:1", self.is_whole)
-            case "name":
-                return NameRule(self.name, self.state, "test:1", full, self.is_whole)
-            case _:
-                return SuffixRule(self.name, self.state, "test:1", full, self.is_whole)
-
-
-def _drawn(kind: str, paths: st.SearchStrategy[bytes], name: st.SearchStrategy[bytes]) -> st.SearchStrategy[Drawn]:
-    ranks, whole = st.sampled_from((0, 1)), st.sampled_from((False, False, True))
-    return st.builds(Drawn, ranks, st.just(kind), paths, name, states, whole)
-
-
-_nothing = st.just(b"")
-_path_rules = _drawn("path", paths, _nothing)
-_scopes = st.one_of(_nothing, paths)
-drawn_rules = st.one_of(
-    _path_rules,
-    _path_rules,
-    _path_rules,
-    _drawn("name", _scopes, names),
-    _drawn("suffix", _scopes, st.just(b".x")),
-    _drawn("suffix", _scopes, st.just(b".x")),
-    st.one_of(_drawn("path", _nothing, _nothing), _drawn("above", _nothing, _nothing)),
-)
-rule_sets = st.lists(drawn_rules, max_size=4, unique_by=lambda drawn: drawn[:4])
 
 
 class What(NamedTuple):
@@ -159,7 +102,8 @@ def populate(base: bytes) -> None:
         os.setxattr(os.path.join(base, path), NOTE, b"note of " + path)
     for path, other in ((b"a/b/b", b"d/b"), (b"b/c.x", b"b/a/b"), (b"d/a", b"a/d")):
         os.link(os.path.join(base, path), os.path.join(base, other))
-    os.symlink(b"a", os.path.join(base, b"b/d"))
+    for path, target in LINKS.items():
+        os.symlink(target, os.path.join(base, path))
 
 
 class World:
@@ -169,6 +113,9 @@ class World:
         self.base = base
         self._session = session
         self.sources: tuple[RuleSet, ...] = ()
+        """The rules in force as they are meant, with those for where links lead, nearest source first."""
+        self.ways: list[Way] = []
+        """Where their paths lead in base; that stays, as nothing is committed."""
         self._decided: dict[bytes, Rule | None] = {}
         self.kept: Shown = {}
         """What the view shows to one whom no rules bind."""
@@ -177,13 +124,26 @@ class World:
         self.is_granting = False
         """Whether everything that is asked is allowed."""
 
-    def adopt(self, drawn: Sequence[Drawn]) -> None:
-        """Take other rules; all else in base is allowed."""
-        sources: list[list[Rule]] = [[], [], [PathRule(self.base, RuleState.ALLOW, "test:2")]]
+    def adopt(self, drawn: Sequence[Drawn]) -> tuple[RuleSet, ...]:
+        """Take other rules; all else in base is allowed.  Return them as a mount puts them in force.
+
+        Those of files are followed.  Answers, which come first, are about the very paths.
+        """
+        written: list[list[Rule]] = [[], [], [], [PathRule(self.base, RuleState.ALLOW, "test:2")]]
         for one in drawn:
-            sources[one.rank].append(one.made(self.base))
-        self.sources = tuple(RuleSet(tuple(source)) for source in sources)
+            written[0 if one.kind == "answer" else 1 + one.rank].append(one.made(self.base))
+        answers, *files = (tuple(source) for source in written)
+        project = self.full(PROJECT)
+        self.sources = tuple(
+            map(RuleSet, (answers, *(with_places(source, project, self._target_in_base) for source in files)))
+        )
+        ways = (self.way_in_base(path_of(rule)) for source in files for rule in source)
+        self.ways = list(dict.fromkeys(ways))
         self._decided.clear()
+        return (
+            RuleSet(answers),
+            *(follow_links(RuleSet(source), project, self._target_in_base).rules for source in files),
+        )
 
     def look(self) -> Shown:
         """Return what the view shows now, and take note of which paths are names of one file."""
@@ -204,6 +164,10 @@ class World:
     def full(self, path: bytes) -> bytes:
         """Return a path as rules have it."""
         return os.path.join(self.base, path) if path else self.base
+
+    def relative(self, path: bytes) -> bytes:
+        """Return the path below base that an absolute one is, another if it is not below base."""
+        return path[len(self.base) + 1 :] if is_at_or_below(path, self.base) else path
 
     def decides(self, path: bytes) -> Rule | None:
         """Return the rule that decides over a path."""
@@ -239,6 +203,16 @@ class World:
         state = self.state(path)
         return not state.may_write and not (self.is_granting and state.asks_to_write)
 
+    def is_free_link(self, path: bytes) -> bool:
+        """Tell whether a link may be removed: it may be written, and no rule's path leads on by it or through it."""
+        full = self.full(path)
+        held = (link for way in self.ways for link in way.held_links)
+        paths = (path_of(found) for found in in_force(self.sources))
+        is_led_by = any(is_at_or_below(one, full) for one in held) or any(one.startswith(full + b"/") for one in paths)
+        guards = (found for found in in_force(self.sources) if path_of(found) == full)
+        is_free = self.state(path).may_write and all(found.state.may_write for found in guards)
+        return is_free and not is_led_by and not self.is_out_of_sight(path)
+
     def may_tell_links(self, path: bytes) -> bool:
         """Tell whether a directory's link count may be told: no rule for a path hides a name in it."""
         hiding = (
@@ -247,6 +221,42 @@ class World:
             if rule.state is RuleState.HIDDEN and os.path.dirname(rule.path) == self.full(path)
         )
         return not self.is_way(path) and all(self.is_way(rule.path[len(self.base) + 1 :]) for rule in hiding)
+
+    # ---- links
+
+    def way_in_base(self, path: bytes) -> Way:
+        """Return where an absolute path leads in base."""
+        return way_of(path, self._target_in_base)
+
+    def _target_in_base(self, path: bytes) -> bytes | None:
+        try:
+            return os.readlink(path)
+        except OSError:
+            return None
+
+    def _way(self, path: bytes, shown: Shown) -> Way:
+        """Return where an absolute path leads among what is shown."""
+
+        def target_of(path: bytes) -> bytes | None:
+            what = shown.get(self.relative(path))
+            return what.data if what is not None and what.kind == "link" else None
+
+        return way_of(path, target_of)
+
+    def leads_out(self, path: bytes, *, follows: bool) -> bool:
+        """Tell whether a path leads out of the view; arguments as for :meth:`real`."""
+        what = self.kept.get(path)
+        if what is not None and what.kind != "link":
+            return False
+        return self.base in self._way(self._to_follow(path, follows=follows), self.kept).turns
+
+    def real(self, path: bytes, *, follows: bool = False) -> bytes:
+        """Return where a path leads through links; ``follows``: also where its last name leads."""
+        place = self.relative(self._way(self._to_follow(path, follows=follows), self.kept).place)
+        return place if follows else os.path.join(place, os.path.basename(path))
+
+    def _to_follow(self, path: bytes, *, follows: bool) -> bytes:
+        return self.full(path if follows else os.path.dirname(path))
 
     # ---- what must not have been
 
@@ -270,7 +280,9 @@ class World:
             assert not is_weaker, f"{path!r} is less protected as {place!r}"
 
     def check_ways(self, now: Shown, why: str) -> None:
-        """Check that what is written in rules leads through no links that were not there."""
+        """Check that what is written in rules leads where it led, and through no links that were not there."""
+        for led in self.ways:
+            self._check_way(led, now, why)
         nothing = What("", 0)
         for found in in_force(self.sources):
             written = found.path if isinstance(found, PathRule) else found.scope
@@ -286,20 +298,23 @@ class World:
                 if before.kind == "dir" and way != written:
                     assert after.kind == "dir", f"{why} took {way!r} away, above {found}"
 
-    # ---- paths
+    def _check_way(self, way: Way, now: Shown, why: str) -> None:
+        """Check that a rule's path leads where it led, or lost a link that it is about itself, and gained none."""
+        nothing = What("", 0)
+        for spot in map(self.relative, way.spots):
+            for path in (*above(spot), spot):
+                before, after = self.kept.get(path, nothing), now.get(path, nothing)
+                assert after.kind != "link" or before == after, f"{why} put {after} at {path!r}, on {way}"
+        for path in map(self.relative, way.held_links):
+            before, after = self.kept.get(path, nothing), now.get(path, nothing)
+            assert before.kind != "link" or before == after, f"{why} put {after} at {path!r}, a link of {way}"
+        own = self.relative(way.path)
+        before = self.kept.get(own, nothing)
+        is_own_link_gone = before.kind == "link" and now.get(own) != before
+        if not is_own_link_gone and self._way(way.path, self.kept) == way:
+            assert self._way(way.path, now) == way, f"{why} made {way} another"
 
-    def real(self, path: bytes, *, follows: bool = False) -> bytes:
-        """Return where a path leads through links; ``follows``: also where its last name leads."""
-        place, rest, links = b"", path.split(b"/"), 0
-        while rest:
-            step = os.path.join(place, rest.pop(0))
-            what = self.kept.get(step)
-            if what is not None and what.kind == "link" and (rest or follows) and links < 9:
-                links += 1
-                rest = [what.data, *rest]
-            else:
-                place = step
-        return place
+    # ---- paths
 
     def names_of(self, path: bytes) -> list[bytes]:
         """Return all names of the file at a path; that of a directory is its path."""

@@ -27,7 +27,7 @@ from yolofs.session import Access, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 T = TypeVar("T")
-_LINKS = 3
+_LINKS = 40
 
 
 class Handle(NamedTuple):
@@ -85,24 +85,35 @@ class HandlersDriver:
         """Look every step of a path up, following links, and forget them all afterwards."""
         looked_up: list[int] = []
         try:
-            yield self._walk(ROOT_NUMBER, path, looked_up, 0, follows=follows)
+            yield self._walk(path, looked_up, follows=follows)
         finally:
             self._forget_all(looked_up)
 
-    def _walk(self, start: int, path: bytes, looked_up: list[int], links: int, *, follows: bool) -> Attr:
-        attr = self._call(self.handlers.getattr, start).attr
-        assert attr is not None
-        steps = path.split(b"/") if path else []
-        for depth, step in enumerate(steps):
-            if not stat.S_ISDIR(attr.mode):
+    def _walk(self, path: bytes, looked_up: list[int], *, follows: bool) -> Attr:
+        passed, links = [self._of_root()], 0
+        rest = path.split(b"/")[::-1] if path else []
+        while rest:
+            name = rest.pop()
+            if not stat.S_ISDIR(passed[-1].mode):
                 raise NotADirectoryError(errno.ENOTDIR, "no directory")
-            directory, attr = attr, self._lookup(attr.number, step)
+            if name == b"..":
+                passed.pop()
+                assert passed, f"{path!r} leads out of the view"
+                continue
+            attr = self._lookup(passed[-1].number, name)
             looked_up.append(attr.number)
-            if stat.S_ISLNK(attr.mode) and (follows or depth + 1 < len(steps)):
-                if links >= _LINKS:
+            if stat.S_ISLNK(attr.mode) and (follows or rest):
+                links += 1
+                if links > _LINKS:
                     raise OSError(errno.ELOOP, "too many links")
-                target = self._call(self.handlers.readlink, attr.number)
-                attr = self._walk(directory.number, target, looked_up, links + 1, follows=True)
+                rest += self._call(self.handlers.readlink, attr.number).split(b"/")[::-1]
+            else:
+                passed.append(attr)
+        return passed[-1]
+
+    def _of_root(self) -> Attr:
+        attr = self._call(self.handlers.getattr, ROOT_NUMBER).attr
+        assert attr is not None
         return attr
 
     @contextlib.contextmanager
@@ -126,13 +137,29 @@ class HandlersDriver:
             self._forget(answer)
 
     def overwrite(self, path: bytes, data: bytes) -> None:
-        """Open with O_CREAT and O_TRUNC, as the kernel does where it does not know the name."""
+        """Open with O_CREAT and O_TRUNC, as the kernel does where it does not know the name, at the end of links."""
         flags = os.O_WRONLY | os.O_TRUNC
-        with self._above(path) as (parent, name):
-            opened, answer = self._call(self.handlers.create, parent, name, 0o644, flags, OWNER)
-            self.handlers.write(opened.handle, 0, data)
-            self.handlers.release(opened.handle)
-            self._forget(answer)
+        for _ in range(_LINKS):
+            with self._above(path) as (parent, name):
+                target = self._target(parent, name)
+                if target is None:
+                    opened, answer = self._call(self.handlers.create, parent, name, 0o644, flags, OWNER)
+                    self.handlers.write(opened.handle, 0, data)
+                    self.handlers.release(opened.handle)
+                    self._forget(answer)
+                    return
+            path = os.path.join(os.path.dirname(path), target)
+        raise OSError(errno.ELOOP, "too many links")
+
+    def _target(self, parent: int, name: bytes) -> bytes | None:
+        """Return what the link at a name holds, None if there is none to be seen."""
+        with contextlib.suppress(FileNotFoundError):
+            attr = self._lookup(parent, name)
+            try:
+                return self._call(self.handlers.readlink, attr.number) if stat.S_ISLNK(attr.mode) else None
+            finally:
+                self.handlers.forget([(attr.number, 1)])
+        return None
 
     def append(self, path: bytes, data: bytes) -> None:
         with self._at(path) as attr:
@@ -251,7 +278,7 @@ class HandlersDriver:
     def hold(self, path: bytes) -> Handle:
         looked_up: list[int] = []
         try:
-            attr = self._walk(ROOT_NUMBER, path, looked_up, 0, follows=False)
+            attr = self._walk(path, looked_up, follows=False)
         except OSError:
             self._forget_all(looked_up)
             raise

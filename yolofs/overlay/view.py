@@ -86,7 +86,10 @@ class Overlay(Naming):
         return names
 
     def _by_depth(self) -> list[Inode]:
-        """Return all inodes but the root: parents before children, and files left behind after those that are not."""
+        """Return all inodes but the root: parents before children, and files left behind after those that are not.
+
+        Files come after all directories: a file with several names may lie in any of them.
+        """
         depths: dict[Inode, int] = {self.root: 0}
         for start in self.inodes.by_number.values():
             chain = []
@@ -99,7 +102,7 @@ class Overlay(Naming):
                 depth += 1
                 depths[inode] = depth
         del depths[self.root]
-        return sorted(depths, key=lambda inode: (inode.is_orphan and not inode.is_directory, depths[inode]))
+        return sorted(depths, key=lambda inode: (0 if inode.is_directory else 1 + inode.is_orphan, depths[inode]))
 
     def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
         """Let one inode show what one of its names shows in the new state, or leave it behind as an orphan.

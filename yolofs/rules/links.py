@@ -56,7 +56,8 @@ def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
     """Return the places that keep the paths of rules leading where they lead, each with the first rule that has it.
 
     Those are the links on the way, the rule's own path, the place where it ends, and the directories that it leaves by
-    ``..``.  What a link at the rule's own path may have done to it the rule itself says.
+    ``..``.  What a link at the rule's own path may have done to it the rule itself says.  That path counts also where a
+    link is above it: the view may have a directory there by now.
     """
     found: dict[tuple[bytes, bool], Waypoint] = {}
     for rule in rules.rules:
@@ -64,7 +65,7 @@ def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
         way = follow(path, target_of)
         for link in way.links:
             found.setdefault((link, link != path), Waypoint(link, rule, link != path))
-        for place in (way.place, *way.turns):
+        for place in (way.place, *way.turns, path):
             found.setdefault((place, False), Waypoint(place, rule, is_link=False))
     return tuple(found.values())
 

@@ -78,7 +78,7 @@ class Waypoint(NamedTuple):
     """A place on the way to what a rule is about: a link that came there would lead the rule elsewhere."""
 
     path: bytes
-    """As :attr:`PathRule.path`; no directory above it is a link."""
+    """As :attr:`PathRule.path`; in base no directory above it is a link, unless it is the rule's own path."""
     rule: Rule
     is_link: bool
     """Whether the rule's path goes on by a link here, which must not go away either."""

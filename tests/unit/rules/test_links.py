@@ -91,7 +91,7 @@ def test_links_inside_the_project_and_into_it_take_all_along() -> None:
     ("key", "place", "waypoints"),
     [
         ("src", "/p/src", ["/p/src"]),
-        ("data/secret", "/p/real/secret", ["/p/data@", "/p/mid@", "/p/real/secret"]),
+        ("data/secret", "/p/real/secret", ["/p/data@", "/p/mid@", "/p/real/secret", "/p/data/secret"]),
         ("key", "/p/real/secret", ["/p/key", "/p/m1@", "/p/real/secret", "/p"]),
         ("/srv/x/config", "/p/dot/c.toml", ["/srv/x/config", "/p/hop@", "/p/dot/c.toml", "/srv/x", "/srv"]),
         ("up", "/p/src/x", ["/p/up", "/p/mid@", "/p/src/x", "/p/real"]),
