@@ -395,9 +395,12 @@ class ContentMachine(RuleBasedStateMachine):
     @rule()
     def commit(self) -> None:
         with self._client.lend(LoanKind.COMMIT), self._session() as session:
-            commit(session, force=True)  # also over what the host has changed
-        self._last = 0
-        self._model.commit()
+            result = commit(session, force=True)  # also over what the host has changed
+        if result.number is None:  # nothing to be done, and so no new timeline
+            assert self._model.view == {name: name for name in self._model.base}
+        else:
+            self._last = 0
+            self._model.commit()
         self._look()
 
     def _session(self) -> Session:

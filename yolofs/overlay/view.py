@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import NO_PAGES, Inode, natural_number, version_of
+from yolofs.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
 from yolofs.journal import Journal
 from yolofs.link_names import find_name_near
 from yolofs.links import staged_for
@@ -254,7 +254,7 @@ class Overlay(Naming):
             return False
         self.inodes.rename_number(self.base.number(st), inode.number)
         if inode.staged is not None:  # of any other, the host may have changed the content since the kernel saw it
-            inode.seen = inode.paged = version_of(st)
+            inode.seen, inode.paged = version_of(st), settled_version(st, self.clock_ns())
         return True
 
 
