@@ -36,6 +36,8 @@ from yolofs import syscalls
 from yolofs.clock import coarse_clock_ns
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import BusyFilesError
+from yolofs.links import staged_for
+from yolofs.paths import Generation
 from yolofs.session import Access, Session
 from yolofs.session_commit import abort, commit
 
@@ -212,6 +214,8 @@ class ContentMachine(RuleBasedStateMachine):
                 self._look(is_held_first=True)
                 for slot in list(self._handles):
                     self._close(slot)
+                for number in self._model.generations:
+                    self._look_at_generation(number)
                 self._look(is_held_first=True)
         finally:
             for handle in self._handles.values():  # of a step that failed
@@ -430,6 +434,7 @@ class ContentMachine(RuleBasedStateMachine):
         assert number == self._last + 1
         self._last = number
         self._model.snapshot(number)
+        self._look_at_generation(number)
         self._look()
 
     def travel(self, number: int, is_forced: bool) -> None:
@@ -498,6 +503,24 @@ class ContentMachine(RuleBasedStateMachine):
             if handle.kind == "write" and handle.inode.host not in late:
                 self._wait_for_size(handle)
 
+    def _look_at_generation(self, number: int) -> None:
+        """Compare what a generation has staged: what was written after it is not to be in it."""
+        with Session.open(os.fsencode(self._project), Access.READ) as session:
+            tree = session.state(Generation(number))
+            for name, place in self._model.generations[number].items():
+                shown = tree.resolve(os.fsencode(name))
+                assert shown is not None
+                staged = shown.staged
+                if staged is None and shown.base is not None and os.path.lexists(session.base.path(shown.base)):
+                    staged = staged_for(tree, session.base, session.base.lstat(shown.base))
+                if isinstance(place, str):
+                    assert staged is None
+                    assert shown.base == os.fsencode(place)
+                else:
+                    assert staged is not None
+                    with open(session.store.path(staged.ino), "rb", buffering=0) as file:
+                        assert file.readall() == place[1], f"{name!r} in generation {number}"
+
     def _look_at_base(self) -> None:
         shown = set(os.listdir(self._project)) - {".yolofs", ".yolofs.toml"}
         assert shown == set(self._model.base)
@@ -515,7 +538,11 @@ class ContentMachine(RuleBasedStateMachine):
                 f"{found[at : at + 24]!r} and not {expected[at : at + 24]!r}"
             )
 
-    def _content(self, handle: Handle) -> bytes:
+    def _content(self, handle: Handle, *, is_whole: bool = True) -> bytes:
+        """Return what a handle shows: all, or no more than there should be.
+
+        What goes beyond the end has the kernel ask for the size, and so the daemon look at the file.
+        """
         if handle.is_map:
             size = min(handle.mapped, len(handle.inode.data))
             content: bytes = self._mapper("read", handle.number, size)
@@ -527,13 +554,13 @@ class ContentMachine(RuleBasedStateMachine):
                     parts.append(aligned[:count])
             return b"".join(parts)
         size = len(handle.inode.data)
-        found = os.pread(handle.number, size, 0)  # no more: what goes beyond the end has the kernel ask for the size
-        return found if len(found) < size else found + os.pread(handle.number, LARGE, size)
+        found = os.pread(handle.number, size, 0)
+        return found if len(found) < size or not is_whole else found + os.pread(handle.number, LARGE, size)
 
     def _wait_for_content(self, handle: Handle) -> None:
         expected = bytes(handle.inode.data[: handle.mapped] if handle.is_map else handle.inode.data)
         deadline = time.monotonic() + SOON_S
-        while self._content(handle) != expected and time.monotonic() < deadline:
+        while self._content(handle, is_whole=False) != expected and time.monotonic() < deadline:
             time.sleep(0.01)  # between two looks at a condition with a deadline
         self._compare(self._content(handle), handle.inode, f"{handle.kind} handle, after a while", handle.mapped)
         handle.is_behind = False
