@@ -285,9 +285,9 @@ def version_of(st: os.stat_result) -> Version:
 def settled_version(st: os.stat_result, now_ns: int) -> Version:
     """Return :func:`version_of`, marked as unsettled if the content can still change without becoming another version.
 
-    Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT takes two seconds, one of
-    ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by :func:`~yolofs.clock.coarse_clock_ns`, after
-    ``st`` was read.
+    Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT takes two seconds,
+    one of ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by
+    :func:`~yolofs.clock.coarse_clock_ns`, after ``st`` was read.
     """
     version = version_of(st)
     ctime_ns = st.st_ctime_ns

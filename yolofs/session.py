@@ -296,9 +296,9 @@ class Session:
     def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
         """Note what the journal comes to, so that the next open need not replay it; return whether it did.
 
-        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is written comes from a replay, whatever
-        an overlay has in memory: the journal is the truth.  A session that was opened to be read may do it, too, while
-        another process appends.
+        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is written comes from
+        a replay, whatever an overlay has in memory: the journal is the truth.  A session that was opened to be read may
+        do it, too, while another process appends.
 
         Raises:
             OSError: it cannot be written.

@@ -158,7 +158,7 @@ class Mapper:
         assert self._process.stdout is not None
         pickle.dump((word, arguments, named), self._process.stdin)
         self._process.stdin.flush()
-        result = pickle.load(self._process.stdout)  # noqa: S301 - from our own process
+        result = pickle.load(self._process.stdout)
         if isinstance(result, OSError):
             raise result
         return result
@@ -431,8 +431,9 @@ class ContentMachine(RuleBasedStateMachine):
 
     def snapshot(self) -> None:
         number = self._client.snapshot(b"", if_changed=False)
+        assert number is not None
         assert number == self._last + 1
-        self._last = number
+        self._last = int(number)
         self._model.snapshot(number)
         self._look_at_generation(number)
         self._look()
@@ -445,7 +446,7 @@ class ContentMachine(RuleBasedStateMachine):
         else:
             _, present = self._client.travel(str(target), force=is_forced)
             assert present == self._last + (2 if self._model.is_changed else 1)
-            self._last = present
+            self._last = int(present)
             self._model.travel(target, present)
         self._look()
 
@@ -489,7 +490,8 @@ class ContentMachine(RuleBasedStateMachine):
                 continue
             with open(self._in_view(name), "rb", buffering=0) as file:
                 self._compare(file.readall(), inode, f"{name!r}, opened anew")
-            self._wait(lambda: os.stat(self._in_view(name)).st_size == len(inode.data), f"the size of {name!r}")  # noqa: B023
+            size = len(inode.data)
+            self._wait(lambda: os.stat(self._in_view(name)).st_size == size, f"the size of {name!r}")  # noqa: B023 - called in this round
 
     def _look_at_handles(self, late: set[HostFile]) -> None:
         for handle in self._handles.values():
@@ -548,11 +550,11 @@ class ContentMachine(RuleBasedStateMachine):
             content: bytes = self._mapper("read", handle.number, size)
             return content
         if handle.kind == "direct":
-            parts = []
+            read = b""
             with mmap.mmap(-1, LARGE) as aligned:
-                while count := os.preadv(handle.number, [aligned], sum(map(len, parts))):
-                    parts.append(aligned[:count])
-            return b"".join(parts)
+                while count := os.preadv(handle.number, [aligned], len(read)):
+                    read += aligned[:count]
+            return read
         size = len(handle.inode.data)
         found = os.pread(handle.number, size, 0)
         return found if len(found) < size or not is_whole else found + os.pread(handle.number, LARGE, size)

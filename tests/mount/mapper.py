@@ -50,7 +50,7 @@ def main() -> None:
     mapper = Mapper()
     while True:
         try:
-            word, arguments, named = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the test that started it
+            word, arguments, named = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         result: Any
