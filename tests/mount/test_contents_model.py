@@ -10,4 +10,4 @@ from tests.mount.content_machine import ContentMachine
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
 TestContents = ContentMachine.TestCase
-TestContents.settings = model_settings(ci=(10, 30), nightly=(100, 60))
+TestContents.settings = model_settings(ci=(10, 20), nightly=(200, 50))
