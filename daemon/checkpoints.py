@@ -40,4 +40,4 @@ async def _write_one(project: bytes) -> None:
     if done.returncode == 0:
         log.info("wrote a checkpoint")
     else:
-        log.info("no checkpoint: %s", done.stderr.decode(errors="replace").strip())
+        log.info("no checkpoint: %s", done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}")

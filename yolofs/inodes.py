@@ -29,6 +29,7 @@ NO_PAGES: Version = (0, 0, 0)
 """For :attr:`Inode.paged`: of no version of the base file."""
 MIXED: Version = (-1, -1, -1)
 """For :attr:`Inode.paged`: the file has been copied up, and not all cached pages are of what was copied."""
+_SECOND_NS, _CENTISECOND_NS = 1_000_000_000, 10_000_000
 
 
 class Attr(msgspec.Struct):
@@ -118,8 +119,8 @@ class Inode:
         self.seen: Version = (0, 0, 0)
         """That of the base file when the kernel was last told."""
         self.paged: Version = NO_PAGES
-        """That of the base file whose pages the kernel may have cached, or :data:`MIXED`; of one whose data is in
-        the store nothing is noted here, as the kernel sees all that changes it."""
+        """That of the base file whose pages the kernel may have cached, as :func:`settled_version` or :data:`MIXED`; of
+        one whose data is in the store nothing is noted here, as the kernel sees all that changes it."""
         self.ragged = 0
         """How many writes began or ended within a page since the kernel last dropped the pages.  A page that it had not
         before it has in part then, and reads it alone; of what it does not have at all it reads 32 pages at a time."""
@@ -279,6 +280,29 @@ def version_of(st: os.stat_result) -> Version:
     Who changes content can set the mtime back, the ctime not; but some filesystems know no ctime.
     """
     return st.st_ctime_ns, st.st_mtime_ns, st.st_size
+
+
+def settled_version(st: os.stat_result, now_ns: int) -> Version:
+    """Return :func:`version_of`, marked as unsettled if the content can still change without becoming another version.
+
+    Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT takes two seconds,
+    one of ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by
+    :func:`~yolofs.clock.coarse_clock_ns`, after ``st`` was read.
+    """
+    version = version_of(st)
+    ctime_ns = st.st_ctime_ns
+    granule_ns = 1 if ctime_ns % _CENTISECOND_NS else _CENTISECOND_NS if ctime_ns % _SECOND_NS else 2 * _SECOND_NS
+    return version if now_ns - now_ns % granule_ns > ctime_ns else _unsettled(version)
+
+
+def is_as_told(paged: Version, version: Version) -> bool:
+    """Tell whether pages are of this version as far as attributes tell, be it settled or not."""
+    return paged in (version, _unsettled(version))
+
+
+def _unsettled(version: Version) -> Version:
+    ctime_ns, mtime_ns, size = version
+    return ctime_ns, mtime_ns, ~size
 
 
 def natural_number(staged: Staged) -> int:

@@ -263,6 +263,10 @@ class Journal:
         crc = journal_file.checksum(self._fd, self.size)
         return Known(self.size, crc, self._record_count, list(self.markers), list(self._counts_before))
 
+    def begins_as(self, known: Known) -> bool:
+        """Tell whether ``known`` is about a beginning of this journal.  Blocks while that is read."""
+        return known.size <= self.size and journal_file.checksum(self._fd, known.size) == known.crc
+
     @property
     def record_count(self) -> int:
         """How many records there are, markers among them."""

@@ -296,13 +296,16 @@ class Session:
     def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
         """Note what the journal comes to, so that the next open need not replay it; return whether it did.
 
-        Not for fewer records since the last one than ``least_records``.  What is written comes from a replay, whatever
-        an overlay has in memory: the journal is the truth.  A session that was opened to be read may do it, too, while
-        another process appends.
+        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is written comes from
+        a replay, whatever an overlay has in memory: the journal is the truth.  A session that was opened to be read may
+        do it, too, while another process appends.
 
         Raises:
             OSError: it cannot be written.
         """
+        if self.journal.record_count - self.checkpointed_records < least_records:
+            return False
+        self._take_checkpoint()
         if self.journal.record_count - self.checkpointed_records < least_records:
             return False
         state = self.present()
@@ -318,6 +321,14 @@ class Session:
         checkpoint.write(self.directory, made)
         self._checkpoint = made
         return True
+
+    def _take_checkpoint(self) -> None:
+        """Take over a later checkpoint that another process has written."""
+        known = checkpoint.read(self.directory)
+        if known is None or known.record_count <= self.checkpointed_records:
+            return
+        if self.journal.begins_as(known.known):
+            self._checkpoint = known
 
     def has_unsnapshotted(self) -> bool:
         """Tell whether anything changed since the last marker."""

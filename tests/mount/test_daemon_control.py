@@ -161,6 +161,18 @@ def test_travel_right_after_a_close_is_not_refused(yolofs: Program, view: Path) 
             client.travel("0", force=False)
 
 
+def test_a_file_that_was_made_and_opened_for_reading_as_locks_are_does_not_hinder_travel(
+    yolofs: Program, view: Path
+) -> None:
+    fd = os.open(view / "lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
+        with connected(yolofs) as client:
+            client.travel("0", force=False)
+        assert not (view / "lock").exists()
+    finally:
+        os.close(fd)
+
+
 def test_files_open_for_reading_do_not_hinder_travel_and_keep_their_content(yolofs: Program, view: Path) -> None:
     (view / "a.txt").write_text("two\n" * 100_000)
     with connected(yolofs) as client, (view / "a.txt").open() as file:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import mmap
 import os
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.program import wait_until
 from tests.mount.in_process import MountedView
 from yolofs.changes import Change, compare
 from yolofs.paths import RelPath
@@ -478,3 +481,61 @@ def test_a_link_to_a_handle_whose_name_is_gone(links: Links) -> None:
     links.check(b"base", "back", "d/two", "far/away/three")
     links.view.commit()
     links.check_base(b"base", "back", "d/two", "far/away/three")
+
+
+def direct(fd: int) -> bytes:
+    """Read what the view has now, whatever the kernel has cached."""
+    with mmap.mmap(-1, mmap.PAGESIZE) as aligned:
+        return aligned[: os.preadv(fd, [aligned], 0)]
+
+
+@pytest.mark.parametrize(
+    ("by", "order"),
+    [
+        *itertools.product(["rename", "two renames", "host"], [("h1", "h2"), ("h2", "h1")]),
+        ("host, and staged", ("h2", "h1")),  # as the name that it was last seen by is where it is staged
+    ],
+)
+def test_what_has_taken_the_place_of_a_hard_link_is_another_file_after_a_commit_too(
+    base: Path, mounted: Mounter, by: str, order: tuple[str, str]
+) -> None:
+    # An inode was known by that name, too, when the commit looked for what is at the names that it was seen by.
+    (base / "h1").write_bytes(b"linked")
+    os.link(base / "h1", base / "h2")
+    (base / "other").write_bytes(b"other")
+    view = Path(os.fsdecode((mount := mounted()).mountpoint))
+    content = b"linked"
+    for name in order:
+        assert (view / name).read_bytes() == content
+    if by == "rename":
+        (view / "other").rename(view / "h2")
+    elif by == "two renames":
+        (view / "h2").rename(view / "h3")
+        (view / "other").rename(view / "h2")
+    else:
+        if by == "host, and staged":
+            (view / "h1").write_bytes(content := b"staged")
+        (base / "other").rename(base / "h2")
+        (view / "made").touch()
+        wait_until(lambda: (view / "h2").stat().st_ino != (view / "h1").stat().st_ino, "the host's file")
+    with open(view / "h1", "rb") as linked:
+        for name in ("h2", "h1") if order == ("h1", "h2") else ("h1", "h2"):
+            assert (view / name).read_bytes() == {"h1": content, "h2": b"other"}[name]
+        first, second = (os.open(view / name, os.O_RDONLY | os.O_DIRECT) for name in ("h1", "h2"))
+        try:
+            mount.commit()
+            assert (direct(first), direct(second)) == (content, b"other")
+            assert (linked.read(), (view / "h1").read_bytes(), (view / "h2").read_bytes()) == (
+                content,
+                content,
+                b"other",
+            )
+            assert (view / "h1").stat().st_ino != (view / "h2").stat().st_ino
+        finally:
+            os.close(first)
+            os.close(second)
+    with open(view / "h2", "ab") as file:
+        file.write(b"!")
+    assert ((view / "h1").read_bytes(), (view / "h2").read_bytes()) == (content, b"other!")
+    mount.commit()
+    assert ((base / "h1").read_bytes(), (base / "h2").read_bytes()) == (content, b"other!")

@@ -163,6 +163,32 @@ def test_a_reader_writes_one_while_the_session_goes_on(driver: CoreDriver) -> No
     assert driver.session.collect() == 0
 
 
+def test_what_another_process_has_written_need_not_be_written_again(driver: CoreDriver) -> None:
+    driver.create(b"c", b"4", 0o644)
+    driver.create(b"d", b"5", 0o644)
+    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+        assert reader.write_checkpoint(least_records=1)
+    written = path_of(driver).read_bytes()
+    assert not driver.session.write_checkpoint(least_records=1)
+    assert path_of(driver).read_bytes() == written
+    driver.create(b"e", b"6", 0o644)
+    assert driver.session.write_checkpoint(least_records=1)
+    assert is_used(driver)
+    assert [driver.read(name) for name in (b"c", b"d", b"e")] == [b"4", b"5", b"6"]
+
+
+def test_one_of_another_journal_does_not_count_as_written(driver: CoreDriver) -> None:
+    written = path_of(driver).read_bytes()
+    driver.commit()
+    path_of(driver).write_bytes(written)
+    for name in (b"c", b"d", b"e", b"f", b"g"):
+        driver.create(name, name * 500, 0o644)
+    assert driver.session.write_checkpoint(least_records=1)
+    driver.remount()
+    assert driver.session.journal.known_bytes
+    assert [driver.read(name) for name in (b"a", b"g")] == [b"12", b"g" * 500]
+
+
 def test_a_reader_whose_journal_has_ended_writes_none(driver: CoreDriver) -> None:
     with Session.open(driver.root, Access.READ, root=driver.root) as reader:
         driver.session.put_away(None)

@@ -247,12 +247,12 @@ class Handlers:
         if not self.gate.verdict_below(directory, name).may_write and not self._exists(directory, name):
             self.gate.check_create(directory, name)
         try:
-            inode, attr = self.overlay.create(directory, name, mode, owner)
+            inode, attr = self.overlay.create(directory, name, mode, owner, is_writer=may_write(flags))
         except FileExistsError:
             if flags & os.O_EXCL:
                 raise
             return self._open_existing(directory, name, flags, owner)
-        opened = Opened(self._file_handle(inode, os.O_RDWR), ALL_HELD, inode.number)
+        opened = Opened(self._file_handle(inode, flags), ALL_HELD, inode.number)
         return opened, self._answer(directory, name, attr)
 
     def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:

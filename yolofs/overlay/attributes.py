@@ -7,7 +7,7 @@ import os
 import stat
 from time import monotonic_ns
 
-from yolofs.inodes import Attr, Inode, version_of
+from yolofs.inodes import Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.links import nlink_of
 from yolofs.overlay import acl
 from yolofs.overlay.layers import Layers, os_error
@@ -104,15 +104,15 @@ class Attributes(Layers):
             if staged.origin is not None and inode.kind == stat.S_IFREG:
                 data = self._origin_stat(inode, staged.origin)
                 size, blocks = data.st_size, data.st_blocks
-                if inode.opens and inode.paged != version_of(data):
-                    self.outdated[inode.number] = version_of(data)
+                if inode.opens and not is_as_told(inode.paged, version_of(data)):
+                    self.outdated[inode.number] = settled_version(data, self.clock_ns())
         elif inode.is_orphan:
             nlink = 0
         else:
             nlink = nlink_of(self.tree, self.base, st)
             inode.seen = version_of(st)
-            if inode.opens and inode.paged != inode.seen:
-                self.outdated[inode.number] = inode.seen
+            if inode.opens and not is_as_told(inode.paged, inode.seen):
+                self.outdated[inode.number] = settled_version(st, self.clock_ns())
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode, Version, version_of
+from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
 from yolofs.overlay.finding import Finding
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath
@@ -89,9 +89,8 @@ class Data(Finding):
                 continue
             if not self._is_source_of(inode, st) or self._is_other_file(inode, st):
                 continue
-            version = version_of(st)
-            if version != inode.paged:
-                outdated[number] = version
+            if version_of(st) != inode.paged:
+                outdated[number] = settled_version(st, self.clock_ns())
         return outdated
 
     def read(self, inode: Inode, offset: int, size: int) -> bytes:
@@ -218,8 +217,9 @@ class Data(Finding):
         if now == inode.seen == inode.paged:
             return ALL_HELD
         # With pages of another version there may be a listing, too, which is not to be told again.
-        held = Held(pages=now == inode.paged, attributes=now == inode.seen and inode.paged in (now, NO_PAGES))
-        inode.seen = inode.paged = now
+        is_told = inode.paged == NO_PAGES or is_as_told(inode.paged, now)
+        held = Held(pages=now == inode.paged, attributes=now == inode.seen and is_told)
+        inode.seen, inode.paged = now, settled_version(st, self.clock_ns())
         return held
 
 

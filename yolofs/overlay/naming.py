@@ -29,8 +29,10 @@ class Owner(NamedTuple):
 class Naming(Data):
     """Everything that changes which names a directory shows."""
 
-    def create(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
-        """Create and open (for writing) a regular file.  The caller owes a forget and a release.
+    def create(
+        self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True
+    ) -> tuple[Inode, Attr]:
+        """Create and open a regular file, for writing or not.  The caller owes a forget and a release.
 
         Raises:
             FileExistsError: the view shows something at this name.
@@ -44,7 +46,8 @@ class Naming(Data):
             raise
         self._keep_fd(inode, fd, writes=True)
         inode.opens += 1
-        inode.writers += 1
+        if is_writer:
+            inode.writers += 1
         return inode, attr
 
     def mknod(self, parent: Inode, name: bytes, mode: int, rdev: int, owner: Owner) -> tuple[Inode, Attr]:

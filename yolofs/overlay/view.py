@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import NO_PAGES, Inode, natural_number, version_of
+from yolofs.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
 from yolofs.journal import Journal
 from yolofs.link_names import find_name_near
 from yolofs.links import staged_for
@@ -198,7 +198,7 @@ class Overlay(Naming):
             self.inodes.claim(natural_number(staged), staged.key, inode.number)
             return True  # left staged; the base path that it is known by may be another one now
         if committed and base is not None and (inode.staged is not None or inode.base != base):
-            return self._take_over(inode, base)
+            return self._take_over(inode, base, may_be_new=place == (inode.parent, inode.name))
         return self._is_still(inode, staged, base)
 
     def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None) -> bool:
@@ -247,17 +247,23 @@ class Overlay(Naming):
                 return entry, None, base
         return entry, staged, None if staged is not None else base
 
-    def _take_over(self, inode: Inode, base: RelPath) -> bool:
-        """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there."""
+    def _take_over(self, inode: Inode, base: RelPath, *, may_be_new: bool) -> bool:
+        """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there.
+
+        Danger: of a name that it was seen by earlier, another file may have taken the place; without ``may_be_new``
+        it has to be the one that the inode is known for by now.
+        """
         try:
             st = self.base.lstat(base)
         except OSError:
             return False
         if stat.S_IFMT(st.st_mode) != inode.kind:
             return False
+        if not may_be_new and self.inodes.number_of(self.base.number(st)) != inode.number:
+            return False
         self.inodes.rename_number(self.base.number(st), inode.number)
         if inode.staged is not None:  # of any other, the host may have changed the content since the kernel saw it
-            inode.seen = inode.paged = version_of(st)
+            inode.seen, inode.paged = version_of(st), settled_version(st, self.clock_ns())
         return True
 
 

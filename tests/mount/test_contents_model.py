@@ -1,0 +1,13 @@
+"""What files hold is what a model says, whoever changes them, and however they are open."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model_steps import model_settings
+from tests.mount.content_machine import ContentMachine
+
+pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
+
+TestContents = ContentMachine.TestCase
+TestContents.settings = model_settings(ci=(10, 20), nightly=(200, 50))
