@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tests.cli.program import Program
+from yolofs.runtime import AGENT_SOCKET_NAME
 
 _MADE_BY_BUBBLEWRAP = ("fuse.yolofs ", "proc ", "devtmpfs ", "devpts ")
 
@@ -20,7 +21,8 @@ def binds_in(mountinfo: str) -> list[str]:
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
         place, options = fields.split(" ")[4:6]
-        is_cover = os.path.basename(place).startswith("yolofs")  # of the runtime directories
-        if "ro" in options.split(",") and not rest.startswith(_MADE_BY_BUBBLEWRAP) and not is_cover:
+        name = os.path.basename(place)
+        is_ours = name.startswith("yolofs") or name == os.fsdecode(AGENT_SOCKET_NAME)  # covers and the restricted socket
+        if "ro" in options.split(",") and not rest.startswith(_MADE_BY_BUBBLEWRAP) and not is_ours:
             found.append(place)
     return found
