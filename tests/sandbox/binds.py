@@ -22,7 +22,7 @@ def binds_in(mountinfo: str) -> list[str]:
         fields, _, rest = line.partition(" - ")
         place, options = fields.split(" ")[4:6]
         name = os.path.basename(place)
-        is_ours = name.startswith("yolofs") or name == os.fsdecode(AGENT_SOCKET_NAME)  # covers and the restricted socket
+        is_ours = name.startswith("yolofs") or name == os.fsdecode(AGENT_SOCKET_NAME)  # covers, the socket
         if "ro" in options.split(",") and not rest.startswith(_MADE_BY_BUBBLEWRAP) and not is_ours:
             found.append(place)
     return found
