@@ -68,13 +68,21 @@ small_sizes = st.sampled_from((1, 10, PAGE - 1, PAGE, PAGE + 1, READ_AHEAD + 1))
 offsets = st.sampled_from((0, 1, 10, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, READ_AHEAD - 1, READ_AHEAD, LARGE - 1, LARGE))
 
 
+HOST = {
+    "slot": slots,
+    "path": names,
+    "sets_back": st.booleans(),
+    "is_late": st.sampled_from([False, False, True]),
+    "held": st.booleans(),
+}
+"""How the host changes a file in place: one that is open, if there is any, or else the one at ``path``."""
 STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
     "open": (
         8,
         {
             "slot": slots,
             "name": names,
-            "kind": st.sampled_from(list(MODES)),
+            "kind": st.sampled_from([*MODES, "read", "map for writing"]),
             "truncates": st.sampled_from([False] * 4 + [True]),
         },
     ),
@@ -88,23 +96,10 @@ STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
     "rename": (3, {"old": names, "new": names}),
     "link": (2, {"old": names, "new": names}),
     "unlink": (2, {"name": names}),
-    "write_in_base": (
-        5,
-        {
-            "path": names,
-            "offset": offsets,
-            "size": small_sizes,
-            "sets_back": st.booleans(),
-            "is_late": st.booleans(),
-            "held": st.booleans(),
-        },
-    ),
-    "truncate_in_base": (
-        2,
-        {"path": names, "size": sizes, "sets_back": st.booleans(), "is_late": st.booleans(), "held": st.booleans()},
-    ),
+    "write_in_base": (6, HOST | {"offset": offsets, "size": small_sizes, "is_answered": st.booleans()}),
+    "truncate_in_base": (2, HOST | {"size": sizes}),
     "replace_in_base": (2, {"path": names, "size": sizes, "held": st.booleans()}),
-    "snapshot": (3, {}),
+    "snapshot": (3, {"slot": slots, "size": small_sizes}),
     "travel": (3, {"number": st.integers(0, 20), "is_forced": st.sampled_from([False, False, True])}),
     "abort": (1, {}),
     "commit": (2, {}),
@@ -219,7 +214,7 @@ class ContentMachine(RuleBasedStateMachine):
                 self._look(is_held_first=True)
         finally:
             for handle in self._handles.values():  # of a step that failed
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError, EOFError):
                     self._close_handle(handle)
             self._ending.close()
 
@@ -280,11 +275,10 @@ class ContentMachine(RuleBasedStateMachine):
             offset = length
         data = self._pattern(size)
         if handle.is_map:
-            data = data[: max(0, min(handle.mapped, length) - offset)]
-            self._wait_for_content(handle)  # a page of which a part is written to is written out whole
-            self._mapper("write", handle.number, offset, data)
-            handle.is_dirty = True
-        elif handle.kind == "append":
+            self._write_mapped(handle, offset, data)
+            self._look()
+            return
+        if handle.kind == "append":
             assert os.write(handle.number, data) == size
         elif handle.kind == "direct":
             with mmap.mmap(-1, size) as aligned:
@@ -294,6 +288,13 @@ class ContentMachine(RuleBasedStateMachine):
             assert os.pwrite(handle.number, data, offset) == size
         self._model.write(handle.inode, offset, data)
         self._look()
+
+    def _write_mapped(self, handle: Handle, offset: int, data: bytes) -> None:
+        data = data[: max(0, min(handle.mapped, len(handle.inode.data)) - offset)]
+        self._wait_for_content(handle)  # a page of which a part is written to is written out whole
+        self._mapper("write", handle.number, offset, data)
+        handle.is_dirty = True
+        self._model.write(handle.inode, offset, data)
 
     def truncate_open(self, slot: int, size: int) -> None:
         handle = self._one(slot, lambda handle: handle.may_write and not handle.is_map)
@@ -358,7 +359,18 @@ class ContentMachine(RuleBasedStateMachine):
 
     # ---- the host
 
-    def write_in_base(self, path: str, offset: int, size: int, sets_back: bool, is_late: bool, held: bool) -> None:
+    def write_in_base(
+        self,
+        path: str,
+        offset: int,
+        size: int,
+        is_answered: bool,
+        slot: int,
+        sets_back: bool,
+        is_late: bool,
+        held: bool,
+    ) -> None:
+        path = self._held_path(slot) or path
         host = self._changing(path, sets_back=sets_back, is_late=is_late)
         if host is None:
             return
@@ -367,9 +379,12 @@ class ContentMachine(RuleBasedStateMachine):
             os.pwrite(fd, data, offset)
         host.data.extend(bytes(max(0, offset - len(host.data))))
         host.data[offset : offset + size] = data
+        if is_answered:
+            self._answer(host)
         self._look(is_held_first=held)
 
-    def truncate_in_base(self, path: str, size: int, sets_back: bool, is_late: bool, held: bool) -> None:
+    def truncate_in_base(self, path: str, size: int, slot: int, sets_back: bool, is_late: bool, held: bool) -> None:
+        path = self._held_path(slot) or path
         host = self._changing(path, sets_back=sets_back, is_late=is_late)
         if host is None:
             return
@@ -390,6 +405,25 @@ class ContentMachine(RuleBasedStateMachine):
         os.rename(other, self._in_base(path))
         self._model.replace(path, data)
         self._look(is_held_first=held)
+
+    def _held_path(self, slot: int) -> str:
+        """Return where in base a file lies that is open, an empty string if none is."""
+        handle = self._one(
+            slot, lambda handle: handle.inode.host is not None and handle.inode.host.inode is handle.inode
+        )
+        paths = (
+            self._model.names_in_base(handle.inode.host) if handle is not None and handle.inode.host is not None else []
+        )
+        return paths[0] if paths else ""
+
+    def _answer(self, host: HostFile) -> None:
+        """Write into a part of what the host has just changed, before anybody could notice: the rest is copied."""
+        for handle in self._handles.values():
+            if handle.inode.host is host and handle.kind in ("write", "both"):
+                data = self._pattern(10)
+                assert os.pwrite(handle.number, data, 0) == len(data)
+                self._model.write(handle.inode, 0, data)
+                break
 
     def _changing(self, path: str, *, sets_back: bool, is_late: bool) -> HostFile | None:
         """Prepare for that the host changes a file in place; return what it is."""
@@ -429,7 +463,11 @@ class ContentMachine(RuleBasedStateMachine):
 
     # ---- time
 
-    def snapshot(self) -> None:
+    def snapshot(self, slot: int, size: int) -> None:
+        """Keep what was just written into a mapping, too."""
+        handle = self._one(slot, lambda handle: handle.kind == "map for writing")
+        if handle is not None:
+            self._write_mapped(handle, 0, self._pattern(size))
         number = self._client.snapshot(b"", if_changed=False)
         assert number is not None
         assert number == self._last + 1
@@ -562,8 +600,9 @@ class ContentMachine(RuleBasedStateMachine):
     def _wait_for_content(self, handle: Handle) -> None:
         expected = bytes(handle.inode.data[: handle.mapped] if handle.is_map else handle.inode.data)
         deadline = time.monotonic() + SOON_S
-        while self._content(handle, is_whole=False) != expected and time.monotonic() < deadline:
-            time.sleep(0.01)  # between two looks at a condition with a deadline
+        for is_whole in (False, True):
+            while self._content(handle, is_whole=is_whole) != expected and time.monotonic() < deadline:
+                time.sleep(0.01)  # between two looks at a condition with a deadline
         self._compare(self._content(handle), handle.inode, f"{handle.kind} handle, after a while", handle.mapped)
         handle.is_behind = False
 

@@ -13,24 +13,22 @@ from typing import Any
 
 
 class Mapper:
-    """Holds mappings by numbers; a file's descriptor is closed as soon as it is mapped, as programs do."""
+    """Holds mappings by numbers."""
 
     def __init__(self) -> None:
         self.maps: dict[int, mmap.mmap] = {}
+        self.files: dict[int, int] = {}
 
     def open(self, number: int, path: str, *, writes: bool) -> int:
         """Map all of a file and return how much that is."""
-        fd = os.open(path, os.O_RDWR if writes else os.O_RDONLY)
-        try:
-            access = mmap.PROT_READ | (mmap.PROT_WRITE if writes else 0)
-            self.maps[number] = mmap.mmap(fd, 0, mmap.MAP_SHARED, access)
-        finally:
-            os.close(fd)
+        self.files[number] = fd = os.open(path, os.O_RDWR if writes else os.O_RDONLY)
+        access = mmap.PROT_READ | (mmap.PROT_WRITE if writes else 0)
+        self.maps[number] = mmap.mmap(fd, 0, mmap.MAP_SHARED, access)
         return len(self.maps[number])
 
     def read(self, number: int, size: int) -> bytes:
-        """Return the first ``size`` bytes."""
-        return self.maps[number][:size]
+        """Return the first ``size`` bytes, or as many as the file has as far as the kernel knows by now."""
+        return self.maps[number][: min(size, os.fstat(self.files[number]).st_size)]
 
     def write(self, number: int, offset: int, data: bytes) -> None:
         """Write into a mapping."""
@@ -43,6 +41,7 @@ class Mapper:
     def close(self, number: int) -> None:
         """Take a mapping away."""
         self.maps.pop(number).close()
+        os.close(self.files.pop(number))
 
 
 def main() -> None:
