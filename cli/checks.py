@@ -33,6 +33,8 @@ _OLDEST_KERNEL = (5, 4)
 """The oldest one that is still cared for upstream; older ones may work."""
 _LITTLE_SPACE = 1 << 30
 _NO_SPACE = 16 << 20
+_MOST_LOST = 5
+"""So many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
 
 
@@ -72,6 +74,7 @@ def check_session(project: bytes) -> Iterator[Finding]:
     yield _journal(directory)
     yield from _daemon_and_lock(directory)
     yield from _commits(project)
+    yield from _store(project)
     yield _space(directory)
 
 
@@ -269,6 +272,24 @@ def _commits(project: bytes) -> Iterator[Finding]:
         yield Finding("commits", Level.FAIL, message, "yolofs commit finishes it")
     else:
         yield Finding("commits", Level.OK, "none was interrupted")
+
+
+def _store(project: bytes) -> Iterator[Finding]:
+    """Look whether all is there that the present shows."""
+    try:
+        with Session.open(project, Access.READ) as session:
+            staged = session.state().staged
+            missing = [staged[ino] for ino in sorted(staged) if not os.path.lexists(session.store.path(ino))]
+    except (YolofsError, OSError):
+        return  # said by another check
+    if not missing:
+        yield Finding("store", Level.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged")
+        return
+    paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
+    more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
+    message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from .yolofs/files"
+    advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
+    yield Finding("store", Level.FAIL, message, advice)
 
 
 def _space(directory: bytes) -> Finding:

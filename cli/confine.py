@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,11 @@ class Place(NamedTuple):
 class Confined:
     """A sandbox that waits for :meth:`go`.  Use :func:`confined`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], info: Info, block_fd: int, report_fd: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], info: Info, init_fd: int | None, block_fd: int, report_fd: int
+    ) -> None:
         self._process = process
+        self._init_fd = init_fd
         self._block_fd = block_fd
         self._report_fd = report_fd
         self.info = info
@@ -62,15 +66,15 @@ class Confined:
             SandboxError: the sandbox could not be finished.
         """
         terminal = Terminal()
-        with pidfd_of(self.info.child_pid) as pidfd:
-            try:
-                job = Job(self._process, self.info.child_pid, terminal)
+        try:
+            job = Job(self._process, self.info.child_pid, terminal)
+            with contextlib.suppress(BrokenPipeError):  # the sandbox is gone: its exit code tells
                 os.write(self._block_fd, b"\n")
-                code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))
-            finally:
-                terminal.close()
-                if pidfd is not None:
-                    select.select([pidfd], [], [], _GONE_S)
+            code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))
+        finally:
+            terminal.close()
+        if not self._is_gone(_GONE_S if self._process.returncode >= 0 else 0):
+            self._kill()
         return self._checked(code)
 
     def end(self) -> None:
@@ -78,6 +82,18 @@ class Confined:
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()
+            self._kill()
+
+    def _kill(self) -> None:
+        """Kill the sandbox' first process, and with it all others, as bubblewrap does when it ends by itself."""
+        if self._init_fd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
+            self._is_gone(_GONE_S)
+
+    def _is_gone(self, patience_s: float) -> bool:
+        """Tell whether the first process has ended, or does within a time."""
+        return self._init_fd is None or bool(select.select([self._init_fd], [], [], patience_s)[0])
 
     def _checked(self, code: int) -> int:
         """Return the exit code, or what it is if the command was never started."""
@@ -140,11 +156,12 @@ def confined(
             process = _popen(sandbox, native, guarded, start, environment, stdin, report_write)
         handed_on.close()
         try:
-            running = Confined(process, _read_info(info_read, process), block_write, report_read)
+            info = _read_info(info_read, process)
         except BaseException:
             process.kill()
             process.wait()
             raise
+        running = Confined(process, info, kept.enter_context(pidfd_of(info.child_pid)), block_write, report_read)
         try:
             yield running
         except _NotStarted as error:

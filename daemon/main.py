@@ -23,6 +23,7 @@ from yolofs.daemon.base_watch import look_after_open, watch_base
 from yolofs.daemon.checkpoints import write_checkpoints
 from yolofs.daemon.control import Control
 from yolofs.daemon.host import Host
+from yolofs.daemon.log_limit import LogLimit
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rule_watch import watch_rules
@@ -71,6 +72,8 @@ def _prepare_process() -> None:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
     )
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(LogLimit())
     logging.captureWarnings(True)
     threading.excepthook = _log_thread_failure
     faulthandler.enable()

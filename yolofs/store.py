@@ -85,6 +85,10 @@ class Store:
             prefix = self._prefixes[shard] = b"%b/%02x/" % (self.directory, shard)
         return b"%b%d" % (prefix, ino)
 
+    def holds(self, path: object) -> bool:
+        """Tell whether a path, as an :class:`OSError` names it, is one of a store inode."""
+        return isinstance(path, bytes) and path.startswith(self.directory + b"/")
+
     def __iter__(self) -> Iterator[StoreIno]:
         """Yield the numbers of all store inodes present, in order."""
         for shard in sorted(self._shards):

@@ -83,6 +83,22 @@ def test_an_interrupted_commit_is_found(yolofs: Program) -> None:
     assert "was interrupted" in findings(yolofs, code=1)["commits"]["message"]
 
 
+def test_what_the_store_has_lost_is_found(yolofs: Program) -> None:
+    assert findings(yolofs, code=0)["store"]["message"] == "nothing is staged"
+    with yolofs.mounted() as view:
+        for name in ("lost", "kept", "other"):
+            (view / name).write_text(name)
+        os.link(view / "lost", view / "lost too")
+        assert findings(yolofs, code=0)["store"]["message"] == "all 3 staged files are there"
+        (lost,) = (path for path in (yolofs.session / "files").glob("*/*") if path.read_text() == "lost")
+        lost.unlink()
+        for _ in range(2):
+            found = findings(yolofs, code=1)["store"]
+            assert found["message"] == "the content of lost, lost too is missing from .yolofs/files"
+            assert "yolofs timeline" in found["advice"]
+            assert "hint: yolofs doctor" in yolofs("status", code=1).err
+
+
 def test_missing_programs_are_found_with_the_package_to_install(yolofs: Program) -> None:
     found = findings(yolofs, code=0 if os.geteuid() == 0 else 1, path="/nowhere")
     assert found["bubblewrap"] == {

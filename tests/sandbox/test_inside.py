@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.cli.program import COMMAND, Done, Program, wait_until
 from yolofs.cli.group import COMMANDS
 from yolofs.daemon.agent import COMMANDS as ALLOWED
+from yolofs.daemon.log_limit import MOST
 
 pytestmark = pytest.mark.mount
 
@@ -69,6 +71,26 @@ with socket.socket(socket.AF_UNIX) as sock:
 def test_what_can_be_no_argument_is_told_so(yolofs: Program) -> None:
     done = inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(SEND)}")
     assert done.out == "a word or the directory holds a NUL byte\n" * 2
+
+
+CROWD = """
+import os, socket
+for _ in range(5):
+    held = []
+    for _ in range(200):
+        held.append(socket.socket(socket.AF_UNIX))
+        held[-1].connect(os.environ["YOLOFS_SOCKET"])
+    for sock in held:
+        sock.close()
+"""
+
+
+def test_who_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) -> None:
+    yolofs = Program(tmp_path)
+    yolofs("init")
+    with yolofs.mounted("--root", "/", expected_in_log=("hung up on process",)):
+        inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(CROWD)}; y status")
+        assert sum("hung up on process" in line for line in yolofs.log.splitlines()) == MOST
 
 
 def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> None:

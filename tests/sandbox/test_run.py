@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
+from yolofs.cli.confine import Place, confined
+from yolofs.daemon.processes import pidfd_of
+from yolofs.errors import SandboxError
+from yolofs.runtime import AGENT_SOCKET_NAME
 
 pytestmark = pytest.mark.mount
 
@@ -330,6 +337,28 @@ def test_a_machine_that_forbids_namespaces_is_told_and_nothing_is_run(yolofs: Pr
     assert "bubblewrap cannot make the sandbox here" in done.err
     assert "hint: " in done.err
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started: bool) -> None:
+    """As where the kernel runs out of memory, also before the command has begun."""
+    mountpoint = os.fsencode(yolofs.daemon["mountpoint"])
+    above = os.path.dirname(mountpoint)
+    socket = os.path.join(above, AGENT_SOCKET_NAME)
+    place = Place(mountpoint, os.path.dirname(above), socket, b"/", native=(), has_network=True)
+    command = [b"sh", b"-c", b"sleep 60"]
+    with confined(place, command, os.environb, 0) as sandbox, pidfd_of(sandbox.info.child_pid) as init:
+        assert init is not None
+        status = Path(f"/proc/{sandbox.info.child_pid}/status").read_text()
+        bubblewrap = int(status.partition("PPid:")[2].split()[0])
+        if is_started:
+            threading.Timer(0.3, os.kill, (bubblewrap, signal.SIGKILL)).start()
+            assert sandbox.go() == 128 + signal.SIGKILL
+        else:
+            os.kill(bubblewrap, signal.SIGKILL)
+            with contextlib.suppress(SandboxError):  # the command may have begun, or not
+                assert sandbox.go() == 128 + signal.SIGKILL
+        assert select.select([init], [], [], 0)[0]
 
 
 def test_the_first_run_mounts(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def answering(
         except OSError as error:
             if error.errno == errno.ESTALE:
                 self._detours.told_stale(getattr(args[-1], "pid", 0))
-            raise FUSEError(error.errno or errno.EIO) from None
+            raise FUSEError(self._handlers.errno_of(error)) from None
         except FUSEError:
             raise
         except LoopClosedError:  # unmounting: nobody will answer any more

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
 from yolofs.overlay import ALL_HELD, Held, Overlay, Owner, may_write
 from yolofs.questions import Operation
+
+log = logging.getLogger("yolofs.fuse")
 
 MAX_READ = 1 << 20
 """No request asks for more bytes as the kernel is set up by default (``/proc/sys/fs/fuse/max_pages_limit``)."""
@@ -95,6 +98,16 @@ class Handlers:
         self._last_handle = 0
         self._may_postpone = True
         self._read_buffer = memoryview(bytearray(MAX_READ))
+
+    def errno_of(self, error: OSError) -> int:
+        """Return what to tell the kernel of an error: EIO where the store lacks what the view should show.
+
+        That a store inode does not exist must not say that the file does not.
+        """
+        if error.errno == errno.ENOENT and self.overlay.store.holds(error.filename):
+            log.error("%s is missing; yolofs doctor tells what it was", os.fsdecode(error.filename))
+            return errno.EIO
+        return error.errno or errno.EIO
 
     # ---- names
 

@@ -9,6 +9,7 @@ message of each side with which a mount begins we stand between libfuse and the 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
@@ -53,7 +54,7 @@ class Handshake:
 
         Raises:
             NoDeviceError: there is none.
-            OSError: as of socketpair(2).
+            OSError: as of socketpair(2) and read(2); the device is as it was, and nothing is left open.
         """
         self._number = number
         self._loop = loop
@@ -62,10 +63,13 @@ class Handshake:
         if not waiting.poll(_PATIENCE_MS):
             raise NoDeviceError("the kernel does not begin the mount")
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, contextlib.ExitStack() as if_it_fails:
+            if_it_fails.callback(self._ours.close)
             self._device = os.dup(number)
+            if_it_fails.callback(os.close, self._device)
             offer = os.read(self._device, _MAX_BYTES)
             os.dup2(theirs.fileno(), number, inheritable=False)
+            if_it_fails.pop_all()
         self._ours.send(offer)
         self._is_offered = bool(_FLAGS.unpack_from(offer, _OFFERED_AT)[0] & _EXPLICIT_INVAL_DATA)
         loop.add_reader(self._ours.fileno(), select.POLLIN, lambda _: self._pass_answer())

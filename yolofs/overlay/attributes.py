@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -192,7 +193,8 @@ class Attributes(Layers):
             return 0
         now = False
         if entry.staged is not None:
-            now = stat.S_ISDIR(os.lstat(self.store.path(entry.staged.ino)).st_mode)
+            with contextlib.suppress(FileNotFoundError):  # the store has lost it: no reason to lose the directory, too
+                now = stat.S_ISDIR(os.lstat(self.store.path(entry.staged.ino)).st_mode)
         elif entry.base is not None:
             now = self._is_base_directory(entry.base)
         return int(now) - int(natural is not None and self._is_base_directory(natural))

@@ -98,10 +98,13 @@ class Finding(BigCopies):
         return found is not None and self._known(found) is inode
 
     def known_at(self, path: RelPath) -> Inode | None:
-        """Return the inode of a path if it, and each directory above it, is known already."""
+        """Return the inode of a path if it, and each directory above it, is known already and can be looked at."""
         inode: Inode | None = self.root
         for name in path.split(b"/") if path else ():
-            found = self._find(inode, name) if inode is not None else None
+            try:
+                found = self._find(inode, name) if inode is not None else None
+            except OSError:
+                return None
             inode = self._known(found) if found is not None else None
         return inode
 
@@ -238,7 +241,10 @@ class Finding(BigCopies):
         """Tell whether an entry shows anything: what comes from a base path that the host removed does not."""
         staged = entry.staged
         if staged is not None:
-            return staged.origin is None or self._has_data(staged, os.lstat(self.store.path(staged.ino)))
+            try:
+                return staged.origin is None or self._has_data(staged, os.lstat(self.store.path(staged.ino)))
+            except FileNotFoundError:  # the store has lost it: who looks at it is told
+                return True
         return entry.base is not None and self._is_in_base(entry.base)
 
     def _has_data(self, staged: Staged, st: os.stat_result) -> bool:

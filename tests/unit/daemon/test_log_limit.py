@@ -1,0 +1,69 @@
+"""The log's own limit: what is written, and what is said of the rest."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from yolofs.daemon.log_limit import MOST, PERIOD_S, LogLimit
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def written(clock: Clock) -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def log(clock: Clock, written: io.StringIO) -> logging.Logger:
+    handler = logging.StreamHandler(written)
+    handler.addFilter(LogLimit(clock))
+    log = logging.Logger("limited", logging.INFO)
+    log.addHandler(handler)
+    return log
+
+
+def test_a_kind_of_line_is_written_a_few_times_in_a_period(log: logging.Logger, written: io.StringIO) -> None:
+    for number in range(10 * MOST):
+        log.warning("hung up on %d", number)
+    assert written.getvalue().splitlines() == [f"hung up on {number}" for number in range(MOST)]
+
+
+def test_other_kinds_go_on(log: logging.Logger, written: io.StringIO) -> None:
+    for _ in range(MOST + 1):
+        log.warning("one")
+    log.warning("another")
+    assert written.getvalue().splitlines()[-1] == "another"
+
+
+def test_the_next_period_says_what_is_missing(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
+    for number in range(MOST + 7):
+        log.warning("hung up on %d", number)
+    clock.now += PERIOD_S
+    log.warning("hung up on %d", 3)
+    log.warning("hung up on %d", 4)
+    lines = written.getvalue().splitlines()
+    assert lines[MOST:] == ["hung up on 3 (and 7 such lines before it were left out)", "hung up on 4"]
+
+
+def test_nothing_is_said_where_nothing_is_missing(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
+    for _ in range(3):
+        for _ in range(MOST):
+            log.warning("as many as may be")
+        clock.now += PERIOD_S
+    assert written.getvalue().splitlines() == ["as many as may be"] * (3 * MOST)
