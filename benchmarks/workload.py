@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,10 @@ from benchmarks.columns import UnsupportedError, View
 
 Figures = Mapping[str, float]
 """Seconds by the name of the row; an empty name stands for the workload's own."""
+
+
+SETTLE_S = 0.5
+"""What the daemons take to note what the kernel has forgotten is some 10 ms for a thousand files."""
 
 
 class WrongResultError(Exception):
@@ -109,6 +114,9 @@ class Cell:
     def drop_caches(self) -> None:
         """Have the kernel forget all names, attributes and pages, of every filesystem.
 
+        The daemons of all views that are open are told of each file that was forgotten; this waits until they have
+        taken note, as otherwise what comes next would take its turn with that.
+
         Raises:
             UnsupportedError: that takes root.
         """
@@ -117,6 +125,7 @@ class Cell:
             Path("/proc/sys/vm/drop_caches").write_text("3\n")
         except OSError as error:
             raise UnsupportedError("only root can drop the kernel's caches") from error
+        time.sleep(SETTLE_S)
 
 
 def check(claim: str, *, holds: bool) -> None:

@@ -6,6 +6,7 @@ its test here or in test_host_changes.py.
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import os
 import resource
@@ -15,11 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
+from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.handshake import open_devices
 from yolofs.inodes import NO_PAGES
 
@@ -91,6 +94,47 @@ def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Pa
         change(base / "f", b"no2")
         view.mount.look_at_open()
         assert os.pread(fd, 3, 0) == b"no2"
+
+
+def test_who_reads_while_many_files_are_dropped_is_answered(
+    base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel drops no page that somebody reads, and as many threads wait for it as there are."""
+    count = 12  # more than threads
+    names = [f"changed{number}" for number in range(count)]
+    for name in (*names, "slow"):
+        (base / name).write_bytes(b"0" * (1 << 20))
+    view = mounted(base_timeout_s=0.5)
+    disk = threading.Event()
+    read_job = Handlers.read_job
+
+    def slowly(self: Handlers, handle: int, offset: int, size: int) -> Callable[[], bytes]:
+        job = read_job(self, handle, offset, size)
+        return lambda: job() if disk.wait(DEADLINE_S) else b""
+
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(opened(at(view, name))) for name in names]
+        for fd in files:
+            os.pread(fd, 1, 0)
+        slow = stack.enter_context(opened(at(view, "slow")))
+        monkeypatch.setattr(Handlers, "read", lambda *_: None)
+        monkeypatch.setattr(Handlers, "read_job", slowly)
+        with concurrent.futures.ThreadPoolExecutor(3 * count) as clients:
+            stack.callback(disk.set)
+            waiting: list[concurrent.futures.Future[Any]] = []
+            waiting += [clients.submit(os.pread, slow, 1, number * (1 << 16)) for number in range(count)]
+            time.sleep(0.7)  # the threads are taken now, and the kernel's attributes are too old: nothing tells that
+            for name in names:
+                change(base / name, b"new")
+            waiting += [clients.submit(os.stat, fd) for fd in files]
+            time.sleep(0.3)  # so that what is to be dropped stands before what is to be read
+            waiting += [clients.submit(os.pread, fd, 1, 1 << 19) for fd in files]
+            time.sleep(0.3)
+            disk.set()
+            done, stuck = concurrent.futures.wait(waiting, DEADLINE_S)
+            if stuck:
+                view.unmount()
+            assert not stuck, f"{len(stuck)} of {len(done) + len(stuck)} are never answered"
 
 
 def test_the_daemon_looks_after_what_is_open(tmp_path: Path) -> None:

@@ -135,6 +135,8 @@ class Adapter(pyfuse3.Operations):
         self._xattrs = xattrs
         self._detours = Detours(handlers.gate.is_open)
         self._outdated = handlers.overlay.outdated
+        self._dropping: Future[None] | None = None
+        """Done when the kernel has dropped the pages that it is told of now."""
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
 
@@ -202,18 +204,30 @@ class Adapter(pyfuse3.Operations):
     async def _drop_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong.
 
-        A thread does it: who reads such a page keeps it locked, and waits for us.
+        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time: what answers the
+        readers has to find a thread, too.
         """
-        outdated = self._outdated.copy()
-        self._outdated.clear()
-        self._handlers.listings.epoch += 1  # an old size told again would cut off what is behind it
         try:
-            await self._loop.in_thread(drop_pages, outdated)
+            while self._dropping is not None:
+                await self._dropping
+            if not self._outdated:
+                return
+            self._dropping = self._loop.create_future()
+            try:
+                await self._drop_outdated()
+            finally:
+                dropping, self._dropping = self._dropping, None
+                dropping.set_result(None)
         except LoopClosedError:  # unmounting: the kernel forgets all
             return
         except RuntimeError as error:  # the system's limit on threads: the next one who is told of them tries again
             log.warning("the kernel could not be told what the host has changed: %s", error)
-            return
+
+    async def _drop_outdated(self) -> None:
+        outdated = self._outdated.copy()
+        self._outdated.clear()
+        self._handlers.listings.epoch += 1  # an old size told again would cut off what is behind it
+        await self._loop.in_thread(drop_pages, outdated)
         self._handlers.overlay.dropped_pages(outdated)
 
     def _makes_room(self, error: OSError) -> bool:
@@ -414,7 +428,7 @@ class Adapter(pyfuse3.Operations):
             if data is None:
                 data = await self._loop.in_thread(self._handlers.read_job(handle, offset, size))
         except OSError as error:
-            raise FUSEError(error.errno or errno.EIO) from None
+            raise FUSEError(self._handlers.errno_of(error)) from None
         except LoopClosedError:  # unmounting
             raise FUSEError(errno.EIO) from None
         except Exception:

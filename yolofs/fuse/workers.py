@@ -23,7 +23,10 @@ class WorkerThreads:
         self._max_threads = max_threads
         self._thread_count = 0
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        """How many jobs wait or are run, guarded by the lock: with fewer threads than these one of them would wait, for
+        another that may wait for it."""
         self._is_closed = False
 
     def submit(self, job: Job) -> None:
@@ -32,8 +35,15 @@ class WorkerThreads:
         Raises:
             RuntimeError: not a single thread could be started.
         """
-        if not self._idle.acquire(blocking=False) and self._thread_count < self._max_threads:
-            self._start_thread()
+        with self._lock:
+            self._unfinished += 1
+            is_thread_wanted = self._thread_count < min(self._unfinished, self._max_threads)
+        try:
+            if is_thread_wanted:
+                self._start_thread()
+        except BaseException:
+            self._finished()
+            raise
         self._jobs.put(job)
 
     def close(self) -> None:
@@ -54,12 +64,13 @@ class WorkerThreads:
 
     def _work(self) -> None:
         while True:
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                self._idle.release()
-                job = self._jobs.get()
+            job = self._jobs.get()
             if job is None or self._is_closed:
                 return
             job()
             del job  # else it lives, with all its arguments, until the next one
+            self._finished()
+
+    def _finished(self) -> None:
+        with self._lock:
+            self._unfinished -= 1
