@@ -111,6 +111,16 @@ class Cell:
             raise WrongResultError(f"{' '.join(map(str, words))}: exit status {done.returncode}: {said}")
         return done.stdout
 
+    def warm_base(self, directory: str) -> None:
+        """Have the kernel cache what base has in a directory.
+
+        Some columns have a base in common, and others one of their own: whoever comes first would read it from the
+        disk for all of the former.
+        """
+        for parent, _, names in os.walk(self.base / directory):
+            for name in names:
+                (Path(parent) / name).read_bytes()
+
     def drop_caches(self) -> None:
         """Have the kernel forget all names, attributes and pages, of every filesystem.
 

@@ -26,6 +26,7 @@ from yolofs.fuse.inbox import Inbox, run_callback
 from yolofs.fuse.spin import Events, Poll, Spin
 from yolofs.fuse.tasks import Future, LoopClosedError, Scheduler, Task, suspend
 from yolofs.fuse.timers import Timer, TimerQueue
+from yolofs.fuse.wakeful import SILENCE_MS, Wakeful
 from yolofs.fuse.workers import WorkerThreads
 
 __all__ = ["DeviceClosedError", "DeviceLoop", "Future", "LoopClosedError", "LoopThread", "Task", "Timer"]
@@ -45,17 +46,23 @@ class DeviceLoop:
     """Runs handlers in one thread, and everything else between two requests.  Used once: it cannot be restarted.
 
     ``spin_us`` is how many microseconds to go on polling without blocking after a request, so that the next one
-    need not wake the thread (0: never).  ``clock`` counts seconds and never goes back.  ``max_threads`` bounds the
-    worker threads of :meth:`in_thread`.
+    need not wake the thread (0: never).  ``wakeful``, if that is not None, keeps CPUs awake where the loop polls on.
+    ``clock`` counts seconds and never goes back.  ``max_threads`` bounds the worker threads of :meth:`in_thread`.
 
     Only :meth:`post`, :meth:`call`, :meth:`stop`, :attr:`is_running` and :attr:`spin_us` are for other threads;
     the rest is for code that runs on the loop, or before it starts.
     """
 
     def __init__(
-        self, *, spin_us: float = 0, clock: Callable[[], float] = time.monotonic, max_threads: int = 8
+        self,
+        *,
+        spin_us: float = 0,
+        wakeful: Wakeful | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        max_threads: int = 8,
     ) -> None:
         self._spin = Spin(spin_us / 1e6, clock)
+        self._wakeful = wakeful
         self._clock = clock
         self._scheduler = Scheduler()
         self._ready = self._scheduler.ready
@@ -148,6 +155,8 @@ class DeviceLoop:
         finally:
             self._inbox.close()
             self._workers.close()
+            if self._wakeful is not None:
+                self._wakeful.release()
         if len(scheduler.errors) > 1:
             raise BaseExceptionGroup("several tasks of the device loop failed", scheduler.errors)
         if scheduler.errors:
@@ -376,7 +385,16 @@ class DeviceLoop:
         """Poll, after work was done without blocking for the time of the spin, then blocking to the next timer."""
         if self._is_warm and self._spin.longest_s:
             self._is_warm = False
+            wakeful = self._wakeful
+            if wakeful is not None:
+                wakeful.count += 1
+                if wakeful.count >= wakeful.window:
+                    wakeful.look()
             events = self._spin.poll(poll)
+            if not events and wakeful is not None and wakeful.is_held:
+                events = poll(SILENCE_MS)
+                if not events:
+                    wakeful.release()
             if events:
                 return events
         return poll(self._timers.next_wait_ms())

@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import select
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
 from yolofs.fuse.origin import RunOf
 from yolofs.fuse.trace import Trace
+from yolofs.fuse.wakeful import wakeful
 from yolofs.gate import Gate
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import RelPath, display
@@ -85,6 +87,7 @@ class Mount:
         asker: Asker | None = None,
         xattrs: bool = False,
         spin_us: int = 0,
+        keep_awake: bool = False,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
     ) -> None:
@@ -93,7 +96,7 @@ class Mount:
         overlay.lately_ns = _LATELY_NS
         self.mountpoint = mountpoint
         self._base_timeout_s = base_timeout_s
-        self.loop = DeviceLoop(spin_us=spin_us)
+        self.loop = DeviceLoop(spin_us=spin_us, wakeful=wakeful(time.monotonic) if keep_awake else None)
         self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
         self._freeing = Freeing(self.loop.call_later)
         overlay.close_removed = self._freeing.close

@@ -32,7 +32,7 @@ def test_every_key_can_be_set() -> None:
         diff.context = 0
         diff.max_text_bytes = 1_000
         mount = { allow_other = true, base_timeout = 0, staged_timeout = 2.5, xattrs = true, \
-spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
+spin_us = 0, keep_awake = false, switch_interval_ms = 5, max_fds = 100 }
         [rules]
         src = "allow"
         "**/*.pem" = "hidden"
@@ -51,6 +51,7 @@ spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
             staged_timeout=2.5,
             xattrs=True,
             spin_us=0,
+            keep_awake=False,
             switch_interval_ms=5.0,
             max_fds=100,
         ),

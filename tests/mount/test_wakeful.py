@@ -1,0 +1,59 @@
+"""CPUs are kept awake by a real daemon, while it has much to do."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import DEADLINE_S, Program, wait_until
+from yolofs.fuse.wakeful import wakeful
+
+DEVICE = "/dev/cpu_dma_latency"
+
+pytestmark = [
+    pytest.mark.mount,
+    pytest.mark.skipif(wakeful(time.monotonic) is None, reason=f"{DEVICE} is not permitted here, or of no use"),
+]
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    program("init")
+    return program
+
+
+def is_held(pid: int) -> bool:
+    """Tell whether a process has the device open."""
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        try:
+            if os.readlink(entry.path) == DEVICE:
+                return True
+        except FileNotFoundError:  # closed just now
+            continue
+    return False
+
+
+@pytest.mark.parametrize("keep_awake", [True, False])
+def test_it_is_asked_for_while_requests_are_dense_and_not_in_an_idle_session(yolofs: Program, keep_awake: bool) -> None:
+    (yolofs.project / ".yolofs.toml").write_text(f"[mount]\nkeep_awake = {str(keep_awake).lower()}\n")
+    (yolofs.project / "f").write_text("f\n")
+    with yolofs.mounted() as view:
+        pid = int(yolofs.daemon["pid"])
+        wait_until(lambda: not is_held(pid), "the silence after the mount")
+        assert busy(view / "f", pid) is keep_awake
+        wait_until(lambda: not is_held(pid), "the silence")
+
+
+def busy(path: Path, pid: int) -> bool:
+    """Open a file again and again; tell whether the CPUs were kept awake meanwhile."""
+    deadline = time.monotonic() + min(DEADLINE_S, 5)
+    while time.monotonic() < deadline:
+        for _ in range(50):
+            os.close(os.open(path, os.O_RDONLY))
+        if is_held(pid):
+            return True
+    return False
