@@ -391,12 +391,13 @@ class DeviceLoop:
                 if wakeful.count >= wakeful.window:
                     wakeful.look()
             events = self._spin.poll(poll)
-            if not events and wakeful is not None and wakeful.is_held:
-                events = poll(SILENCE_MS)
-                if not events:
-                    wakeful.release()
             if events:
                 return events
+        if self._wakeful is not None and self._wakeful.is_held:
+            events = poll(SILENCE_MS)
+            if events:
+                return events
+            self._wakeful.release()
         return poll(self._timers.next_wait_ms())
 
     # The scheduler's side
