@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -28,12 +29,10 @@ def yolofs(tmp_path: Path) -> Program:
 
 def is_held(pid: int) -> bool:
     """Tell whether a process has the device open."""
-    for entry in os.scandir(f"/proc/{pid}/fd"):
-        try:
-            if os.readlink(entry.path) == DEVICE:
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed just now
+            if os.readlink(f"/proc/{pid}/fd/{name}") == DEVICE:
                 return True
-        except FileNotFoundError:  # closed just now
-            continue
     return False
 
 
