@@ -621,7 +621,7 @@ class ContentMachine(RuleBasedStateMachine):
         deadline = time.monotonic() + SOON_S
         while not condition():
             assert time.monotonic() < deadline, f"not within {SOON_S} s: {what}"
-            time.sleep(0.005)
+            time.sleep(0.005)  # between two looks at a condition with a deadline
 
     # ---- inside
 

@@ -22,7 +22,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
-from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.handlers import Answer, Handlers
 from yolofs.fuse.handshake import open_devices
 from yolofs.inodes import NO_PAGES
 
@@ -106,11 +106,18 @@ def test_who_reads_while_many_files_are_dropped_is_answered(
         (base / name).write_bytes(b"0" * (1 << 20))
     view = mounted(base_timeout_s=0.5)
     disk = threading.Event()
-    read_job = Handlers.read_job
+    read_job, getattr_ = Handlers.read_job, Handlers.getattr
+    reads: list[int] = []
+    looks: list[int] = []
 
     def slowly(self: Handlers, handle: int, offset: int, size: int) -> Callable[[], bytes]:
+        reads.append(handle)
         job = read_job(self, handle, offset, size)
         return lambda: job() if disk.wait(DEADLINE_S) else b""
+
+    def counted(self: Handlers, number: int) -> Answer:
+        looks.append(number)
+        return getattr_(self, number)
 
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(opened(at(view, name))) for name in names]
@@ -123,13 +130,15 @@ def test_who_reads_while_many_files_are_dropped_is_answered(
             stack.callback(disk.set)
             waiting: list[concurrent.futures.Future[Any]] = []
             waiting += [clients.submit(os.pread, slow, 1, number * (1 << 16)) for number in range(count)]
-            time.sleep(0.7)  # the threads are taken now, and the kernel's attributes are too old: nothing tells that
+            wait_until(lambda: len(reads) >= count, "all threads to be taken")
+            time.sleep(0.7)  # until the kernel takes its attributes for too old, of which nothing tells
             for name in names:
                 change(base / name, b"new")
+            monkeypatch.setattr(Handlers, "getattr", counted)
             waiting += [clients.submit(os.stat, fd) for fd in files]
-            time.sleep(0.3)  # so that what is to be dropped stands before what is to be read
+            wait_until(lambda: len(set(looks)) == count, "what is to be dropped to stand before what is to be read")
             waiting += [clients.submit(os.pread, fd, 1, 1 << 19) for fd in files]
-            time.sleep(0.3)
+            wait_until(lambda: len(reads) == 2 * count, "all that is to be read")
             disk.set()
             done, stuck = concurrent.futures.wait(waiting, DEADLINE_S)
             if stuck:

@@ -7,16 +7,8 @@ import logging
 
 import pytest
 
+from tests.unit.fuse.loops import Clock
 from yolofs.daemon.log_limit import MOST, PERIOD_S, LogLimit
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -54,7 +46,7 @@ def test_other_kinds_go_on(log: logging.Logger, written: io.StringIO) -> None:
 def test_the_next_period_says_what_is_missing(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
     for number in range(MOST + 7):
         log.warning("hung up on %d", number)
-    clock.now += PERIOD_S
+    clock.now_s += PERIOD_S
     log.warning("hung up on %d", 3)
     log.warning("hung up on %d", 4)
     lines = written.getvalue().splitlines()
@@ -65,5 +57,5 @@ def test_nothing_is_said_where_nothing_is_missing(log: logging.Logger, written: 
     for _ in range(3):
         for _ in range(MOST):
             log.warning("as many as may be")
-        clock.now += PERIOD_S
+        clock.now_s += PERIOD_S
     assert written.getvalue().splitlines() == ["as many as may be"] * (3 * MOST)
