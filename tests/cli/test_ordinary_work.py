@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from yolofs.audit import AskNote, RefusalNote, read_audit
+from tests.cli.program import Program, connected
+from yolofs.audit import AskNote, Note, RefusalNote, read_audit
 
 pytestmark = [
     pytest.mark.mount,
@@ -86,13 +86,20 @@ def run(view: tuple[Program, Path], home: Path, script: str) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
 
 
+def noted(yolofs: Program) -> list[Note]:
+    """Return what the audit says; a refusal is noted by another thread than tells it, so all are awaited."""
+    with connected(yolofs) as client:
+        client.flush()
+    return list(read_audit(os.fsencode(yolofs.session)))
+
+
 @pytest.mark.parametrize("tool", list(WORK))
 def test_ordinary_work_asks_nothing(view: tuple[Program, Path], home: Path, tool: str) -> None:
     if shutil.which(tool, path=PATH) is None:
         pytest.skip(f"{tool} is not installed")
     done = run(view, home, WORK[tool])
     assert done.returncode == 0, done.stdout + done.stderr
-    notes = list(read_audit(os.fsencode(view[0].session)))
+    notes = noted(view[0])
     assert [note for note in notes if isinstance(note, AskNote)] == []
 
 
@@ -103,7 +110,7 @@ def test_credentials_are_out_of_reach_and_the_rest_of_home_is_asked(view: tuple[
         assert done.stderr.count("No such file or directory") == 2, done.stderr
     assert "Permission denied" in run(view, home, f"cat {home}/notes.txt").stderr
     assert "Permission denied" in run(view, home, "touch /usr/bin/new").stderr
-    notes = list(read_audit(os.fsencode(view[0].session)))
+    notes = noted(view[0])
     assert [note.path for note in notes if isinstance(note, AskNote)] == [f"{home}/notes.txt"]
     refused = {note.path for note in notes if isinstance(note, RefusalNote)}
     assert refused == {"/usr/bin/new"}
