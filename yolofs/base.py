@@ -169,8 +169,10 @@ class Base:
         What is there may be no regular file any more: the descriptor tells.
 
         Raises:
-            OSError: as open(2); ELOOP for a symbolic link.
+            OSError: as open(2); ELOOP for a symbolic link, ENOENT where it is hidden or pseudo.
         """
+        if rel in self.pseudo or rel in self.hidden:
+            raise FileNotFoundError(2, "hidden", rel)
         path = self.path(rel)
         try:
             return open_noatime(path, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there

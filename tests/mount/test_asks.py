@@ -360,6 +360,16 @@ def test_a_mount_can_end_while_the_session_is_lent_and_somebody_has_been_answere
         wait_until(lambda: not os.path.ismount(view), "unmounted")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may abort a mount that is in use")
+def test_an_answer_that_nobody_waits_for_any_more_is_nothing_to_worry_about(yolofs: Program) -> None:
+    """The kernel takes its requests back when a mount ends; ``mounted`` fails if the log has more than information."""
+    with yolofs.mounted() as view, reader(view / "secret/a") as waiting, connected(yolofs) as client:
+        wait_for_asks(client, 1)
+        subprocess.run(["umount", "-f", view], stderr=subprocess.DEVNULL, check=False)  # aborts; EBUSY
+        assert "Software caused connection abort" in waiting.end()[1]
+        wait_until(lambda: " INFO yolofs.daemon: ended" in yolofs.log, "the end")
+
+
 def notes(yolofs: Program) -> list[dict[str, Any]]:
     """Return what the audit says of asks and refusals."""
     found = map(json.loads, (yolofs.session / "audit.jsonl").read_bytes().splitlines())

@@ -8,6 +8,9 @@ range of pyfuse3's versions is narrow, and ``tests/mount/test_loop_mount.py`` ho
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Self
@@ -112,6 +115,23 @@ class Backend:
         self._loop.stop()
 
 
+class TakenBack(logging.Filter):
+    """Leaves out that the kernel knew nothing of a request any more when it was answered.
+
+    It takes all of them back when a mount ends, and whoever made them has been told so.
+    """
+
+    _ENDING = f"fuse_reply_* failed with {os.strerror(errno.ENOENT)}"
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line of pyfuse3's is to be written."""
+        return not record.getMessage().endswith(self._ENDING)
+
+
+_taken_back = TakenBack()
+_pyfuse3_log = logging.getLogger("pyfuse3")
+
+
 def install(loop: DeviceLoop) -> None:
     """Have pyfuse3 run on ``loop`` instead of trio.  Process-wide, as pyfuse3's session is.
 
@@ -124,6 +144,7 @@ def install(loop: DeviceLoop) -> None:
     if HOOK not in namespace:
         raise RuntimeError(f"pyfuse3 {pyfuse3.__version__} has no global `{HOOK}`, so it cannot run on a device loop")
     namespace[HOOK] = Backend(loop, namespace[HOOK])
+    _pyfuse3_log.addFilter(_taken_back)
 
 
 def uninstall() -> None:
@@ -132,6 +153,7 @@ def uninstall() -> None:
     backend = namespace.get(HOOK)
     if isinstance(backend, Backend):
         namespace[HOOK] = backend.replaced
+        _pyfuse3_log.removeFilter(_taken_back)
 
 
 async def serve_session() -> None:

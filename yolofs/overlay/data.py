@@ -49,7 +49,7 @@ class Data(Finding):
         if inode.paged == MIXED:
             inode.paged, held = NO_PAGES, Held(pages=False, attributes=True)
         elif source is not None and not inode.is_orphan:
-            held = self._check_base(inode, source)
+            held = self._check_base(inode, source, opens=not flags & os.O_TRUNC)
         elif inode.ragged > _FEW and not inode.opens and self._is_tattered(inode):
             inode.ragged, held = 0, Held(pages=False, attributes=True)
         try:
@@ -200,19 +200,16 @@ class Data(Finding):
         size = os.fstat(self.read_fd(inode)).st_size
         return min(inode.ragged, size // mmap.PAGESIZE) > _FEW + size // _READ_AHEAD
 
-    def _check_base(self, inode: Inode, source: RelPath) -> Held:
-        """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file."""
-        try:
-            st = self.base.lstat(source)
-        except (FileNotFoundError, NotADirectoryError):
-            raise os_error(errno.ESTALE) from None
-        if not self._is_source_of(inode, st):
-            raise os_error(errno.ESTALE)
-        if self._is_other_file(inode, st):
-            if inode.writers:  # what they write belongs into the file that they have opened
-                st = os.fstat(inode.fd)
-            else:
-                self._close_fd(inode)
+    def _check_base(self, inode: Inode, source: RelPath, *, opens: bool) -> Held:
+        """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file.
+
+        With ``opens`` it is open afterwards, if it is a regular file: its descriptor tells what a look would.
+        """
+        if opens and inode.fd < 0 and inode.kind == stat.S_IFREG:
+            fd, st = self._open_base(inode, source)
+            self._keep_fd(inode, fd, writes=False)
+        else:
+            st = self._look_at_base(inode, source)
         now = version_of(st)
         if now == inode.seen == inode.paged:
             return ALL_HELD
@@ -221,6 +218,20 @@ class Data(Finding):
         held = Held(pages=now == inode.paged, attributes=now == inode.seen and is_told)
         inode.seen, inode.paged = now, settled_version(st, self.clock_ns())
         return held
+
+    def _look_at_base(self, inode: Inode, source: RelPath) -> os.stat_result:
+        """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it is another file."""
+        try:
+            st = self.base.lstat(source)
+        except (FileNotFoundError, NotADirectoryError):
+            raise os_error(errno.ESTALE) from None
+        if not self._is_source_of(inode, st):
+            raise os_error(errno.ESTALE)
+        if self._is_other_file(inode, st):
+            if inode.writers:  # what they write belongs into the file that they have opened
+                return os.fstat(inode.fd)
+            self._close_fd(inode)
+        return st
 
 
 def may_write(flags: int) -> bool:

@@ -24,6 +24,9 @@ from yolofs.records import Change, Stage
 from yolofs.store import Store
 from yolofs.tree import Entry, Staged, Tree
 
+_NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV])
+"""With these an open(2) fails where there is no regular file."""
+
 
 class Layers:
     """The layers of a view.
@@ -182,21 +185,28 @@ class Layers:
         if staged is None or staged.origin is not None:
             source = inode.source
             assert source is not None
-            self._keep_fd(inode, self._open_base(inode, source), writes=False)
+            self._keep_fd(inode, self._open_base(inode, source)[0], writes=False)
         else:
             writes = write or staged.ino >= self.fresh_from
             fd = self.store.open(staged.ino, os.O_RDWR if writes else os.O_RDONLY)
             self._keep_fd(inode, fd, writes=writes)
         return inode.fd
 
-    def _open_base(self, inode: Inode, source: RelPath) -> int:
-        """Open the base file behind an inode; ESTALE if the host has put another file there, or none."""
-        fd = self.base.open(source)
+    def _open_base(self, inode: Inode, source: RelPath) -> tuple[int, os.stat_result]:
+        """Open the base file behind an inode; return the descriptor and the file's attributes.
+
+        Raises:
+            OSError: as open(2); ESTALE if the host has put another file there, or none.
+        """
+        try:
+            fd = self.base.open(source)
+        except OSError as error:
+            raise os_error(errno.ESTALE) if error.errno in _NO_FILE else error from None
         st = os.fstat(fd)
         if not self._is_source_of(inode, st):
             os.close(fd)
             raise os_error(errno.ESTALE)
-        return fd
+        return fd, st
 
     def _is_other_file(self, inode: Inode, st: os.stat_result) -> bool:
         """Tell whether what is open of the base file that has a staged file's data is not what base has there now.

@@ -270,21 +270,26 @@ class Index:
         self.hides = False
         self.guards_writing = False
         self.hidden_names: set[bytes] = set()
-        self.hidden_suffixes: tuple[bytes, ...] = ()
+        self._special_names: set[bytes] = set()
+        """Names about which a pattern or an exemption says something, in one directory or another."""
+        suffixes: dict[bytes, bool] = {}  # of all patterns, with whether one of them hides
         self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to say so."""
         for rank, source in enumerate(sources):
             for name in source.exempt:
                 self._exempt.setdefault(name, rank)
+                self._special_names.add(name)
             for rule in source.rules:
                 self.hides |= rule.state is RuleState.HIDDEN
                 if isinstance(rule, PathRule):
                     self._plant(rank, rule)
                 else:
-                    self._plant_pattern(rank, rule)
+                    self._plant_pattern(rank, rule, suffixes)
             for waypoint in source.waypoints:
                 self._plant_waypoint(waypoint)
+        self._special_suffixes = tuple(suffixes)
+        self.hidden_suffixes = tuple(suffix for suffix, hides in suffixes.items() if hides)
         self._top = Verdict(None, self.root, (), 0, _EVERY_RANK)
         self._top = self._verdict(self._top, self.root, self.root.rank, self.root.rule)
         states = {rule.state for source in sources for rule in source.rules}
@@ -301,16 +306,18 @@ class Index:
             if above.readmits_below is None and not rule.is_whole:
                 above.readmits_below = rule
 
-    def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule) -> None:
+    def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule, suffixes: dict[bytes, bool]) -> None:
         node, passed = self._reach(rule.scope)
         if node.patterns is None:
             node.patterns = Patterns()
         node.patterns.add((rank, rule))
-        if rule.state is RuleState.HIDDEN:
-            if isinstance(rule, NameRule):
+        hides = rule.state is RuleState.HIDDEN
+        if isinstance(rule, SuffixRule):
+            suffixes[rule.suffix] = hides or suffixes.get(rule.suffix, False)
+        else:
+            self._special_names.add(rule.name)
+            if hides:
                 self.hidden_names.add(rule.name)
-            else:
-                self.hidden_suffixes += (rule.suffix,)
         for above in passed:
             above.states_below.setdefault(rule.state, rule)
 
@@ -361,7 +368,9 @@ class Index:
     def below(self, above: Verdict, name: bytes) -> Verdict:
         node = above.node.children.get(name) if above.node is not None else None
         if node is None:
-            return self._below_by_pattern(above, None, name)
+            if above.patterns and (name in self._special_names or name.endswith(self._special_suffixes)):
+                return self._below_by_pattern(above, None, name)
+            return above.rest
         named = above.named.get(name)
         if named is None:
             named = above.named[name] = self._below_by_path(above, node, name)
