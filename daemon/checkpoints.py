@@ -10,7 +10,7 @@ import sys
 import trio
 
 from yolofs.daemon.host import Host
-from yolofs.session import CHECKPOINT_RECORDS
+from yolofs.states import CHECKPOINT_RECORDS
 
 log = logging.getLogger("yolofs.daemon")
 

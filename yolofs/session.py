@@ -13,10 +13,8 @@ import enum
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Self, cast
-
-import msgspec
+from collections.abc import Iterator
+from typing import Self
 
 from yolofs import checkpoint
 from yolofs.archive import (
@@ -28,30 +26,22 @@ from yolofs.archive import (
     store_numbers,
 )
 from yolofs.base import Base
-from yolofs.changes import Change, compare
-from yolofs.checkpoint import Checkpoint
 from yolofs.clock import coarse_clock_ns
 from yolofs.config.load import load
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, NoSessionError, SessionBusyError, UsageError, YolofsError
-from yolofs.garbage import no_garbage_collection
 from yolofs.journal import Journal
-from yolofs.paths import Generation, RelPath, StoreIno, display
-from yolofs.records import Change as ChangeRecord
-from yolofs.records import Snapshot, Stage, Travel
+from yolofs.paths import Generation, display
+from yolofs.records import Snapshot, Travel
 from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
 from yolofs.session_root import DIRECTORY_NAME, find_project, has_root, settle_root
+from yolofs.states import State, States
 from yolofs.store import Store
 from yolofs.timeline import Timeline
-from yolofs.tree import Tree
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
-CHECKPOINT_RECORDS = 20_000
-"""So many records take a tenth of a second or more to replay."""
-Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is in all."""
 
 
 class Access(enum.Enum):
@@ -62,33 +52,21 @@ class Access(enum.Enum):
     LENT = "lent"
 
 
-class State(msgspec.Struct, frozen=True):
-    """The present, ready for an overlay."""
-
-    tree: Tree
-    fresh_from: StoreIno
-    """Store inodes from this number on were created after the last marker."""
-
-
-class Session:
+class Session(States):
     """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
 
     def __init__(
         self, project: bytes, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
     ) -> None:
         """Take over the journal and the lock; use :meth:`open`."""
+        directory = os.path.join(project, DIRECTORY_NAME)
+        base = Base(root, hidden=[directory], runtime=[runtime_root()])
+        super().__init__(directory, base, Store(os.path.join(directory, b"files")), journal)
         self.project = project
-        self.directory = os.path.join(project, DIRECTORY_NAME)
         self.access = access
         self.settings = settings
         self.settings_problem = ""
         """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to change anything."""
-        self.base = Base(root, hidden=[self.directory], runtime=[runtime_root()])
-        self.store = Store(os.path.join(self.directory, b"files"))
-        self.journal = journal
-        self.timeline = Timeline(at.marker for at in journal.markers)
-        self._checkpoint: Checkpoint | None = None
-        """What the journal's beginning comes to, if that is known."""
         self._lock_fd = lock_fd
 
     @property
@@ -201,9 +179,7 @@ class Session:
         self.journal.close()
         if self.access is Access.WRITE:
             finish_put_away(self.directory)
-        self._checkpoint = None
-        self.journal = Journal.open(self.journal.path, read_only=self.access is Access.READ)
-        self.timeline = Timeline(at.marker for at in self.journal.markers)
+        self._read(Journal.open(self.journal.path, read_only=self.access is Access.READ))
 
     def refresh(self) -> bool:
         """Take in what another process has appended; return whether that was possible.
@@ -218,153 +194,6 @@ class Session:
         self.journal.refresh()
         self.timeline = Timeline(at.marker for at in self.journal.markers)
         return True
-
-    # ---- states
-
-    def state(self, generation: Generation | None = None) -> Tree:
-        """Return the override tree of a generation, or of the present with what is not snapshotted yet.
-
-        Raises:
-            JournalError: the journal contradicts itself.
-        """
-        timeline = self.timeline
-        segments = timeline.live_segments if generation is None else timeline.segments_of(generation)
-        with no_garbage_collection():
-            tree, parts = self._begun(segments)
-            for start, end in parts:
-                for record in self._changes(start, end):
-                    tree.apply(record)
-        return tree
-
-    def states(self, old: Generation, new: Generation | None) -> tuple[Tree, Tree]:
-        """Return the override trees of two generations, as :meth:`state`; what they have in common is replayed once."""
-        tree = self.state(old)
-        return tree, self.state_after(tree, old, new)
-
-    def state_after(self, tree: Tree, old: Generation, new: Generation | None) -> Tree:
-        """Return the override tree of generation ``new`` (None: the present), where ``tree`` is that of ``old``.
-
-        Raises:
-            JournalError: the journal contradicts itself.
-        """
-        timeline = self.timeline
-        before = timeline.segments_of(old)
-        after = timeline.live_segments if new is None else timeline.segments_of(new)
-        known = self._checkpoint.live if self._checkpoint is not None else ()
-        holds_more = len(known) > len(before) and after[: len(known)] == known
-        if holds_more or after[: len(before)] != before:
-            return self.state(new)
-        with no_garbage_collection():
-            later = tree.copy()
-            for segment in after[len(before) :]:
-                for record in self._changes(*self.journal.segment_range(segment)):
-                    later.apply(record)
-        return later
-
-    def present(self) -> State:
-        """Return the present as an overlay needs it."""
-        segments = self.timeline.live_segments
-        known = self._checkpoint
-        with no_garbage_collection():
-            tree, parts = self._begun(segments)
-            fresh_from = self.store.next_ino
-            if known is not None and known.live == segments:  # no marker since: what was fresh then still is
-                fresh_from = min(fresh_from, known.fresh_from)
-            for start, end in parts[:-1]:
-                for record in self._changes(start, end):
-                    tree.apply(record)
-            for record in self._changes(*parts[-1]):
-                if isinstance(record, Stage) and record.ino not in tree.staged:
-                    fresh_from = min(fresh_from, record.ino)
-                tree.apply(record)
-        return State(tree, StoreIno(fresh_from))
-
-    def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
-        """Return a tree to start from, and the byte ranges of the journal that lead from it to the state."""
-        parts = [self.journal.segment_range(segment) for segment in segments]
-        known = self._checkpoint
-        if known is None or segments[: len(known.live)] != known.live:
-            return Tree(), parts
-        start, end = parts[len(known.live) - 1]
-        return known.tree(), [(max(start, known.size), end), *parts[len(known.live) :]]
-
-    @property
-    def checkpointed_records(self) -> int:
-        """How many records the checkpoint spared that the session was opened with, or has written since."""
-        return self._checkpoint.record_count if self._checkpoint is not None else 0
-
-    def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
-        """Note what the journal comes to, so that the next open need not replay it; return whether it did.
-
-        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is written comes from
-        a replay, whatever an overlay has in memory: the journal is the truth.  A session that was opened to be read may
-        do it, too, while another process appends.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        if self.journal.record_count - self.checkpointed_records < least_records:
-            return False
-        self._take_checkpoint()
-        if self.journal.record_count - self.checkpointed_records < least_records:
-            return False
-        state = self.present()
-        made = checkpoint.make(
-            self.journal.known(),
-            state.tree,
-            live=self.timeline.live_segments,
-            fresh_from=state.fresh_from,
-            numbers=self._journal_numbers(),
-        )
-        if not self.journal.goes_on:  # danger: the numbers may be those of another one, which ends in a loss
-            return False
-        checkpoint.write(self.directory, made)
-        self._checkpoint = made
-        return True
-
-    def _take_checkpoint(self) -> None:
-        """Take over a later checkpoint that another process has written."""
-        known = checkpoint.read(self.directory)
-        if known is None or known.record_count <= self.checkpointed_records:
-            return
-        if self.journal.begins_as(known.known):
-            self._checkpoint = known
-
-    def has_unsnapshotted(self) -> bool:
-        """Tell whether anything changed since the last marker."""
-        start, end = self.journal.segment_range(self.timeline.present + 1)
-        return start != end
-
-    def compare(
-        self,
-        old: Generation,
-        new: Generation | None = None,
-        *,
-        paths: Sequence[RelPath] = (),
-        progress: Progress | None = None,
-        expand_renames: bool = False,
-    ) -> list[Change]:
-        """Return the net changes from generation ``old`` to ``new`` (None: now), sorted by path.
-
-        ``expand_renames`` gives each file below a renamed directory a line of its own, as a patch needs it.
-        """
-        return compare(
-            *self.states(old, new),
-            self.base,
-            self.store,
-            paths=paths,
-            progress=progress,
-            expand_renames=expand_renames,
-        )
-
-    def live_changes(self) -> Iterator[ChangeRecord]:
-        """Yield the records that lead to the present, oldest first."""
-        for segment in self.timeline.live_segments:
-            yield from self._changes(*self.journal.segment_range(segment))
-
-    def _changes(self, start: int, end: int) -> Iterator[ChangeRecord]:
-        """Return the records between two byte offsets of one segment, which holds no markers."""
-        return cast("Iterator[ChangeRecord]", self.journal.read(start, end)) if start < end else iter(())
 
     # ---- markers
 
@@ -418,15 +247,13 @@ class Session:
         """
         path = self.journal.path
         self.journal.close()
-        self._checkpoint = None
         checkpoint.remove(self.directory)
         if archive is None:
             os.unlink(path)
         else:
             os.rename(path, archive)
         begin_journal(path, os.path.dirname(archive) if archive is not None else None)
-        self.journal = Journal.open(path)
-        self.timeline = Timeline(at.marker for at in self.journal.markers)
+        self._read(Journal.open(path))
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)
@@ -484,16 +311,6 @@ class Session:
         numbers = self._journal_numbers() | store_numbers(self.journal.path + b".torn")
         for number in commit_numbers(self.directory):
             numbers |= store_numbers(os.path.join(self.commit_directory(number), b"journal"))
-        return numbers
-
-    def _journal_numbers(self) -> set[int]:
-        """Return the numbers of all store inodes that the journal names."""
-        known = self._checkpoint
-        if known is None:
-            return store_numbers(self.journal.path)
-        numbers = store_numbers(self.journal.path, known.size)
-        for first, last in known.numbers:
-            numbers.update(range(first, last + 1))
         return numbers
 
 

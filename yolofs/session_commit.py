@@ -17,7 +17,8 @@ from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
-from yolofs.session import Progress, Session
+from yolofs.session import Session
+from yolofs.states import Progress
 from yolofs.tree import Tree
 
 

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.program import Program, wait_until
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Stage
-from yolofs.session import CHECKPOINT_RECORDS, Access, Session
+from yolofs.session import Access, Session
+from yolofs.states import CHECKPOINT_RECORDS
 
 pytestmark = pytest.mark.mount
 
