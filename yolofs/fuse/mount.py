@@ -18,7 +18,7 @@ import pyfuse3
 
 from yolofs.errors import MountError
 from yolofs.fuse import backend
-from yolofs.fuse.adapter import Adapter, drop_pages
+from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.forgetting import Forgetting
 from yolofs.fuse.freeing import Freeing
 from yolofs.fuse.handlers import Handlers
@@ -26,6 +26,7 @@ from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.loop import DeviceLoop, LoopThread
 from yolofs.fuse.origin import RunOf
+from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
 from yolofs.fuse.wakeful import wakeful
 from yolofs.gate import Gate
