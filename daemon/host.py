@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import logging
 import os
 import resource
@@ -22,6 +21,7 @@ from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.base_changes import BaseChanges
 from yolofs.daemon.broker import Broker
+from yolofs.daemon.collector import Collector
 from yolofs.daemon.in_the_way import InTheWay, entry_of
 from yolofs.daemon.mounts import detach_stale, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
@@ -57,6 +57,7 @@ class Host:
         self._runtime = runtime
         self._started_ns = time.time_ns()
         self._is_closed = False
+        self.collector = Collector()
         self._lent_journal = 0
         """The number of the journal's inode while the session is lent, else 0; set on the device loop."""
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
@@ -127,8 +128,7 @@ class Host:
             host = cls(session, rule_files, runtime)
             host.runs.take_up()
             sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
-            gc.collect()
-            gc.freeze()  # the state stays: the collector need not walk it over and over
+            host.collector.begin()
             os.umask(0)
             host._mount.start(on_end)
         except BaseException:
@@ -325,6 +325,7 @@ class Host:
         if not force:
             self._in_the_way.wait_for_writers()
         result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
+        self.collector.state_replaced()
         self._mount.invalidate(stale)
         return result
 
@@ -377,6 +378,7 @@ class Host:
                 committed=is_done and loan is LoanKind.COMMIT,
             )
             self._lent_journal = 0
+        self.collector.state_replaced()
         self._mount.loop.resume()
         return stale
 
