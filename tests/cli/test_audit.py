@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.program import Program, connected, wait_until
 from tests.cli.watching import alone
-from tests.mount.asking import Reader, reader, settings
+from tests.mount.asking import CREATE, READ, Reader, reader, settings
 from yolofs.clock import coarse_clock_ns
 from yolofs.daemon.ask_messages import WarningsInfo
 
@@ -66,6 +66,40 @@ def test_every_ask_is_noted_with_its_answer(yolofs: Program, view: Path) -> None
     assert note["by"].startswith("yolofs answer, process ")
     assert note["waited_ms"] > 0
     assert (yolofs.session / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("answer", ["--always", "--session"])
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("secret/a", READ),
+        ("secret/new", CREATE),
+        ("secret/a", "import os, sys; os.unlink(sys.argv[1])"),
+        ("secret/d", "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); os.mkdir('d')"),
+    ],
+)
+def test_what_was_asked_is_no_refusal_as_well(yolofs: Program, view: Path, name: str, script: str, answer: str) -> None:
+    def noted() -> list[str]:
+        yolofs("status")  # what is refused is noted by another thread; here it is
+        return [note["kind"] for note in notes(yolofs) if note["kind"] != "rule"]
+
+    with reader(view / name, script=script) as blocked:
+        wait_for_asks(yolofs, 1)
+        yolofs("answer", "1", "deny", answer)
+        assert "Error" in blocked.end()[1]
+    assert noted() == ["ask"]
+    assert yolofs("rule", "test", "--json").json["accesses"] == 1
+    assert "Error" in Reader(view / name, script=script).end()[1]
+    assert noted() == ["ask", "refusal"]
+
+
+def test_an_ask_that_a_rule_settles_is_no_refusal_as_well(yolofs: Program, view: Path) -> None:
+    with reader(view / "secret/a") as blocked:
+        wait_for_asks(yolofs, 1)
+        yolofs("rule", "deny", "secret")
+        assert "PermissionError" in blocked.end()[1]
+    yolofs("status")
+    assert [note["kind"] for note in notes(yolofs)] == ["rule", "ask"]
 
 
 def test_the_log_tells_how_many_got_an_answer(yolofs: Program, view: Path) -> None:

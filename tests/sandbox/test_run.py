@@ -346,14 +346,22 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
     above = os.path.dirname(mountpoint)
     socket = os.path.join(above, AGENT_SOCKET_NAME)
     place = Place(mountpoint, os.path.dirname(above), socket, b"/", native=(), has_network=True)
-    command = [b"sh", b"-c", b"sleep 60"]
+    started = yolofs.project / f"started{is_started}"
+    command = [b"sh", b"-c", b'>"$1"; sleep 60', b"sh", bytes(started)]
+
+    def kill_when_started() -> None:
+        wait_until(Path(f"{os.fsdecode(mountpoint)}{started}").exists, "the command has begun")
+        os.kill(bubblewrap, signal.SIGKILL)
+
     with confined(place, command, os.environb, 0) as sandbox, pidfd_of(sandbox.info.child_pid) as init:
         assert init is not None
         status = Path(f"/proc/{sandbox.info.child_pid}/status").read_text()
         bubblewrap = int(status.partition("PPid:")[2].split()[0])
         if is_started:
-            threading.Timer(0.3, os.kill, (bubblewrap, signal.SIGKILL)).start()
+            killer = threading.Thread(target=kill_when_started)
+            killer.start()
             assert sandbox.go() == 128 + signal.SIGKILL
+            killer.join()
         else:
             os.kill(bubblewrap, signal.SIGKILL)
             with contextlib.suppress(SandboxError):  # the command may have begun, or not

@@ -43,7 +43,7 @@ Name = tuple[int, bytes]
 class _Coming:
     """A request that was sent back."""
 
-    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "questions")
+    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "questions", "were_asked")
 
     def __init__(self, kind: str, args: Sequence[Any], questions: Sequence[Question], deadline: float) -> None:
         self.kind = kind
@@ -54,6 +54,8 @@ class _Coming:
         self.asked: Question | None = None
         """What is being asked."""
         self.answers: dict[Grant, Decision] = {}
+        self.were_asked: set[Grant] = set()
+        """What was asked, whether there is an answer or a rule instead."""
         self.is_seen = False
         """Whether anything came of the thread since."""
         self.deadline = deadline
@@ -145,6 +147,7 @@ class Detours:
         if coming is None or coming.asked is None:
             return
         coming.deadline = self._clock() + _KEPT_S
+        coming.were_asked.add(coming.asked.key)
         if decision is Decision.INTERRUPTED:
             del self.coming[thread]
         elif decision is Decision.AGAIN:
@@ -160,13 +163,25 @@ class Detours:
         What was sent back need not come again: if somebody else has made the name meanwhile, the kernel says so by
         itself.  So an answer is for the very same request alone, and not for the next one about that name.
         """
+        coming = self._arrived(kind, args)
+        if coming is None:
+            return None
+        return coming.answers if self._is_it(coming, args) else {}
+
+    def was_asked(self, kind: str, args: Sequence[Any], key: Grant) -> bool:
+        """Tell whether a request that a rule refuses has been asked about that on its way; it does not come again."""
+        coming = self._arrived(kind, args)
+        return coming is not None and key in coming.were_asked and self._is_it(coming, args)
+
+    def _arrived(self, kind: str, args: Sequence[Any]) -> _Coming | None:
         if kind not in _NAMES:
             return None
         coming = self.coming.pop(args[-1].pid, None)
-        if coming is None or not coming.may_be(kind, args):
-            return None
-        is_it = coming.args == tuple(args[:-1]) and self._clock() < coming.deadline
-        return coming.answers if is_it else {}
+        return coming if coming is not None and coming.may_be(kind, args) else None
+
+    def _is_it(self, coming: _Coming, args: Sequence[Any]) -> bool:
+        """Tell whether a request is the very one that was sent back, and in time."""
+        return coming.args == tuple(args[:-1]) and self._clock() < coming.deadline
 
 
 def _names(kind: str, args: Sequence[Any]) -> Sequence[Name]:

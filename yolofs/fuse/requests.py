@@ -67,7 +67,8 @@ def answering(
                     self._loop.spawn(self._drop_pages(), name="drop pages")
             return result
         except RefusedError as error:
-            self._asker.refused(error.question, args[-1].pid)
+            if not self._detours.was_asked(handler.__name__, args, error.question.key):
+                self._asker.refused(error.question, args[-1].pid)
             raise FUSEError(error.errno or errno.EACCES) from None
         except OSError as error:
             if error.errno == errno.ESTALE:
@@ -140,10 +141,12 @@ class Requests(pyfuse3.Operations):
             else:
                 answers = came
         granted: frozenset[Grant] = frozenset()
+        asked: set[Grant] = set()
         copies = 0
         while True:
             if isinstance(obstacle, UndecidedError):
                 question = obstacle.question
+                asked.add(question.key)
                 decision = answers.pop(question.key, None) or await self._decision(question, args[-1].pid)
                 if is_way:
                     self._detours.answered(args[-1].pid, decision)
@@ -177,6 +180,10 @@ class Requests(pyfuse3.Operations):
                         return handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
+                except RefusedError as error:
+                    if error.question.key not in asked:
+                        raise
+                    raise FUSEError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
 
     async def _drop_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong.
