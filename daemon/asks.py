@@ -108,15 +108,18 @@ class Ended(NamedTuple):
 
 
 class Queue:
-    """All asks that wait.  ``on_end`` is called for each that ends, after its requesters were answered."""
+    """All asks that wait.  ``on_end`` is called for each that ends, after its requesters were answered.
 
-    def __init__(self, on_end: Callable[[Ended], None]) -> None:
+    ``last_id``: the highest number that an ask has had before.
+    """
+
+    def __init__(self, on_end: Callable[[Ended], None], last_id: int = 0) -> None:
         self._on_end = on_end
         self._asks: dict[int, Ask] = {}
         self._by_access: dict[tuple[bytes, Operation], Ask] = {}
         self._groups: dict[tuple[int, bool, bytes], list[Ask]] = {}
         self._ended: dict[int, Ended] = {}
-        self._last_id = 0
+        self._last_id = last_id
 
     def __len__(self) -> int:
         return len(self._asks)

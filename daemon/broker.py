@@ -87,8 +87,16 @@ class Broker:
     """
 
     def __init__(
-        self, book: RuleBook, install: Install, auditor: Auditor | None = None, *, timeout_s: float, default: Decision
+        self,
+        book: RuleBook,
+        install: Install,
+        auditor: Auditor | None = None,
+        *,
+        timeout_s: float,
+        default: Decision,
+        last_id: int = 0,
     ) -> None:
+        """``last_id``: the highest number that an ask has had in this session."""
         self.timeout_s = timeout_s
         """How long an ask waits for an answer."""
         self.default = default
@@ -96,7 +104,7 @@ class Broker:
         self._book = book
         self._install = install
         self._auditor = auditor
-        self._queue = Queue(self._on_end)
+        self._queue = Queue(self._on_end, last_id)
         self._watchers: list[Watcher] = []
         self._warnings: tuple[str, ...] = ()
         self._undescribed: list[tuple[Ask, Waiter]] = []

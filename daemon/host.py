@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from yolofs import __version__, native
-from yolofs.audit import AuditLog, Point
+from yolofs.audit import AuditLog, Point, last_ask
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.base_changes import BaseChanges
@@ -85,6 +85,7 @@ class Host:
             self._auditor,
             timeout_s=rule_files.asks.timeout_s,
             default=Decision(rule_files.asks.default),
+            last_id=last_ask(session.directory),
         )
         self._mount = Mount(
             self._overlay,

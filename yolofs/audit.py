@@ -134,8 +134,8 @@ def records_before(note: Note) -> int | None:
 
 
 Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd | RunStart | RunEnd
-_RUN_LINE = b'{"kind":"run'
-"""How the lines about runs begin; all other lines are passed over unread."""
+_RUN_LINE, _ASK_LINE = b'{"kind":"run', b'{"kind":"ask"'
+"""How the lines about runs and asks begin; where these are wanted, all others are passed over unread."""
 
 
 class AuditLog:
@@ -237,6 +237,12 @@ def run_notes(directory: bytes) -> Iterator[RunStart | RunEnd]:
     for note in _decoded(line for line in _lines(directory) if line.startswith(_RUN_LINE)):
         if isinstance(note, RunStart | RunEnd):
             yield note
+
+
+def last_ask(directory: bytes) -> int:
+    """Return the highest number that an ask has had, 0 if none has ended."""
+    notes = _decoded(line for line in _lines(directory) if line.startswith(_ASK_LINE))
+    return max((note.id for note in notes if isinstance(note, AskNote)), default=0)
 
 
 def _lines(directory: bytes) -> Iterator[bytes]:

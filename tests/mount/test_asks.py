@@ -370,6 +370,18 @@ def test_an_answer_that_nobody_waits_for_any_more_is_nothing_to_worry_about(yolo
         wait_until(lambda: " INFO yolofs.daemon: ended" in yolofs.log, "the end")
 
 
+def test_the_number_of_an_ask_never_means_another_one(yolofs: Program) -> None:
+    """Also after the view was mounted anew: an answer that comes late is to no question."""
+    for number in (1, 2):
+        with yolofs.mounted() as view, reader(view / "secret/a") as waiting, connected(yolofs) as client:
+            (ask,) = wait_for_asks(client, 1)
+            assert ask.id == number
+            if number == 2:
+                assert "there is no ask 1" in yolofs.refused("answer", "1", "allow", code=13)
+            yolofs("unmount", "--force")
+            waiting.end()
+
+
 def notes(yolofs: Program) -> list[dict[str, Any]]:
     """Return what the audit says of asks and refusals."""
     found = map(json.loads, (yolofs.session / "audit.jsonl").read_bytes().splitlines())
