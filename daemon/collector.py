@@ -16,6 +16,8 @@ import trio
 LOOK_S = 5.0
 _IDLE = 0.02
 """So much of one CPU is next to nothing."""
+_PATIENCE = 24
+"""After so many looks at a process that was at work, it is collected all the same: what is shown no more takes memory."""
 _NEVER = (1 << 31) - 1
 _DUE = 10
 """Python looks everywhere, by itself, when it has looked at younger objects so often."""
@@ -34,6 +36,7 @@ class Collector:
         self._used_s = 0.0
         self._due = _DUE
         self._is_due_now = False
+        self._busy_looks = 0
 
     def begin(self) -> None:
         """Keep Python from looking everywhere by itself."""
@@ -49,11 +52,14 @@ class Collector:
         used_s = self._cpu_s()
         is_idle = used_s - self._used_s <= _IDLE * LOOK_S
         self._used_s = used_s
-        if is_idle and (self._is_due_now or gc.get_count()[2] >= self._due):
-            self._is_due_now = False
+        if not (self._is_due_now or gc.get_count()[2] >= self._due):
+            return
+        self._busy_looks += 1
+        if is_idle or self._busy_looks > _PATIENCE:
             self._collect()
 
     def _collect(self) -> None:
+        self._is_due_now, self._busy_looks = False, 0
         gc.collect()
         young, middle, _ = gc.get_threshold()
         self._due = max(_DUE, len(gc.get_objects(generation=2)) // (_GROWTH * young * middle))

@@ -119,3 +119,15 @@ def test_the_more_there_is_the_more_has_to_come_before_the_next_look(collector: 
     kept += work(40)
     collector.look()
     assert garbage() is None
+
+
+def test_a_process_that_is_never_idle_collects_after_some_time(collector: Collector, cpu: Cpu) -> None:
+    for _ in range(2):
+        garbage = old_garbage()
+        collector.state_replaced()
+        looks = 0
+        while garbage() is not None:
+            looks += 1
+            cpu.used_s += LOOK_S
+            collector.look()
+        assert looks == 25
