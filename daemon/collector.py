@@ -17,7 +17,7 @@ LOOK_S = 5.0
 _IDLE = 0.02
 """So much of one CPU is next to nothing."""
 _PATIENCE = 24
-"""After so many looks at a process that was at work, it is collected all the same: what is shown no more takes memory."""
+"""After so many looks at a process at work it is collected all the same: what is shown no more takes memory."""
 _NEVER = (1 << 31) - 1
 _DUE = 10
 """Python looks everywhere, by itself, when it has looked at younger objects so often."""
