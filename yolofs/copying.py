@@ -161,7 +161,8 @@ def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[
     try:
         size = st.st_size if keep is None else min(keep, st.st_size)
         if source.fd < 0:
-            os.ftruncate(fd, size)
+            if size:
+                os.ftruncate(fd, size)
         elif not copy_small(source.fd, fd, st, size):
             copy_data(source.fd, fd, size)
         return fd, write_metadata(fd, source.metadata)
@@ -366,7 +367,8 @@ def copy_data(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
         OSError: ENOSPC, EIO and the like; ``dst_fd`` is then one hole of the size that it had before.
     """
     size_before = os.fstat(dst_fd).st_size
-    os.ftruncate(dst_fd, 0)
+    if size_before:  # to empty what is empty has ext4 write the copy out at its close
+        os.ftruncate(dst_fd, 0)
     try:
         if size and _reflink(src_fd, dst_fd, size):
             return CopyMethod.REFLINK
