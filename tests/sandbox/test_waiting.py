@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,9 +33,17 @@ def asking(tmp_path: Path) -> Iterator[Program]:
         yield program
 
 
-def start(asking: Program, *words: str) -> subprocess.Popen[str]:
+PATIENT = (
+    *COMMAND[:-2],
+    "-c",
+    "import sys; from yolofs.cli import main, waiting; waiting._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))",
+)
+"""For whom an answer comes at once although the machine is busy."""
+
+
+def start(asking: Program, *words: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, "run", *words],
+        [*command, "run", *words],
         cwd=asking.project,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -65,10 +73,10 @@ def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
         said = process.stderr.readline()
         assert re.search(r"secret/[ab]\?( \(and 1 more\))?\n$", said)
         process.stderr.readline()
-        asks = asking("asks", "--json").json["asks"]
-        assert len(asks) == 2
+        with connected(asking) as client:
+            asks = wait_for_asks(client, 2)
         for ask in asks:
-            asking("answer", str(ask["id"]), "allow", "--only")
+            asking("answer", str(ask.id), "allow", "--only")
         again = process.stderr.readline()
         assert re.search(r"waits for an answer: read .*/secret/a\?\n$", again), again
         how = process.stderr.readline()
@@ -78,7 +86,7 @@ def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
 
 
 def test_an_answer_that_comes_at_once_leaves_no_trace(asking: Program) -> None:
-    with connected(asking) as client, start(asking, "cat", "secret/a") as process:
+    with connected(asking) as client, start(asking, "cat", "secret/a", command=PATIENT) as process:
         (ask,) = wait_for_asks(client, 1)
         client.answer(AnswerParams(ask.id, "allow", Lifetime.ALWAYS))  # no command that takes its time to start
         out, err = process.communicate(timeout=30)
