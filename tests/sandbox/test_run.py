@@ -202,7 +202,7 @@ def test_several_runs_at_once_share_the_view(yolofs: Program) -> None:
     assert first.stdout is not None
     assert first.stdout.readline() == b"ready\n"
     yolofs("run", "sh", "-c", "echo from-the-other > signal.new && mv signal.new signal")
-    assert first.communicate(timeout=30)[0] == b"from-the-other\n"
+    assert first.communicate(timeout=60)[0] == b"from-the-other\n"
 
 
 def test_background_processes_end_with_the_command(yolofs: Program) -> None:
@@ -275,7 +275,7 @@ def test_a_signal_to_the_supervisor_reaches_the_command(yolofs: Program) -> None
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30)[0] == b"got it\n"
+    assert process.communicate(timeout=60)[0] == b"got it\n"
     assert process.returncode == 7
 
 

@@ -62,7 +62,7 @@ def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking
         assert found is not None, how
         assert 20 <= int(found[2]) <= 30
         asking("answer", found[1], "allow")
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "the secret\n")
     assert "waits for an answer" not in err
 
@@ -81,7 +81,7 @@ def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
         assert re.search(r"waits for an answer: read .*/secret/a\?\n$", again), again
         how = process.stderr.readline()
         asking("answer", how.split("yolofs answer ")[1].split()[0], "deny")
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 1
 
 
@@ -89,14 +89,14 @@ def test_an_answer_that_comes_at_once_leaves_no_trace(asking: Program) -> None:
     with connected(asking) as client, start(asking, "cat", "secret/a", command=PATIENT) as process:
         (ask,) = wait_for_asks(client, 1)
         client.answer(AnswerParams(ask.id, "allow", Lifetime.ALWAYS))  # no command that takes its time to start
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert out == "the secret\n"
     assert "waits for an answer" not in err
 
 
 def test_without_a_review_stderr_is_the_commands_alone(asking: Program) -> None:
     with start(asking, "--no-review", "timeout", "4", "cat", "secret/a") as process:
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
     assert err == ""
 
 
