@@ -33,9 +33,12 @@ class InTheWay:
             BusyFilesError: processes have files open for writing.
         """
         deadline = time.monotonic() + _CLOSE_WAIT_S
-        while self._call(self._overlay.writers):
+        while True:
+            is_over = time.monotonic() > deadline  # asked before the look, which is to come after whatever held us up
+            if not self._call(self._overlay.writers):
+                return
             users = [user for user in self._users() if user.use is Use.WRITING]
-            if users or time.monotonic() > deadline:
+            if users or is_over:
                 raise _busy(_lines(users) or self._call(self._writer_paths))
             time.sleep(0.005)
 

@@ -52,7 +52,9 @@ class NativeBinds:
             self._is_due = trio.Event()
             try:
                 await self._look_through(await self._candidates())
-            except (OSError, DaemonError) as error:
+            except DaemonError:
+                log.debug("the mount has ended")
+            except OSError as error:
                 log.warning("what may be bound straight from base cannot be found out: %s", error)
             self._is_first_done.set()
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_S = 10.0
-"""How long something may take to go away after a test, in seconds."""
+GRACE_S = 60.0
+"""How long something may take to go away after a test, in seconds; what the daemon has done at low priority takes long
+on a busy machine."""
 
 _LOOKS = 50
 """How often a process with an empty environment is looked at, a millisecond apart."""

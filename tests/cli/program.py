@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +18,8 @@ from typing import Any
 from yolofs.daemon.client import Client
 
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
+"""So long what is waited for may take; a test that passes does not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,23 @@ def can_append(path: Path) -> bool:
     except PermissionError:
         return False
     return True
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file in one step, as a daemon that reads it may find it empty between the two that writing takes."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.rename(path)
+
+
+def kill(pid: int) -> None:
+    """Kill a process and wait until all its threads are gone, and with them what it held open."""
+    fd = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        assert select.select([fd], [], [], DEADLINE_S)[0], f"process {pid} has not ended"
+    finally:
+        os.close(fd)
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -109,17 +109,21 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def type_until_gone(self, text: str, gone: str) -> None:
-        """Type something again and again until the screen does not show ``gone``.
+        """Type something again and again until the screen does not show ``gone``."""
+        self.type_until(text, lambda: gone not in self.screen)
+
+    def type_until(self, text: str, condition: Callable[[], bool]) -> None:
+        """Type something again and again until what is shown fulfils a condition.
 
         For a program that throws away what is typed before it listens.
         """
         deadline = time.monotonic() + DEADLINE_S
-        while gone in self.screen:
+        while not condition():
             self.type(text)
             again = min(time.monotonic() + 0.5, deadline)
-            while gone in self.screen and select.select([self._master], [], [], max(again - time.monotonic(), 0))[0]:
-                assert self._read(deadline), f"not gone: {gone!r}, but:\n{self.screen}"
-            assert time.monotonic() < deadline, f"not gone: {gone!r}, but:\n{self.screen}"
+            while not condition() and select.select([self._master], [], [], max(again - time.monotonic(), 0))[0]:
+                assert self._read(deadline), f"it has ended:\n{self.screen}"
+            assert time.monotonic() < deadline, f"{text!r} is typed in vain:\n{self.screen}"
 
     def wait(self) -> int:
         """Read to the end and return the exit code."""

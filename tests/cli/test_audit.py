@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, connected, wait_until
+from tests.cli.program import Program, connected, replace_text, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import CREATE, READ, Reader, reader, settings
 from yolofs.clock import coarse_clock_ns
@@ -48,7 +48,12 @@ def notes(yolofs: Program) -> list[dict[str, Any]]:
 
 
 def wait_for_asks(yolofs: Program, count: int) -> None:
-    wait_until(lambda: len(yolofs("asks", "--json").json["asks"]) == count, f"{count} asks")
+    """Wait until there are so many, and it is known who asks."""
+
+    def described() -> list[dict[str, Any]]:
+        return [ask for ask in yolofs("asks", "--json").json["asks"] if ask["process"]["command"]]
+
+    wait_until(lambda: len(described()) == count, f"{count} asks")
 
 
 def test_every_ask_is_noted_with_its_answer(yolofs: Program, view: Path) -> None:
@@ -250,7 +255,7 @@ def test_rules_that_commands_and_files_change_are_noted(yolofs: Program, is_moun
         ]
         if is_mounted:
             path = yolofs.project / ".yolofs.toml"
-            path.write_text(path.read_text().replace('"closed" = "deny"', '"closed" = "hidden"'))
+            replace_text(path, path.read_text().replace('"closed" = "deny"', '"closed" = "hidden"'))
             assert noted(4)[3:] == [(f"{yolofs.project}/closed", "hidden", "deny", ".yolofs.toml:4")]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, kill
 from tests.cli.terminal import Terminal
 from yolofs.core import is_compiled
 
@@ -57,9 +56,7 @@ def test_a_mount_is_named_with_its_process(yolofs: Program) -> None:
 
 def test_the_mount_of_a_dead_daemon_is_found(yolofs: Program) -> None:
     yolofs("mount", "--root", ".")
-    pid = yolofs.daemon["pid"]
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{pid}/fd/0").exists(), "the daemon's end")
+    kill(yolofs.daemon["pid"])
     found = findings(yolofs, code=1)
     assert (found["mount"]["level"], found["mount"]["advice"]) == ("fail", "yolofs unmount")
     yolofs("unmount")

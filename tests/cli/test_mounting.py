@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import yolofs.errors
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, wait_until
 from yolofs.daemon.mounts import mounts_at
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
@@ -107,9 +107,7 @@ def test_a_killed_daemon_loses_nothing_and_the_next_mount_cleans_up(yolofs: Prog
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     (mountpoint / "new").write_text("staged")
     (mountpoint / "dir").rename(mountpoint / "moved")
-    pid = yolofs.daemon["pid"]
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_alive(pid), "the daemon's end")
+    kill(yolofs.daemon["pid"])
     assert is_mounted(mountpoint)
     assert "the daemon has died" in yolofs("status").out
     with yolofs.mounted() as again:
@@ -121,8 +119,7 @@ def test_a_killed_daemon_loses_nothing_and_the_next_mount_cleans_up(yolofs: Prog
 
 def test_unmount_cleans_up_after_a_killed_daemon(yolofs: Program) -> None:
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
-    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
-    wait_until(lambda: not is_alive(yolofs.daemon["pid"]), "the daemon's end")
+    kill(yolofs.daemon["pid"])
     assert "had died" in yolofs("unmount").err
     assert not is_mounted(mountpoint)
 
@@ -168,7 +165,7 @@ def test_in_the_foreground_it_stays_until_ctrl_c(yolofs: Program) -> None:
         mountpoint = Path(process.stdout.readline().decode().rstrip("\n"))
         assert (mountpoint / "a.txt").exists()
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE_S) == 0
         assert b"ending on SIGINT" in process.stderr.read()
     assert not is_mounted(mountpoint)
 
@@ -294,7 +291,7 @@ def test_two_mounts_of_the_whole_root_at_once_do_not_wait_for_each_other(tmp_pat
             assert os.listdir(view / str(left.parent.parent)[1:]) == []
             assert not (view / str(other)[1:]).exists()
             command = ["find", str(view / str(left.parent.parent.parent)[1:]), "-maxdepth", "6"]
-            subprocess.run(command, check=True, timeout=20, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, timeout=DEADLINE_S, stdout=subprocess.DEVNULL)
         (left / str(tmp_path / "two/file")[1:]).write_text("from one")
         assert (right / str(tmp_path / "two/file")[1:]).read_text() == "two"
         for view in (left, right):  # neither its own session nor the other can be reached

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_append, can_read, wait_until
+from tests.cli.program import Program, can_append, can_read, replace_text, wait_until
 from yolofs.daemon.client import Client
 from yolofs.rules import PathRule, RuleState, spell
 
@@ -229,7 +229,7 @@ def test_broken_rules_are_told_and_old_ones_listed(yolofs: Program) -> None:
     path = yolofs.session / "rules.toml"
     with yolofs.mounted(expected_in_log=("rules.toml:2",)):
         yolofs("rule", "deny", "dir")
-        path.write_text("[rules]\ndir = 3\n")
+        replace_text(path, "[rules]\ndir = 3\n")
         wait_until(lambda: "rules.toml:2" in yolofs("rule", "list").err, "the warning")
         assert "deny       dir" in yolofs("rule", "list").out
         message = yolofs.refused("rule", "allow", "dir", code=3)

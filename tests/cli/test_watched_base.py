@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, kill, wait_until
 
 CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
 
@@ -163,7 +162,7 @@ def test_a_watcher_ends_with_a_daemon_that_is_killed(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text(CONFIG)
     yolofs("mount", "--root", ".")
     wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
-    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+    kill(yolofs.daemon["pid"])
     wait_until(lambda: not watchers(yolofs.project), "the watcher to end")
     yolofs("mount", "--root", ".")
     yolofs("unmount")

@@ -121,7 +121,7 @@ def test_a_mount_whose_configuration_broke_is_shown_and_goes_on(yolofs: Program)
     with yolofs.mounted(expected_in_log=("spin_su",)) as view:
         (view / "a.txt").write_text("changed\n")
         (yolofs.project / ".yolofs.toml").write_text(BROKEN)
-        wait_until(lambda: "spin_su" in yolofs.log, "the daemon has seen it")
+        wait_until(lambda: "stay in force" in yolofs("status").err, "the daemon has seen it")
         assert "the rules that it had before stay in force" in check_that_it_can_be_looked_at(yolofs)
         yolofs("snapshot", "kept")
 

@@ -61,6 +61,27 @@ def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
     return commit.returncode == -signal.SIGKILL and not (log.parent / "done").exists()
 
 
+KILLED = """
+import os, signal, sys
+from yolofs.cli import main
+from yolofs.commit import execution
+really_do = execution._do_one
+def do(index, *arguments):
+    if index == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    really_do(index, *arguments)
+execution._do_one = do
+main.main(["commit", "--yes"])
+"""
+
+
+def kill_commit_before(project: Project, step: int) -> None:
+    """Have a commit killed just before a step; :func:`stop_commit_after` may come when all is done."""
+    command = [sys.executable, "-c", KILLED, str(step)]
+    done = subprocess.run(command, cwd=project.directory, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
 def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
     return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
 
@@ -125,7 +146,7 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
     project.run("mount", "--root", ".")
     subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
     project.run("unmount")
-    assert stop_commit_after(project, 60)
+    kill_commit_before(project, 60)
     for words in (["abort", "--yes"], ["travel", "0"], ["snapshot"]):
         done = subprocess.run(
             [sys.executable, "-m", "yolofs.cli.main", *words],

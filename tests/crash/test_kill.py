@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cli.program import kill
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
@@ -61,7 +62,7 @@ class Project:
 
     def kill_daemon(self) -> None:
         pid = json.loads((self.directory / ".yolofs/daemon.json").read_text())["pid"]
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
 
 
 def expected(last: int) -> dict[str, int]:

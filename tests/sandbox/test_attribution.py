@@ -69,7 +69,7 @@ def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
     assert first.stdout.readline() == b"ready\n"
     yolofs("run", "sh", "-c", "echo second > second; mv second second-renamed")
     second_run = last_run(yolofs)
-    first.communicate(b"go\n", timeout=30)
+    first.communicate(b"go\n", timeout=60)
     first_run = last_run(yolofs)
     assert first_run != second_run
     assert {name for _, name, _ in records(yolofs, "--run", str(second_run))} == {"second", "second-renamed"}
@@ -89,7 +89,7 @@ def test_a_write_after_a_snapshot_carries_the_run_of_who_opened_the_file(yolofs:
     assert run.stdout is not None
     assert run.stdout.readline() == b"ready\n"
     yolofs("snapshot", "between")
-    run.communicate(b"go\n", timeout=30)
+    run.communicate(b"go\n", timeout=60)
     number = last_run(yolofs)
     assert records(yolofs, "--run", str(number)) == [("stage", "long", number)] * 2
 

@@ -237,7 +237,7 @@ def test_an_answer_that_makes_a_rule_below_keeps_it_in_the_view_from_then_on(tmp
         )
         wait_until(lambda: place.program("asks", "--json").json["asks"], "it is asked")
         place.program("answer", "1", "allow", f"--{lifetime}")
-        assert asking.wait(30) == 0
+        assert asking.wait(60) == 0
         place.program("rule", "unset", place.static / "sub")
         assert not place.is_bound()  # because of the rule that was made, and because of what was staged under it
         assert place.program("run", "ls", place.static / "sub").out == "new\n"
@@ -373,7 +373,7 @@ def test_a_rule_that_comes_later_is_for_runs_that_begin_later(place: Place) -> N
     assert first.stdout.readline() == b"ready\n"
     place.program("rule", "deny", place.static / "file")
     assert "Permission denied" in place.program("run", "cat", place.static / "file", code=1).err
-    assert first.communicate(b"\n", timeout=30)[0] == b"base\n"
+    assert first.communicate(b"\n", timeout=60)[0] == b"base\n"
 
 
 def test_a_directory_that_is_hidden_later_goes_from_runs_that_go_on(place: Place) -> None:
@@ -389,7 +389,7 @@ def test_a_directory_that_is_hidden_later_goes_from_runs_that_go_on(place: Place
     assert first.stdout is not None
     assert first.stdout.readline() == b"base\n"
     place.program("rule", "hidden", place.static)
-    assert b"No such file or directory" in first.communicate(b"\n", timeout=30)[0]
+    assert b"No such file or directory" in first.communicate(b"\n", timeout=60)[0]
 
 
 MOUNT_LATER = """

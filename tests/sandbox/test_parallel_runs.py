@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, kill, wait_until
 from tests.sandbox.stepped import stepped
 
 pytestmark = pytest.mark.mount
@@ -188,7 +186,7 @@ def test_a_run_whose_daemon_was_killed_has_ended_with_it(tmp_path: Path) -> None
     yolofs("mount")
     with stepped(yolofs) as run:
         assert "goes on" in yolofs("runs").out
-        os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+        kill(yolofs.daemon["pid"])
         wait_until(lambda: "killed" in yolofs("runs").out, "nobody answers any more")
         run.stop()
     yolofs("mount")

@@ -202,7 +202,7 @@ def test_several_runs_at_once_share_the_view(yolofs: Program) -> None:
     assert first.stdout is not None
     assert first.stdout.readline() == b"ready\n"
     yolofs("run", "sh", "-c", "echo from-the-other > signal.new && mv signal.new signal")
-    assert first.communicate(timeout=30)[0] == b"from-the-other\n"
+    assert first.communicate(timeout=60)[0] == b"from-the-other\n"
 
 
 def test_background_processes_end_with_the_command(yolofs: Program) -> None:
@@ -256,12 +256,15 @@ def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Prog
     process.wait()
     assert process.stdout.read() == b""  # nobody holds the other end any more
     process.stdout.close()
+    started = [event for event in run_notes(yolofs) if event["kind"] == "run" and "601" in event["command"][-1]][-1]
+
+    def ended() -> list[dict[str, Any]]:
+        return [event for event in run_notes(yolofs) if event["kind"] == "run-end" and event["run"] == started["run"]]
+
+    wait_until(ended, "the daemon has noted it")
     done = yolofs("run", "true")
     assert done.code == 0
-    events = run_notes(yolofs)
-    started = [event for event in events if event["kind"] == "run" and "601" in event["command"][-1]][-1]
-    ended = [event for event in events if event["kind"] == "run-end" and event["run"] == started["run"]]
-    assert [event["code"] for event in ended] == [None]
+    assert [event["code"] for event in ended()] == [None]
 
 
 def test_a_signal_to_the_supervisor_reaches_the_command(yolofs: Program) -> None:
@@ -272,7 +275,7 @@ def test_a_signal_to_the_supervisor_reaches_the_command(yolofs: Program) -> None
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30)[0] == b"got it\n"
+    assert process.communicate(timeout=60)[0] == b"got it\n"
     assert process.returncode == 7
 
 
@@ -339,26 +342,27 @@ def test_a_machine_that_forbids_namespaces_is_told_and_nothing_is_run(yolofs: Pr
     assert not (tmp_path / "x").exists()
 
 
+def kill_when_started(pid: int, mark: Path) -> None:
+    """Kill a process once a file is there."""
+    wait_until(mark.exists, "the command has begun")
+    os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("is_started", [False, True])
-def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started: bool) -> None:
+def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started: bool, tmp_path: Path) -> None:
     """As where the kernel runs out of memory, also before the command has begun."""
     mountpoint = os.fsencode(yolofs.daemon["mountpoint"])
     above = os.path.dirname(mountpoint)
     socket = os.path.join(above, AGENT_SOCKET_NAME)
     place = Place(mountpoint, os.path.dirname(above), socket, b"/", native=(), has_network=True)
-    started = yolofs.project / f"started{is_started}"
-    command = [b"sh", b"-c", b'>"$1"; sleep 60', b"sh", bytes(started)]
-
-    def kill_when_started() -> None:
-        wait_until(Path(f"{os.fsdecode(mountpoint)}{started}").exists, "the command has begun")
-        os.kill(bubblewrap, signal.SIGKILL)
-
+    begun = Path(os.fsdecode(mountpoint + bytes(tmp_path / "started")))
+    command = [b"sh", b"-c", b"touch %b; sleep 600" % bytes(tmp_path / "started")]
     with confined(place, command, os.environb, 0) as sandbox, pidfd_of(sandbox.info.child_pid) as init:
         assert init is not None
         status = Path(f"/proc/{sandbox.info.child_pid}/status").read_text()
         bubblewrap = int(status.partition("PPid:")[2].split()[0])
         if is_started:
-            killer = threading.Thread(target=kill_when_started)
+            killer = threading.Thread(target=kill_when_started, args=(bubblewrap, begun))
             killer.start()
             assert sandbox.go() == 128 + signal.SIGKILL
             killer.join()
