@@ -76,7 +76,7 @@ class Driver:
         thread.join()
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        with trio.move_on_after(10):
+        with trio.move_on_after(60):
             while not condition():
                 await trio.sleep(0.005)
         assert condition(), what
@@ -93,7 +93,7 @@ def run(test: Callable[[Driver], Awaitable[None]], **options: Any) -> Driver:
         driver = Driver(**options)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(driver.broker.run)
-            with trio.fail_after(30), driver.broker.watched_by(driver):
+            with trio.fail_after(90), driver.broker.watched_by(driver):
                 await test(driver)
             nursery.cancel_scope.cancel()
         return driver
@@ -125,7 +125,9 @@ def test_an_answer_reaches_who_asked_and_everybody_sees_it() -> None:
     run(test)
 
 
-def test_an_ask_tells_who_asks_and_who_started_it() -> None:
+def test_an_ask_tells_who_asks_and_who_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker_module, "_COMMANDS_S", 30)  # on a busy machine it may take longer than one waits for
+
     async def test(driver: Driver) -> None:
         with process() as child:
             (ask,) = await driver.asks(b"/a", pid=child.pid)
