@@ -16,7 +16,7 @@ from typing import Any
 from yolofs.daemon.client import Client
 
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)

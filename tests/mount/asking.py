@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import DEADLINE_S, Program, wait_until
 from yolofs.daemon.ask_messages import AskInfo
 from yolofs.daemon.client import Client
 
@@ -47,7 +47,7 @@ class Reader:
 
     def end(self) -> tuple[str, str]:
         """Wait for its end and return what it printed, and the last line of what it complained about."""
-        out, error = self.process.communicate(timeout=20)
+        out, error = self.process.communicate(timeout=DEADLINE_S)
         return out.decode(), error.decode().rstrip().rpartition("\n")[2]
 
 
