@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_S = 10.0
+GRACE_S = 30.0
 """How long something may take to go away after a test, in seconds."""
 
 _LOOKS = 50
