@@ -54,17 +54,20 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
 
 
 async def _settle(paths: Mapping[Origin, bytes], before: Look, now: Look) -> None:
-    """Wait until the files stay as they are ``now``, or some of them have not for a while."""
-    start = since = trio.current_time()
-    while True:
+    """Wait until the files stay as they are ``now``, or some of them have not for a while.
+
+    Looks are counted: that we had no turn for a while does not tell that nobody else had.
+    """
+    same = 0
+    for _ in range(round(_AT_MOST_S / _SETTLE_S)):
         is_gone = any(state is None and before[origin] is not None for origin, state in now.items())
         await trio.sleep(_SETTLE_S)
         later = await trio.to_thread.run_sync(_look, paths)
         if later != now:
-            now, since = later, trio.current_time()
-        elif trio.current_time() - since >= (_GONE_S if is_gone else _SETTLE_S):
-            return
-        if trio.current_time() - start >= _AT_MOST_S:
+            now, same = later, 0
+            continue
+        same += 1
+        if same >= round((_GONE_S if is_gone else _SETTLE_S) / _SETTLE_S):
             return
 
 

@@ -23,6 +23,7 @@ class MountedView(PlainDirectory):
         self.mountpoint = os.fsencode(tempfile.mkdtemp(prefix="yolofs-mnt-"))
         super().__init__(self.mountpoint)
         self.base = base
+        self._settled = 0
         self.options = {"staged_timeout_s": 3600.0, "base_timeout_s": 1.0, "allow_other": False} | options
         Session.create(base)
         self._open()
@@ -55,6 +56,14 @@ class MountedView(PlainDirectory):
 
     # ---- time
 
+    def settle(self) -> None:
+        """Wait until the loop has heard of each close(2) and unlink(2) that has returned.
+
+        Neither waits for that; this does, as requests are answered in order, and calls of other threads before them.
+        """
+        self._settled += 1
+        os.path.lexists(os.path.join(self.mountpoint, b"is not there %d" % self._settled))
+
     def snapshot(self, name: bytes = b"") -> int:
         self.mount.flush()
 
@@ -67,6 +76,7 @@ class MountedView(PlainDirectory):
         return self.mount.call(job)
 
     def travel(self, generation: int | str) -> int:
+        self.settle()
         self.mount.flush()
 
         def job() -> int:
@@ -79,6 +89,7 @@ class MountedView(PlainDirectory):
     def commit(self) -> None:
         from yolofs.session_commit import commit
 
+        self.settle()
         self.mount.flush()
 
         def job() -> int:
@@ -89,6 +100,7 @@ class MountedView(PlainDirectory):
         self._and_invalidate(job)
 
     def commit_paths(self, paths: list[bytes]) -> bool:
+        self.settle()
         self.mount.flush()
         is_done = False
 
@@ -102,6 +114,7 @@ class MountedView(PlainDirectory):
         return is_done
 
     def abort(self) -> None:
+        self.settle()
         self.mount.flush()
 
         def job() -> int:
@@ -124,4 +137,5 @@ class MountedView(PlainDirectory):
 
     def inodes(self) -> list[Inode]:
         """Return what the overlay knows now."""
+        self.settle()
         return self.mount.call(lambda: list(self.overlay.inodes.by_number.values()))

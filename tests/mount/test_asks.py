@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, connected, wait_until
+from tests.cli.program import DEADLINE_S, Program, connected, wait_until
 from tests.mount.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
 from yolofs.daemon.answers import Lifetime
 from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
@@ -216,7 +216,7 @@ def test_two_watchers_that_answer_at_the_same_time_are_both_told(yolofs: Program
 
     def answer(decision: str, barrier: threading.Barrier) -> None:
         with connected(yolofs) as client:
-            barrier.wait(10)
+            barrier.wait(DEADLINE_S)
             try:
                 results[decision] = client.answer(AnswerParams(number, decision))
             except AskError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected, wait_until
+from tests.cli.program import DEADLINE_S, Program, connected, wait_until
 from tests.mount.asking import CREATE, asked_project, reader, wait_for_asks
 from yolofs.daemon.ask_messages import AnswerParams
 
@@ -32,7 +32,9 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 def is_absent(path: Path) -> bool:
     """Tell whether a process of its own, which may hang, sees nothing at a path."""
-    return subprocess.run([sys.executable, "-c", STAT, path], timeout=20, check=False).returncode == errno.ENOENT
+    return (
+        subprocess.run([sys.executable, "-c", STAT, path], timeout=DEADLINE_S, check=False).returncode == errno.ENOENT
+    )
 
 
 STAT = """
@@ -133,7 +135,9 @@ def test_others_use_the_directory_while_names_are_waited_for(yolofs: Program, vi
             script = script.replace("'new'", f"'by-{number}'")
             stack.enter_context(reader(view / f"secret/by-{number}", script=script))
         asked = wait_for_asks(client, len(scripts))
-        listed = subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True, capture_output=True, text=True)
+        listed = subprocess.run(
+            ["ls", "-l", view / "secret"], timeout=DEADLINE_S, check=True, capture_output=True, text=True
+        )
         assert "deep" in listed.stdout
         assert "by-" not in listed.stdout
         for ask in asked:
@@ -187,7 +191,7 @@ for _ in range(30):
         connected(yolofs) as client,
     ):
         asked = wait_for_asks(client, 30)
-        subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True)
+        subprocess.run(["ls", "-l", view / "secret"], timeout=DEADLINE_S, check=True)
         for ask in asked:
             client.answer(AnswerParams(ask.id, "allow"))
         assert waiting.end() == ("", "")
@@ -202,7 +206,7 @@ def test_a_rename_waits_for_both_answers_with_nothing_locked(yolofs: Program, vi
         wait_until(lambda: [ask.id for ask in client.asks()] not in ([], [first.id]), "the other ask")
         (second,) = client.asks()
         assert second.path != first.path
-        subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True)
+        subprocess.run(["ls", "-l", view / "secret"], timeout=DEADLINE_S, check=True)
         yolofs("answer", str(second.id), "allow")
         assert waiting.end() == ("", "")
     assert (view / "secret/new").exists()
@@ -269,7 +273,7 @@ except FileExistsError:
         wait_until(lambda: [ask.id for ask in client.asks()] not in ([], [first.id]), "the other ask")
         (second,) = client.asks()
         assert second.operation in ("delete", "rename")
-        subprocess.run(["ls", "-l", view / "secret"], timeout=20, check=True)
+        subprocess.run(["ls", "-l", view / "secret"], timeout=DEADLINE_S, check=True)
         yolofs("answer", str(second.id), "deny")
         assert waiting.end()[1].startswith("PermissionError")
     assert (view / "secret/new").exists()

@@ -31,7 +31,7 @@ from yolofs.questions import Decision, Operation, Question
 from yolofs.rules import RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 ASK_X = SuffixRule(b".x", RuleState.ASK, "test:2")
 
 

@@ -26,7 +26,7 @@ def test_the_mountpoint_inside_base_shows_as_an_empty_directory(
     mountpoint = os.fsdecode(os.path.basename(view.mountpoint))
     try:
         found = subprocess.run(
-            ["find", "."], cwd=view.mountpoint, timeout=10, check=True, capture_output=True, text=True
+            ["find", "."], cwd=view.mountpoint, timeout=60, check=True, capture_output=True, text=True
         ).stdout
     except subprocess.TimeoutExpired:
         subprocess.run(["umount", "--lazy", "--force", view.mountpoint], check=False)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.mount.forgetting import what_it_knows_stays
 from tests.mount.in_process import MountedView
 from yolofs.fuse.trace import KINDS, Trace
 
@@ -89,6 +90,12 @@ class Counter:
             return os.listdir(fd)
         finally:
             os.close(fd)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_forgotten() -> Iterator[None]:
+    with what_it_knows_stays():
+        yield
 
 
 @pytest.fixture

@@ -16,13 +16,30 @@ _PATIENCE_S = 0.5
 """How long the first message that gets stuck is waited for."""
 _SHORT_PATIENCE_S = 0.05
 """The same for all that follow: what takes so long is no accident any more."""
+_AT_MOST_S = 10.0
+"""How long a thread that has just not had its turn, as on a busy machine, is waited for."""
+
+
+def is_stuck(thread: threading.Thread) -> bool:
+    """Tell whether a thread waits in the kernel as it does for a lock, uninterruptibly, or has ended."""
+    try:
+        with open(f"/proc/self/task/{thread.native_id}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"R", b"S")
+    except OSError:
+        return True
 
 
 class Forgetting:
-    """Sends messages about names, each a directory's number and a name, by ``tell``, which may block."""
+    """Sends messages about names, each a directory's number and a name, by ``tell``, which may block.
 
-    def __init__(self, tell: Callable[[int, bytes], None]) -> None:
+    ``is_stuck`` tells of a thread that has not got on for a while whether somebody else is why.
+    """
+
+    def __init__(
+        self, tell: Callable[[int, bytes], None], is_stuck: Callable[[threading.Thread], bool] = is_stuck
+    ) -> None:
         self._tell = tell
+        self._is_stuck = is_stuck
         self._threads: list[threading.Thread] = []
 
     def forget(self, names: Iterable[tuple[int, bytes]]) -> bool:
@@ -37,7 +54,7 @@ class Forgetting:
             thread = threading.Thread(target=batch.work, name="forgetting", daemon=True)
             self._threads.append(thread)
             thread.start()
-            if batch.is_done_or_stuck(patience_s):
+            if batch.is_done_or_stuck(patience_s, lambda thread=thread: self._is_stuck(thread)):  # type: ignore[misc]
                 break
             patience_s = _SHORT_PATIENCE_S
         return batch.is_done
@@ -85,10 +102,16 @@ class _Batch:
                     self._left -= 1
                     self._changed.notify()
 
-    def is_done_or_stuck(self, patience_s: float) -> bool:
-        """Wait until all is sent, or nothing gets on; false if another thread could go on."""
+    def is_done_or_stuck(self, patience_s: float, is_stuck: Callable[[], bool]) -> bool:
+        """Wait until all is sent, or nothing gets on; false if another thread could go on.
+
+        ``is_stuck`` tells whether the one that was started last waits for somebody else.
+        """
+        begun = time.monotonic()
         with self._changed:
             while left := self._left:
-                if not self._changed.wait(patience_s) and self._left == left:
+                if self._changed.wait(patience_s) or self._left != left:
+                    begun = time.monotonic()
+                elif is_stuck() or time.monotonic() - begun > _AT_MOST_S:
                     return not self._todo
             return True

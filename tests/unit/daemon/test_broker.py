@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from yolofs.daemon.answers import Answer, Lifetime
 from yolofs.daemon.asks import Ask, Ended, Outcome
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.broker import Answered, Broker
-from yolofs.daemon.requesters import Commands, Requester
+from yolofs.daemon.requesters import Commands, Requester, wants_no_answer
 from yolofs.errors import AskError, UsageError
 from yolofs.questions import Decision, Operation, Question
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
@@ -76,7 +75,7 @@ class Driver:
         thread.join()
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        with trio.move_on_after(10):
+        with trio.move_on_after(60):
             while not condition():
                 await trio.sleep(0.005)
         assert condition(), what
@@ -93,7 +92,7 @@ def run(test: Callable[[Driver], Awaitable[None]], **options: Any) -> Driver:
         driver = Driver(**options)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(driver.broker.run)
-            with trio.fail_after(30), driver.broker.watched_by(driver):
+            with trio.fail_after(90), driver.broker.watched_by(driver):
                 await test(driver)
             nursery.cancel_scope.cancel()
         return driver
@@ -125,7 +124,9 @@ def test_an_answer_reaches_who_asked_and_everybody_sees_it() -> None:
     run(test)
 
 
-def test_an_ask_tells_who_asks_and_who_started_it() -> None:
+def test_an_ask_tells_who_asks_and_who_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker_module, "_COMMANDS_S", 30)  # on a busy machine it may take longer than one waits for
+
     async def test(driver: Driver) -> None:
         with process() as child:
             (ask,) = await driver.asks(b"/a", pid=child.pid)
@@ -155,7 +156,7 @@ def test_a_process_that_lets_nobody_read_its_command_line_holds_up_nothing(monke
     never = threading.Event()
 
     def hang(requester: Requester) -> Commands:
-        never.wait(10)
+        never.wait(60)
         return Commands()
 
     monkeypatch.setattr(broker_module, "read_commands", hang)
@@ -287,7 +288,7 @@ def test_while_an_answer_makes_its_rule_no_other_one_counts() -> None:
 
         def before_install() -> None:
             installing.set()
-            go_on.wait(10)
+            go_on.wait(60)
 
         driver.before_install = before_install
         async with trio.open_nursery() as nursery:
@@ -463,14 +464,24 @@ def test_nobody_in_time_means_the_default(default: Decision) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_who_is_killed_is_let_go_within_a_second(number: signal.Signals) -> None:
+def test_who_is_killed_is_let_go_within_a_second(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 2 * broker_module._POLL_S < 1
+    looks: list[int] = []
+
+    def looked(thread: int) -> bool:
+        looks.append(thread)
+        return wants_no_answer(thread)
+
+    monkeypatch.setattr(broker_module, "wants_no_answer", looked)
+
     async def test(driver: Driver) -> None:
         with process() as child:
             await driver.asks(b"/a", pid=child.pid)
             child.send_signal(number)
-            begun = time.monotonic()
+            await trio.to_thread.run_sync(os.waitid, os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            looks.clear()
             await driver.until(lambda: driver.answers[b"/a"], "let go")
-            assert time.monotonic() - begun < 5  # "within a second" on a machine that has nothing else to do
+            assert len(looks) <= 2
 
     driver = run(test)
     assert driver.answers == {b"/a": [Decision.INTERRUPTED]}

@@ -8,12 +8,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import trio
+import trio.testing
 
 from yolofs.daemon.rule_watch import _look, _settle
 from yolofs.rules import Origin
 
 
-def settle_beside(paths: dict[Origin, Path], meanwhile: Callable[[], Awaitable[None]]) -> None:
+def settle_beside(
+    paths: dict[Origin, Path], meanwhile: Callable[[], Awaitable[None]], clock: trio.abc.Clock | None = None
+) -> None:
     """Wait for files to settle since the first of them was gone or changed, while somebody does something."""
     raw = {origin: os.fsencode(path) for origin, path in paths.items()}
 
@@ -22,11 +25,11 @@ def settle_beside(paths: dict[Origin, Path], meanwhile: Callable[[], Awaitable[N
             before = _look(raw)
             next(iter(paths.values())).unlink()
             nursery.start_soon(meanwhile)
-            with trio.fail_after(20):
+            with trio.fail_after(60):
                 await _settle(raw, before, _look(raw))
             nursery.cancel_scope.cancel()
 
-    trio.run(watch)
+    trio.run(watch, clock=clock)
 
 
 def test_a_file_that_is_gone_may_be_put_back_by_an_editor(tmp_path: Path) -> None:
@@ -38,6 +41,21 @@ def test_a_file_that_is_gone_may_be_put_back_by_an_editor(tmp_path: Path) -> Non
         path.touch()
 
     settle_beside({Origin.PROJECT: path}, put_back)
+    assert path.exists()
+
+
+def test_so_it_may_after_a_time_in_which_nothing_had_its_turn(tmp_path: Path) -> None:
+    path = tmp_path / ".yolofs.toml"
+    path.touch()
+    clock = trio.testing.MockClock(rate=1)
+
+    async def put_back() -> None:
+        await trio.sleep(0.2)
+        clock.jump(2)
+        await trio.sleep(0.3)
+        path.touch()
+
+    settle_beside({Origin.PROJECT: path}, put_back, clock)
     assert path.exists()
 
 

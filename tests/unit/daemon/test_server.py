@@ -89,7 +89,7 @@ class Client:
         return await self.answer()
 
     async def is_hung_up(self) -> bool:
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             return not await self.stream.receive_some()
 
 
@@ -118,7 +118,7 @@ def serve(tmp_path: Path, talk: Callable[[Callable[[], Client], Fake, Server], A
 
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(served.run, listener)
-                with trio.fail_after(20):
+                with trio.fail_after(60):
                     await talk(connect, fake, served)
                 nursery.cancel_scope.cancel()
 
@@ -234,7 +234,7 @@ def test_a_conversation_ends_with_its_connection(tmp_path: Path) -> None:
         await client.call(call("info"))
         assert fake.open_count == 1
         await client.stream.aclose()
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while fake.open_count:
                 await trio.sleep(0.001)
 
@@ -247,9 +247,10 @@ def test_a_client_that_reads_no_answers_is_hung_up_on(tmp_path: Path, monkeypatc
     async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
         client = connect()
         request = json.dumps(call("info")).encode() + b"\n"
-        with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(10):
+        with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(60):
             while True:
                 await client.say(request * 100)
+        monkeypatch.undo()  # on a busy machine any answer may take that long
         assert (await connect().call(call("info")))["result"] == {}
 
     serve(tmp_path, talk)
@@ -258,8 +259,6 @@ def test_a_client_that_reads_no_answers_is_hung_up_on(tmp_path: Path, monkeypatc
 def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_SEND_TIMEOUT_S", 0.05)
-
     def line(number: int, text: str) -> Callable[[], bytes]:
         return lambda: json.dumps({"number": number, "text": text.ljust(1000)}).encode() + b"\n"
 
@@ -267,6 +266,7 @@ def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
         client = connect()
         await client.call(call("info"))
         (connection,) = fake.connections
+        monkeypatch.setattr(server, "_SEND_TIMEOUT_S", 0.05)
         for number in range(20_000):
             connection.notify(Notice(number, False, line(number, "came")))
             connection.notify(Notice(number, True, line(number, "ended")))
@@ -280,6 +280,7 @@ def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
             message = await client.answer()
             heard[message["number"]] = message["text"].rstrip()
         assert set(heard.values()) == {"ended", "waits"}
+        monkeypatch.undo()  # on a busy machine any answer may take that long
         assert (await client.call(call("info")))["result"] == {}
 
     serve(tmp_path, talk)
@@ -294,7 +295,7 @@ def test_too_many_connections_are_hung_up_on(tmp_path: Path, monkeypatch: pytest
         await second.call(call("info"))
         assert await connect().is_hung_up()
         await first.stream.aclose()
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while not served._free.value:
                 await trio.sleep(0.001)
         assert (await connect().call(call("info")))["result"] == {}

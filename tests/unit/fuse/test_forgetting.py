@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from yolofs.fuse import forgetting as module
 from yolofs.fuse.forgetting import Forgetting
 
 
@@ -16,11 +18,16 @@ class Kernel:
     def __init__(self) -> None:
         self.told: list[tuple[int, bytes]] = []
         self.locked: dict[int, threading.Event] = {}
+        self.waiting: set[threading.Thread] = set()
 
     def tell(self, directory: int, name: bytes) -> None:
         if directory in self.locked:
+            self.waiting.add(threading.current_thread())
             assert self.locked[directory].wait(20)
         self.told.append((directory, name))
+
+    def is_stuck(self, thread: threading.Thread) -> bool:
+        return thread in self.waiting
 
 
 @pytest.fixture
@@ -42,9 +49,22 @@ def test_all_is_told_on_return(kernel: Kernel) -> None:
     assert len(kernel.told) == len(NAMES)
 
 
+def test_who_only_has_to_wait_for_his_turn_is_not_taken_for_stuck(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE_S", 0.01)
+
+    def tell_slowly(directory: int, name: bytes) -> None:
+        time.sleep(0.1)  # longer than anybody is waited for: as on a machine that has much else to do
+        kernel.tell(directory, name)
+
+    assert Forgetting(tell_slowly).forget([(1, b"a")])
+    assert kernel.told == [(1, b"a")]
+
+
 def test_what_is_stuck_holds_up_nothing_else_and_follows(kernel: Kernel) -> None:
     kernel.locked = {number: threading.Event() for number in (1, 3)}
-    forgetting = Forgetting(kernel.tell)
+    forgetting = Forgetting(kernel.tell, kernel.is_stuck)
     forgetting.forget(NAMES)
     assert sorted(kernel.told) == sorted(name for name in NAMES if name[0] in (2, 4))
     for lock in kernel.locked.values():
