@@ -25,7 +25,7 @@ _POLL_S = 1.0
 _SETTLE_S = 0.1
 """How long the files have to stay as they are: whoever writes one may not be done with it."""
 _GONE_S = 1.0
-"""The same where a file is gone: some editors put the new one in its place a little later."""
+"""The same where a file is gone or empty: some editors put the new one in its place, or write it, a little later."""
 _AT_MOST_S = 3.0
 """How long a file that never stays as it is (each answer that is to hold is written down) may hold up the others."""
 _STEP_MS = 100
@@ -60,7 +60,7 @@ async def _settle(paths: Mapping[Origin, bytes], before: Look, now: Look) -> Non
     """
     same = 0
     for _ in range(round(_AT_MOST_S / _SETTLE_S)):
-        is_gone = any(state is None and before[origin] is not None for origin, state in now.items())
+        is_gone = any(_is_gone(before[origin], state) for origin, state in now.items())
         await trio.sleep(_SETTLE_S)
         later = await trio.to_thread.run_sync(_look, paths)
         if later != now:
@@ -69,6 +69,11 @@ async def _settle(paths: Mapping[Origin, bytes], before: Look, now: Look) -> Non
         same += 1
         if same >= round((_GONE_S if is_gone else _SETTLE_S) / _SETTLE_S):
             return
+
+
+def _is_gone(before: FileState | None, now: FileState | None) -> bool:
+    """Tell whether there is no file any more, or nothing in it any more."""
+    return before is not None and (now is None or (now.is_empty and not before.is_empty))
 
 
 def _look(paths: Mapping[Origin, bytes]) -> Look:

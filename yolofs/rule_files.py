@@ -55,6 +55,11 @@ class FileState(NamedTuple):
     ctime_ns: int
     """Or what keeps it from being read: a negative errno."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it can be read, and there is nothing to read."""
+        return not self.size and self.ctime_ns >= 0
+
 
 def file_state(path: bytes) -> FileState | None:
     """Return the state of a file, None if there is none.  What cannot be read, or found behind a link, is not gone."""

@@ -15,7 +15,10 @@ from yolofs.rules import Origin
 
 
 def settle_beside(
-    paths: dict[Origin, Path], meanwhile: Callable[[], Awaitable[None]], clock: trio.abc.Clock | None = None
+    paths: dict[Origin, Path],
+    meanwhile: Callable[[], Awaitable[None]],
+    clock: trio.abc.Clock | None = None,
+    begin: Callable[[Path], object] = Path.unlink,
 ) -> None:
     """Wait for files to settle since the first of them was gone or changed, while somebody does something."""
     raw = {origin: os.fsencode(path) for origin, path in paths.items()}
@@ -23,7 +26,7 @@ def settle_beside(
     async def watch() -> None:
         async with trio.open_nursery() as nursery:
             before = _look(raw)
-            next(iter(paths.values())).unlink()
+            begin(next(iter(paths.values())))
             nursery.start_soon(meanwhile)
             with trio.fail_after(60):
                 await _settle(raw, before, _look(raw))
@@ -57,6 +60,19 @@ def test_so_it_may_after_a_time_in_which_nothing_had_its_turn(tmp_path: Path) ->
 
     settle_beside({Origin.PROJECT: path}, put_back, clock)
     assert path.exists()
+
+
+def test_a_file_that_was_emptied_may_be_written_a_little_later(tmp_path: Path) -> None:
+    """Between the two there is no rule in it, and what it guards would be open."""
+    path = tmp_path / ".yolofs.toml"
+    path.write_text("before")
+
+    async def write() -> None:
+        await trio.sleep(0.3)
+        path.write_text("after")
+
+    settle_beside({Origin.PROJECT: path}, write, begin=lambda path: path.write_text(""))
+    assert path.read_text() == "after"
 
 
 def test_a_file_that_never_stays_as_it_is_does_not_hold_up_the_others(tmp_path: Path) -> None:
