@@ -30,9 +30,8 @@ WAYS = frozenset(["lookup", "getattr"])
 """The kinds of requests in which a thread is asked on its way."""
 
 _KEPT_S = 5.0
-"""How long a request that was sent back is waited for, and then its answers hold: it comes within microseconds."""
-_UNSETTLED_S = 1.0
-"""For how long the kernel is to ask for the attributes of a directory each time it needs them."""
+"""How long a request that was sent back is waited for, and then its answers hold: it comes within microseconds.  As
+long the kernel is to ask for the attributes of its directory each time that it needs them."""
 _REMEMBERED = 65_536
 """How many threads are remembered of each kind: more than wait at a time, as a forgotten one is told ESTALE twice."""
 
@@ -101,7 +100,7 @@ class Detours:
         _note(self.coming, thread, coming)
         directories = {directory for directory, _ in coming.names}
         for directory in directories:
-            _note(self._unsettled, directory, now + _UNSETTLED_S)
+            _note(self._unsettled, directory, now + _KEPT_S)
         return sorted(directories)
 
     def told_stale(self, thread: int) -> None:
