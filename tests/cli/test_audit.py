@@ -225,10 +225,10 @@ def test_that_nothing_can_be_noted_is_told_to_those_who_watch_and_that_it_can_ag
 
 
 def test_rules_that_answers_make_are_noted_and_last_or_not(yolofs: Program) -> None:
-    for decision, lifetime in (("deny", "--session"), ("allow", "--always")):
+    for number, decision, lifetime in (("1", "deny", "--session"), ("2", "allow", "--always")):
         with yolofs.mounted() as view, reader(view / "secret/a") as blocked:
             wait_for_asks(yolofs, 1)
-            yolofs("answer", "1", decision, lifetime, "--scope", "secret")
+            yolofs("answer", number, decision, lifetime, "--scope", "secret")
             blocked.end()
     with yolofs.mounted() as view:
         assert Reader(view / "secret/a").end() == ("a\n", "")

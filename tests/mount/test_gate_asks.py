@@ -127,7 +127,8 @@ def test_judged_anew_when_the_rules_have_changed(base: Path, mounted: Mounter, a
             replace_rules(view, rule)
             answer(decision)
             assert attempt.end() == outcome
-            expected = [(rule.path, Operation.READ, state, rule)] if outcome else []
+            is_refusal = outcome and decision is Decision.ALLOW  # else the ask is noted, with what became of it
+            expected = [(rule.path, Operation.READ, state, rule)] if is_refusal else []
             assert [(one.path, one.operation, one.state, one.rule) for one in asker.refusals] == expected
 
 

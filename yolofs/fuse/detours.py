@@ -42,7 +42,7 @@ Name = tuple[int, bytes]
 class _Coming:
     """A request that was sent back."""
 
-    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "questions", "were_asked")
+    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "not_allowed", "questions")
 
     def __init__(self, kind: str, args: Sequence[Any], questions: Sequence[Question], deadline: float) -> None:
         self.kind = kind
@@ -53,8 +53,8 @@ class _Coming:
         self.asked: Question | None = None
         """What is being asked."""
         self.answers: dict[Grant, Decision] = {}
-        self.were_asked: set[Grant] = set()
-        """What was asked, whether there is an answer or a rule instead."""
+        self.not_allowed: set[Grant] = set()
+        """What was asked and denied, or left to the rules."""
         self.is_seen = False
         """Whether anything came of the thread since."""
         self.deadline = deadline
@@ -146,7 +146,8 @@ class Detours:
         if coming is None or coming.asked is None:
             return
         coming.deadline = self._clock() + _KEPT_S
-        coming.were_asked.add(coming.asked.key)
+        if decision is not Decision.ALLOW:
+            coming.not_allowed.add(coming.asked.key)
         if decision is Decision.INTERRUPTED:
             del self.coming[thread]
         elif decision is Decision.AGAIN:
@@ -168,9 +169,9 @@ class Detours:
         return coming.answers if self._is_it(coming, args) else {}
 
     def was_asked(self, kind: str, args: Sequence[Any], key: Grant) -> bool:
-        """Tell whether a request that a rule refuses has been asked about that on its way; it does not come again."""
+        """Tell whether a request that a rule refuses was asked about that on its way, and not allowed."""
         coming = self._arrived(kind, args)
-        return coming is not None and key in coming.were_asked and self._is_it(coming, args)
+        return coming is not None and key in coming.not_allowed and self._is_it(coming, args)
 
     def _arrived(self, kind: str, args: Sequence[Any]) -> _Coming | None:
         if kind not in _NAMES:

@@ -141,12 +141,11 @@ class Requests(pyfuse3.Operations):
             else:
                 answers = came
         granted: frozenset[Grant] = frozenset()
-        asked: set[Grant] = set()
+        left_to_rules: set[Grant] = set()
         copies = 0
         while True:
             if isinstance(obstacle, UndecidedError):
                 question = obstacle.question
-                asked.add(question.key)
                 decision = answers.pop(question.key, None) or await self._decision(question, args[-1].pid)
                 if is_way:
                     self._detours.answered(args[-1].pid, decision)
@@ -156,6 +155,8 @@ class Requests(pyfuse3.Operations):
                     raise FUSEError(errno.EACCES)
                 if decision is Decision.ALLOW:
                     granted |= {question.key}
+                elif decision is Decision.AGAIN:
+                    left_to_rules.add(question.key)
             else:
                 try:
                     await self._copies.make(obstacle.inode, obstacle.size)
@@ -181,7 +182,7 @@ class Requests(pyfuse3.Operations):
                 except (UndecidedError, PostponedError) as error:
                     obstacle = error
                 except RefusedError as error:
-                    if error.question.key not in asked:
+                    if error.question.key not in left_to_rules:
                         raise
                     raise FUSEError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
 
