@@ -272,7 +272,9 @@ class Index:
         self.hidden_names: set[bytes] = set()
         self._special_names: set[bytes] = set()
         """Names about which a pattern or an exemption says something, in one directory or another."""
-        suffixes: dict[bytes, bool] = {}  # of all patterns, with whether one of them hides
+        self.hidden_endings: set[bytes] = set()
+        self._special_endings: set[bytes] = set()
+        """The same of what stands from the last dot of a name on."""
         self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to say so."""
@@ -285,11 +287,9 @@ class Index:
                 if isinstance(rule, PathRule):
                     self._plant(rank, rule)
                 else:
-                    self._plant_pattern(rank, rule, suffixes)
+                    self._plant_pattern(rank, rule)
             for waypoint in source.waypoints:
                 self._plant_waypoint(waypoint)
-        self._special_suffixes = tuple(suffixes)
-        self.hidden_suffixes = tuple(suffix for suffix, hides in suffixes.items() if hides)
         self._top = Verdict(None, self.root, (), 0, _EVERY_RANK)
         self._top = self._verdict(self._top, self.root, self.root.rank, self.root.rule)
         states = {rule.state for source in sources for rule in source.rules}
@@ -306,14 +306,16 @@ class Index:
             if above.readmits_below is None and not rule.is_whole:
                 above.readmits_below = rule
 
-    def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule, suffixes: dict[bytes, bool]) -> None:
+    def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule) -> None:
         node, passed = self._reach(rule.scope)
         if node.patterns is None:
             node.patterns = Patterns()
         node.patterns.add((rank, rule))
         hides = rule.state is RuleState.HIDDEN
         if isinstance(rule, SuffixRule):
-            suffixes[rule.suffix] = hides or suffixes.get(rule.suffix, False)
+            self._special_endings.add(_ending(rule.suffix))
+            if hides:
+                self.hidden_endings.add(_ending(rule.suffix))
         else:
             self._special_names.add(rule.name)
             if hides:
@@ -368,7 +370,7 @@ class Index:
     def below(self, above: Verdict, name: bytes) -> Verdict:
         node = above.node.children.get(name) if above.node is not None else None
         if node is None:
-            if above.patterns and (name in self._special_names or name.endswith(self._special_suffixes)):
+            if above.patterns and (name in self._special_names or _ending(name) in self._special_endings):
                 return self._below_by_pattern(above, None, name)
             return above.rest
         named = above.named.get(name)
@@ -441,7 +443,7 @@ class RuleBook:
     def adopt(self, index: Index) -> None:
         """Put rules in force that have been made ready: every verdict given so far is void."""
         self._index = index
-        self._hidden_names, self._hidden_suffixes = index.hidden_names, index.hidden_suffixes
+        self._hidden_names, self._hidden_endings = index.hidden_names, index.hidden_endings
         self.version += 1
 
     def touch(self) -> None:
@@ -474,7 +476,7 @@ class RuleBook:
         if (
             above.rest.may_stat
             and name not in self._hidden_names
-            and not (self._hidden_suffixes and name.endswith(self._hidden_suffixes))
+            and not (self._hidden_endings and _ending(name) in self._hidden_endings)
         ):
             return True
         return not self.below(above, name).seems_absent
@@ -503,6 +505,11 @@ def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
 
 def _counts_everywhere(rule: Rule) -> bool:
     return isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE
+
+
+def _ending(name: bytes) -> bytes:
+    """Return what stands from the last dot of a name or suffix on; of a name without one that is no suffix' ending."""
+    return name[name.rfind(b".") :]
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -42,6 +42,17 @@ def test_the_nearest_rule_decides_in_both_directions() -> None:
     )
 
 
+@pytest.mark.parametrize("state_", ["hidden", "deny"])
+def test_an_ending_may_have_several_dots_or_end_with_one(state_: str) -> None:
+    found = book({"/": "allow", "**/*.tar.gz": state_, "**/*.x.": state_, "**/*.old~": state_})
+    fitting = ("a.tar.gz", ".tar.gz", "a.b.tar.gz", "a.x.", ".x.", "a.old~")
+    others = ("tar.gz", "a.gz", "a.tar", "a.tar.gz.b", "a.x", "x.", "a.", "a", ".", "~", "old~", "a.old", "gz")
+    for name in fitting + others:
+        expected = state_ if name in fitting else "allow"
+        assert (name, state(found, f"/d/{name}")) == (name, expected)
+        assert found.shows(found.at(b"/d"), name.encode()) is (expected != "hidden")
+
+
 def test_names_that_begin_alike_are_not_below() -> None:
     assert state(book({"/a": "allow"}), "/ab") == "ask"
 
