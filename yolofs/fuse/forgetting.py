@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 
 _PATIENCE_S = 0.5
 """How long the first message that gets stuck is waited for."""
@@ -54,7 +55,7 @@ class Forgetting:
             thread = threading.Thread(target=batch.work, name="forgetting", daemon=True)
             self._threads.append(thread)
             thread.start()
-            if batch.is_done_or_stuck(patience_s, lambda thread=thread: self._is_stuck(thread)):  # type: ignore[misc]
+            if batch.is_done_or_stuck(patience_s, partial(self._is_stuck, thread)):
                 break
             patience_s = _SHORT_PATIENCE_S
         return batch.is_done
