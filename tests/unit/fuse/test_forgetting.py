@@ -27,7 +27,7 @@ class Kernel:
         self.told.append((directory, name))
 
     def is_stuck(self, thread: threading.Thread) -> bool:
-        return thread in self.waiting
+        return thread in self.waiting or not thread.is_alive()
 
 
 @pytest.fixture
