@@ -52,10 +52,10 @@ class NativeBinds:
             self._is_due = trio.Event()
             try:
                 await self._look_through(await self._candidates())
-            except DaemonError:
-                log.debug("the mount has ended")
-            except OSError as error:
-                log.warning("what may be bound straight from base cannot be found out: %s", error)
+            except (OSError, DaemonError) as error:
+                is_end = isinstance(error, DaemonError) and not isinstance(error.__cause__, OSError)  # of the mount
+                level = logging.DEBUG if is_end else logging.WARNING
+                log.log(level, "what may be bound straight from base cannot be found out: %s", error)
             self._is_first_done.set()
 
     async def choose(self) -> list[bytes]:

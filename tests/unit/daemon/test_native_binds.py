@@ -24,7 +24,16 @@ class Host:
         raise self._why
 
 
-@pytest.mark.parametrize(("why", "count"), [(DaemonError("the mount has just ended"), 0), (OSError(5, "broken"), 1)])
+def failed() -> DaemonError:
+    """Return what the host makes of a failure on the device loop."""
+    error = DaemonError("broken")
+    error.__cause__ = OSError(5, "broken")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("why", "count"), [(DaemonError("the mount has just ended"), 0), (OSError(5, "broken"), 1), (failed(), 1)]
+)
 def test_that_the_mount_ended_meanwhile_is_nothing_to_worry_about(
     why: Exception, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
