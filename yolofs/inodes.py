@@ -58,6 +58,7 @@ class Inode:
     __slots__ = (
         "also",
         "base",
+        "changes",
         "entry",
         "fd",
         "fd_writes",
@@ -112,6 +113,9 @@ class Inode:
         self.writers = 0
         self.pins = 0
         """How many known inodes have this one as their parent."""
+        self.changes = 0
+        """Counts on whenever what stat(2) tells of it may have become another, or the names in it, by the view or as far as
+        the host's doing was seen; a change of the whole view (travel, commit, rules) is not counted here."""
         self.subdirs: int | None = None
         """How many more subdirectories the view has here than base, None if not counted yet."""
         self.fd = -1

@@ -94,7 +94,7 @@ def test_a_listing_is_not_told_again_under_other_rules(base: Path, handlers: Han
     opened = handlers.directory(handle, 0)
     for offset, name in enumerate(opened.names):
         answer = handlers.listed(opened, name) if offset > 1 else handlers.dot(opened, name)
-        handlers.note_told(opened, offset, answer, SimpleNamespace())
+        handlers.note_told(opened, offset, name, answer, SimpleNamespace())
     handlers.gate.book.replace(rule_set(base, path_rule(base, "a", RuleState.HIDDEN)))
     for again in (handle, handlers.opendir(ROOT_NUMBER)):
         opened = handlers.directory(again, 0)

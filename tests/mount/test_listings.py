@@ -17,6 +17,7 @@ from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.forgetting import have_the_kernel_forget, what_it_knows_stays
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
+from tests.property.view_machine import RENAME_EXCHANGE, PlainDirectory
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
@@ -28,11 +29,13 @@ Look = dict[str, tuple[object, ...]]
 
 
 def fill(top: Path) -> None:
-    """Make what is listed: files of which two are one, a directory, a link."""
+    """Make what is listed: files of which two are one, also in two directories, a directory, a link."""
     (top / "d/sub").mkdir(parents=True)
-    for name in ("a", "b", "c", "open"):
+    (top / "e").mkdir()
+    for name in ("a", "b", "c", "open", "two"):
         (top / "d" / name).write_text(name)
     os.link(top / "d/a", top / "d/hard")
+    os.link(top / "d/two", top / "e/two")
     (top / "d/link").symlink_to("a")
 
 
@@ -46,6 +49,28 @@ def look(directory: Path) -> Look:
         st = os.lstat(directory / name)
         shown[name] = (*kind, st.st_mode, st.st_nlink, 0 if kind[0] else st.st_size, st.st_uid)
     return shown
+
+
+def look_at_all(top: Path) -> dict[str, Look]:
+    """Return what :func:`look` does of the directories in ``top``."""
+    return {".": look(top)} | {name: look(top / name) for name in sorted(os.listdir(top)) if (top / name).is_dir()}
+
+
+def assert_true(view: MountedView) -> None:
+    """See that the kernel knows of each file what it would be told now: sizes, times and all."""
+    for directory, directories, files in os.walk(view.mountpoint):
+        for name in (*directories, *files):
+            known = os.lstat(os.path.join(directory, name))
+            attr = view.mount.loop.call(view.handlers.getattr, known.st_ino).attr
+            assert attr is not None
+            told = (attr.mode, attr.nlink, attr.uid, attr.gid, attr.size, attr.blocks, attr.mtime_ns, attr.ctime_ns)
+            assert facts(known) == told, name
+
+
+def facts(st: os.stat_result) -> tuple[int, ...]:
+    """Return what is compared of a file's attributes."""
+    times = st.st_mtime_ns, st.st_ctime_ns
+    return (st.st_mode, st.st_nlink, st.st_uid, st.st_gid, st.st_size, st.st_blocks, *times)
 
 
 def _append(top: Path) -> None:
@@ -75,8 +100,14 @@ def _file_for_directory(top: Path) -> None:
 
 
 def _replace_directory(top: Path) -> None:
-    os.rename(top / "d", top / "e")
+    os.rename(top / "d", top / "f")
     (top / "d").mkdir()
+
+
+def _drop_attribute(top: Path) -> None:
+    os.setxattr(top / "d/b", "user.note", b"1")
+    look(top / "d")
+    os.removexattr(top / "d/b", "user.note")
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -92,7 +123,22 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "unlink of another name": lambda top: (top / "d/hard").unlink(),
     "rename": lambda top: os.rename(top / "d/b", top / "d/c"),
     "swap": _exchange,
+    "exchange": lambda top: PlainDirectory(os.fsencode(top)).rename(b"d/a", b"e", RENAME_EXCHANGE),
     "move out": lambda top: os.rename(top / "d/sub", top / "sub"),
+    "move in": lambda top: os.rename(top / "e/two", top / "d/moved"),
+    "move over": lambda top: os.rename(top / "e/two", top / "d/b"),
+    "rename over the other name's directory": lambda top: os.rename(top / "d/b", top / "e/two"),
+    "link elsewhere": lambda top: os.link(top / "d/c", top / "e/c"),
+    "unlink elsewhere": lambda top: (top / "e/two").unlink(),
+    "chmod by a name elsewhere": lambda top: (top / "e/two").chmod(0o600),
+    "rename of a name of two": lambda top: os.rename(top / "d/two", top / "d/renamed"),
+    "times": lambda top: os.utime(top / "d/b", (1, 2)),
+    "attribute": lambda top: os.setxattr(top / "d/b", "user.note", b"1"),
+    "no attribute any more": _drop_attribute,
+    "attribute of a directory": lambda top: os.setxattr(top / "d/sub", "user.note", b"1"),
+    "mode of a directory": lambda top: (top / "d/sub").chmod(0o700),
+    "file in a directory": lambda top: (top / "d/sub/new").touch(),
+    "directory in a directory": lambda top: (top / "d/sub/new").mkdir(),
     "mkdir": lambda top: (top / "d/more").mkdir(),
     "rmdir and a file there": _file_for_directory,
     "symlink": lambda top: (top / "d/to").symlink_to("nowhere"),
@@ -108,12 +154,12 @@ def scene(request: pytest.FixtureRequest, base: Path, tmp_path: Path, mounted: M
     fill(plain)
     if request.param == "of base":
         fill(base)
-    view = mounted(base_timeout_s=LONG_S, staged_timeout_s=LONG_S)
+    view = mounted(base_timeout_s=LONG_S, staged_timeout_s=LONG_S, xattrs=True)
     top = Path(os.fsdecode(view.mountpoint))
     if request.param == "staged":
         fill(top)
     for _ in range(3):
-        assert look(top / "d") == look(plain / "d")
+        assert look_at_all(top) == look_at_all(plain)
     return SimpleNamespace(view=view, top=top, plain=plain)
 
 
@@ -122,7 +168,8 @@ def test_every_change_shows_at_once(scene: SimpleNamespace, change: str) -> None
     for top in (scene.plain, scene.top):
         CHANGES[change](top)
     for _ in range(3):
-        assert look(scene.top / "d") == look(scene.plain / "d")
+        assert look_at_all(scene.top) == look_at_all(scene.plain)
+        assert_true(scene.view)
 
 
 def test_a_change_shows_to_who_is_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
@@ -193,6 +240,45 @@ def test_what_the_host_changes_shows_with_the_notice(base: Path, mounted: Mounte
     assert look(directory) == look(base / "d")
 
 
+@pytest.mark.parametrize("with_own_mode", [False, True])
+def test_what_an_open_has_seen_of_the_hosts_changes_is_not_taken_back(
+    base: Path, mounted: Mounter, *, with_own_mode: bool
+) -> None:
+    """The host has told nobody; who opens the file sees it all the same, and a listing must not bring the old size."""
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    if with_own_mode:
+        (directory / "b").chmod(0o600)
+    for _ in range(2):
+        look(directory)
+    (base / "d/b").write_text("longer than before")
+    with open(directory / "b") as file:
+        for _ in range(2):
+            look(directory)
+            assert (directory / "b").stat().st_size == len("longer than before")
+        assert file.read() == "longer than before"
+
+
+@pytest.mark.parametrize("with_own_mode", [False, True])
+def test_what_a_look_at_an_open_file_has_seen_is_not_taken_back(
+    base: Path, mounted: Mounter, *, with_own_mode: bool
+) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    if with_own_mode:
+        (directory / "b").chmod(0o600)
+    with open(directory / "b") as file:
+        for _ in range(2):
+            look(directory)
+        assert file.read() == "b"  # so that the kernel asks for attributes, as the access time is another
+        (base / "d/b").write_text("longer than before")
+        for _ in range(2):
+            assert os.fstat(file.fileno()).st_size == len("longer than before")
+            look(directory)
+
+
 def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=3.0)
@@ -206,6 +292,41 @@ def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mount
 
     wait_until(is_seen, "what the host wrote")
     assert look(directory) == look(base / "d")
+
+
+@pytest.mark.parametrize("with_one", [False, True])
+def test_what_the_host_adds_where_nothing_else_of_base_is_shows_soon(
+    base: Path, mounted: Mounter, *, with_one: bool
+) -> None:
+    (base / "d").mkdir()
+    view = mounted(base_timeout_s=0.5)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    if with_one:
+        (directory / "staged").touch()
+    for _ in range(2):
+        assert os.listdir(directory) == ["staged"] * with_one
+    (base / "d/new").touch()
+    wait_until(lambda: "new" in os.listdir(directory), "what the host has added")
+
+
+def test_what_went_with_a_directory_of_base_is_empty(base: Path, mounted: Mounter) -> None:
+    (base / "d").mkdir()
+    view = mounted(base_timeout_s=0.0)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    (directory / "sub").mkdir()
+    (directory / "sub/file").touch()
+    held = os.open(directory / "sub", os.O_RDONLY)
+    try:
+        for _ in range(2):
+            assert os.listdir(held) == ["file"]
+        inode = view.overlay.inodes.by_number[os.fstat(held).st_ino]
+        assert view.mount.loop.call(view.handlers.listings.find, inode) is not None
+        (base / "d").rmdir()
+        directory.mkdir()  # in its place, with nothing in it
+        assert view.mount.loop.call(view.handlers.listings.find, inode) is None
+        assert os.listdir(held) == []
+    finally:
+        os.close(held)
 
 
 @pytest.fixture
@@ -241,6 +362,10 @@ def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: se
     (directory / "b").chmod(0o600)
     asked.clear()
     look(directory)
+    assert asked == {"b"}
+    view.mount.call(lambda: None)  # which may have changed anything
+    asked.clear()
+    look(directory)
     assert asked == set(expected)
 
 
@@ -249,8 +374,8 @@ def test_a_listing_is_told_again_whatever_else_the_kernel_forgets(
     base: Path, mounted: Mounter, asked: set[str]
 ) -> None:
     fill(base)
-    (base / "e").mkdir()
-    (base / "e/f").touch()
+    (base / "apart").mkdir()
+    (base / "apart/f").touch()
     view = mounted(base_timeout_s=LONG_S)
     top = Path(os.fsdecode(view.mountpoint))
     held = [os.open(top / "d" / name, os.O_PATH | os.O_NOFOLLOW) for name in os.listdir(base / "d")]
@@ -258,9 +383,9 @@ def test_a_listing_is_told_again_whatever_else_the_kernel_forgets(
         end = time.monotonic() + DEADLINE_S
         while True:  # somebody else may be at it, too
             expected = look(top / "d")
-            forgotten = base.joinpath("e/f").stat().st_ino
+            forgotten = base.joinpath("apart/f").stat().st_ino
             with what_it_knows_stays():
-                (top / "e/f").lstat()
+                (top / "apart/f").lstat()
                 assert forgotten in view.overlay.inodes.by_number
             while forgotten in view.overlay.inodes.by_number:
                 assert time.monotonic() < end

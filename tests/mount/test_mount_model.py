@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis.stateful import invariant
 
 from tests.model_steps import model_settings
 from tests.mount.in_process import MountedView
+from tests.mount.test_listings import assert_true
 from tests.property.view_machine import ViewMachine
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
@@ -22,6 +24,12 @@ class MountMachine(ViewMachine):
     """A view behind the kernel."""
 
     make_driver = MountDriver
+
+    @invariant()
+    def what_the_kernel_was_told_is_still_true(self) -> None:
+        """By listings above all, which are told again as they were."""
+        assert isinstance(self.view, MountDriver)
+        assert_true(self.view)
 
 
 TestMountModel = MountMachine.TestCase

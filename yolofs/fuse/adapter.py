@@ -22,7 +22,7 @@ from yolofs.fuse.handlers import Answer, DirHandle, Handlers
 from yolofs.fuse.listings import Row
 from yolofs.fuse.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.origin import RunOf
-from yolofs.fuse.requests import Requests, answering, changing, telling
+from yolofs.fuse.requests import Requests, answering, telling
 from yolofs.overlay import Owner
 from yolofs.questions import Asker
 from yolofs.refusals import UndecidedError
@@ -84,31 +84,31 @@ class Adapter(Requests):
         except Exception:
             log.exception("forget failed")
 
-    @changing
+    @answering
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mknod(parent, name, mode, rdev, Owner(ctx.uid, ctx.gid)))
 
-    @changing
+    @answering
     def mkdir(self, parent: int, name: bytes, mode: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mkdir(parent, name, mode, Owner(ctx.uid, ctx.gid)))
 
-    @changing
+    @answering
     def symlink(self, parent: int, name: bytes, target: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.symlink(parent, name, target, Owner(ctx.uid, ctx.gid)))
 
-    @changing
+    @answering
     def link(self, number: int, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.link(number, parent, name))
 
-    @changing
+    @answering
     def unlink(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.unlink(parent, name)
 
-    @changing
+    @answering
     def rmdir(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.rmdir(parent, name)
 
-    @changing
+    @answering
     def rename(
         self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int, ctx: pyfuse3.RequestContext
     ) -> None:
@@ -122,7 +122,7 @@ class Adapter(Requests):
             return self._on_the_way(ctx.pid, None, lambda: self._handlers.getattr(number))
         return _entry(self._handlers.getattr(number))
 
-    @changing
+    @answering
     def setattr(
         self,
         number: int,
@@ -185,12 +185,12 @@ class Adapter(Requests):
         self._check_xattrs()
         return self._handlers.listxattr(number)
 
-    @changing
+    @answering
     def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.setxattr(number, name, value)
 
-    @changing
+    @answering
     def removexattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.removexattr(number, name)
@@ -210,13 +210,11 @@ class Adapter(Requests):
             self.origin.opened(opened.handle, ctx.pid)
         if is_own:
             self._own_handles.add(opened.handle)
-        if flags & os.O_TRUNC or not opened.keeps.attributes:
-            self._handlers.listings.epoch += 1
         if not opened.keeps.attributes:
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages)
 
-    @changing
+    @answering
     def create(
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
@@ -239,7 +237,7 @@ class Adapter(Requests):
             raise FUSEError(errno.EIO) from None
         return data
 
-    @changing
+    @answering
     def write(self, handle: int, offset: int, data: bytes) -> int:
         return self._handlers.write(handle, offset, data)
 
@@ -290,36 +288,39 @@ class Adapter(Requests):
     def _tell_again(self, directory: DirHandle, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
         reply = pyfuse3.readdir_reply
         for offset in range(start, len(rows)):
-            name, entry, inode = rows[offset]
-            if inode is not None and not inode.lookups:  # the kernel has forgotten it, and so may we
-                self._handlers.listings.drop(directory.inode.number)
-                self._handlers.look_up_again(directory)
-                self._tell(directory, offset, token)
+            name, entry, inode, changes, _ = rows[offset]
+            if inode is None or (inode.changes == changes and inode.lookups):
+                if not reply(token, name, entry, offset + 1):
+                    return
+                if inode is not None:
+                    inode.lookups += 1
+            elif not self._tell_name(directory, offset, name, token):
                 return
-            if not reply(token, name, entry, offset + 1):
+            elif not directory.was_told:  # the rest, likewise
+                self._tell(directory, offset + 1, token)
                 return
-            if inode is not None:
-                inode.lookups += 1
 
     def _tell(self, directory: DirHandle, start: int, token: pyfuse3.ReaddirToken) -> None:
-        reply, handlers = pyfuse3.readdir_reply, self._handlers
         names = directory.names
         for offset in range(start, len(names)):
-            name = names[offset]
-            if offset < 2:  # "." and "..", which count as no look-up
-                answer = handlers.dot(directory, name)
-            else:
-                answer = handlers.listed(directory, name)
-            if answer.attr is None:  # gone since reading began
-                directory.listing = None
-                continue
-            entry = _entry(answer)
-            if not reply(token, name, entry, offset + 1):
-                if offset >= 2:
-                    handlers.forget([(answer.attr.number, 1)])
+            if not self._tell_name(directory, offset, names[offset], token):
                 return
-            if directory.listing is not None:
-                handlers.note_told(directory, offset, answer, entry)
+
+    def _tell_name(self, directory: DirHandle, offset: int, name: bytes, token: pyfuse3.ReaddirToken) -> bool:
+        """Look up and tell one name; return whether there was room for it."""
+        handlers = self._handlers
+        # "." and ".." count as no look-up
+        answer = handlers.dot(directory, name) if offset < 2 else handlers.listed(directory, name)
+        if answer.attr is None:  # gone since reading began
+            handlers.look_up_again(directory)
+            return True
+        entry = _entry(answer)
+        if not pyfuse3.readdir_reply(token, name, entry, offset + 1):
+            if offset >= 2:
+                handlers.forget([(answer.attr.number, 1)])
+            return False
+        handlers.note_told(directory, offset, name, answer, entry)
+        return True
 
     @answering
     def releasedir(self, handle: int) -> None:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.fuse.listings import Listing, Listings, Row
+from yolofs.fuse.listings import Listing, Listings
 from yolofs.gate import Gate
 from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
 from yolofs.journal import Journal
@@ -367,16 +367,18 @@ class Handlers:
             if listing is None:
                 names = self.overlay.names(opened.inode)
                 opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
-                opened.listing = listings.begin(opened.inode)
+                opened.listing = listings.begin(opened.inode, self._lifetimes.of_names_in(opened.inode))
         elif listing is not None and not listings.holds(listing):
             self.look_up_again(opened)
         return opened
 
     def look_up_again(self, opened: DirHandle) -> None:
-        """Have the rest of an open directory looked up, as its listing does not hold any more."""
-        if opened.was_told and opened.listing is not None:
-            opened.names = [row.name for row in opened.listing.rows]
+        """Have the rest of an open directory looked up, as its listing does not hold (any more)."""
+        listing = opened.listing
+        if opened.was_told and listing is not None:
+            opened.names = [row.name for row in listing.rows]
             opened.was_told = False
+            self.listings.drop(listing)
         opened.listing = None
 
     def dot(self, directory: DirHandle, name: bytes) -> Answer:
@@ -396,18 +398,20 @@ class Handlers:
         except OSError:
             return _UNKNOWN
 
-    def note_told(self, directory: DirHandle, offset: int, answer: Answer, entry: Any) -> None:
+    def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: Answer, entry: Any) -> None:
         """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name at an offset."""
-        listing, name, attr = directory.listing, directory.names[offset], answer.attr
-        if listing is None or attr is None or attr.number == UNKNOWN_NUMBER or offset != len(listing.rows):
-            directory.listing = None
+        listing, attr = directory.listing, answer.attr
+        if listing is None:
+            return
+        if attr is None or attr.number == UNKNOWN_NUMBER or offset > len(listing.rows):
+            self.look_up_again(directory)
             return
         inode = self._inodes[attr.number] if offset >= 2 else None
         lifetime_s = None
         if inode is not None and not (attr.is_stable and self.overlay.is_stable_name(directory.inode, name)):
             lifetime_s = min(answer.name_timeout_s, answer.attr_timeout_s)
-        listing.add(Row(name, entry, inode), lifetime_s)
-        if len(listing.rows) == len(directory.names):
+        listing.tell(offset, name, entry, inode, lifetime_s)
+        if not directory.was_told and len(listing.rows) == len(directory.names):
             self.listings.keep(listing)
 
     def releasedir(self, handle: int) -> None:

@@ -11,6 +11,7 @@ files whose attributes the kernel trusts for long are kept, and somebody looks a
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
@@ -68,6 +69,10 @@ class Lifetimes:
     def of_name(self, directory: Inode, *, is_stable: bool) -> float:
         """Return how long a name in ``directory`` (or that there is none) may be trusted."""
         return self.staged_s if is_stable else self._of_base(directory.source)
+
+    def of_names_in(self, directory: Inode) -> float:
+        """Return how long all names of a directory may be trusted to be all; infinite if only the view adds any."""
+        return math.inf if directory.source is None else self._of_base(directory.source)
 
     def of_attr(self, inode: Inode, attr: Attr) -> float:
         """Return how long the attributes of an inode may be trusted."""

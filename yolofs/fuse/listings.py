@@ -2,8 +2,9 @@
 
 The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the attributes of each name every
 time.  An answer that it was given with a lifetime it may use by itself until that is over or we take it back; so may
-we, to give it once more for what is left of that time.  Everything that changes anything in the view ends all
-listings: it counts :attr:`Listings.epoch` on.
+we, to give it once more for what is left of that time.  A change of a file ends the rows that tell of it, a change of
+the names in a directory its listing (:attr:`~yolofs.inodes.Inode.changes`); whatever may have changed anything else
+counts :attr:`Listings.epoch` on, which ends all of them.
 """
 
 from __future__ import annotations
@@ -32,49 +33,64 @@ class Row(NamedTuple):
     """The transport's form of an answer; its two timeouts can be set, in seconds."""
     inode: Inode | None
     """Whose look-ups are to be counted; None for ``.`` and ``..``."""
+    changes: int
+    """What was counted of the inode then: the row holds no longer than that."""
+    is_unstable: bool
+    """Whether not only the view can change what was told, so that it has a lifetime."""
 
 
 class Listing:
     """The names of one directory, as they are told for the first time or were told before."""
 
-    __slots__ = ("_made_at", "_stamp", "_step", "_unstable", "inode", "lifetime_s", "rows")
+    __slots__ = ("_changes", "_made_at", "_stamp", "_step", "inode", "lifetime_s", "rows")
 
-    def __init__(self, inode: Inode, stamp: tuple[int, int], made_at: float) -> None:
+    def __init__(self, inode: Inode, stamp: tuple[int, int], made_at: float, lifetime_s: float) -> None:
         self.inode = inode
         """The directory."""
+        self._changes = inode.changes
         self._stamp = stamp
         self._made_at = made_at
         self._step = 0
-        self._unstable: list[Any] = []
         self.rows: list[Row] = []
-        self.lifetime_s = math.inf
-        """The shortest of all that was told of what not only the view can change."""
+        self.lifetime_s = lifetime_s
+        """The shortest of all that was told of what not only the view can change, which the names themselves may be."""
 
-    def add(self, row: Row, lifetime_s: float | None) -> None:
-        """Take up a name that was told; ``lifetime_s`` is None if only the view can change it."""
-        self.rows.append(row)
+    def tell(self, offset: int, name: bytes, entry: Any, inode: Inode | None, lifetime_s: float | None) -> None:
+        """Take up a name that was told, the next one or one that was looked up anew; ``inode`` as in :class:`Row`.
+
+        ``lifetime_s`` is None if only the view can change it.
+        """
+        row = Row(name, entry, inode, inode.changes if inode is not None else 0, lifetime_s is not None)
         if lifetime_s is not None:
-            self._unstable.append(row.entry)
             self.lifetime_s = min(self.lifetime_s, lifetime_s)
+        if offset == len(self.rows):
+            self.rows.append(row)
+            return
+        self.rows[offset] = row
+        if lifetime_s is not None:  # from now on with the others, which are older
+            self._shorten(row)
 
     def holds(self, stamp: tuple[int, int], now: float) -> bool:
-        """Tell whether all of it may be told again, and see that no lifetime goes on from the beginning.
+        """Tell whether all names may be told again, and see that no lifetime goes on from the beginning.
 
         A lifetime ends in steps, so that the entries need not be written anew each time.
         """
-        if stamp != self._stamp or self.lifetime_s <= 0:
+        if stamp != self._stamp or self.inode.changes != self._changes or self.lifetime_s <= 0:
             return False
-        if not self._unstable:
+        if self.lifetime_s == math.inf:
             return True
         step = int((now - self._made_at) / self.lifetime_s * STEPS) + 1
         if step >= STEPS:
             return False
         if step != self._step:
             self._step = step
-            left_s = self.lifetime_s * (STEPS - step) / STEPS
-            for entry in self._unstable:
-                entry.entry_timeout = entry.attr_timeout = left_s
+            for row in self.rows:
+                if row.is_unstable:
+                    self._shorten(row)
         return True
+
+    def _shorten(self, row: Row) -> None:
+        row.entry.entry_timeout = row.entry.attr_timeout = self.lifetime_s * (STEPS - self._step) / STEPS
 
 
 class Listings:
@@ -86,12 +102,12 @@ class Listings:
         self._kept: dict[int, Listing] = {}
         self._names = 0
         self.epoch = 0
-        """Counts what may have changed something."""
+        """Counts what may have changed anything at all."""
 
     def find(self, directory: Inode) -> Listing | None:
-        """Return the listing of a directory if it may be told again.
+        """Return the listing of a directory if it may be told again, but for single rows.
 
-        The kernel may have forgotten files in it since: a row whose inode has no look-ups must be looked up anew.
+        One whose inode has changed since, or has no look-ups as the kernel has forgotten it, must be looked up anew.
         """
         listing = self._kept.get(directory.number)
         if listing is None or listing.inode is not directory:
@@ -102,14 +118,16 @@ class Listings:
         """Tell whether a listing may be told again, or what is missing be added to it."""
         return listing.holds((self.epoch, self._book.version), self._clock())
 
-    def begin(self, directory: Inode) -> Listing:
-        """Return an empty listing, to be filled while it :meth:`holds`."""
-        return Listing(directory, (self.epoch, self._book.version), self._clock())
+    def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
+        """Return an empty listing, to be filled while it :meth:`holds`; for so long others add no names by themselves."""
+        return Listing(directory, (self.epoch, self._book.version), self._clock(), lifetime_s)
 
     def keep(self, listing: Listing) -> None:
         """Keep the listing of a directory, now that all its names are in it."""
         count = len(listing.rows)
-        self.drop(listing.inode.number)
+        before = self._kept.get(listing.inode.number)
+        if before is not None:
+            self.drop(before)
         if count > MAX_NAMES or not self.holds(listing):
             return
         if self._names + count > MAX_NAMES_IN_ALL:
@@ -118,7 +136,9 @@ class Listings:
         self._kept[listing.inode.number] = listing
         self._names += count
 
-    def drop(self, number: int) -> None:
-        """Keep no listing of a directory any more."""
-        before = self._kept.pop(number, None)
-        self._names -= len(before.rows) if before is not None else 0
+    def drop(self, listing: Listing) -> None:
+        """Keep a listing no longer, if it still is."""
+        number = listing.inode.number
+        if self._kept.get(number) is listing:
+            del self._kept[number]
+            self._names -= len(listing.rows)

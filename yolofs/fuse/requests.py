@@ -33,9 +33,7 @@ _MAX_COPIES = 3
 """So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
 
 
-def answering(
-    handler: Callable[..., Any], *, may_change: bool = False, tells: bool = False
-) -> Callable[..., Coroutine[Any, Any, Any]]:
+def answering(handler: Callable[..., Any], *, tells: bool = False) -> Callable[..., Coroutine[Any, Any, Any]]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
     Where the last argument is no request context, nothing is judged.  With ``tells`` it tells attributes, and may wait
@@ -48,8 +46,6 @@ def answering(
             result: Any = None
             try:
                 self.origin.request = args
-                if may_change:
-                    self._handlers.listings.epoch += 1
                 try:
                     result = handler(self, *args)
                 except OSError as error:
@@ -89,11 +85,6 @@ def answering(
 def telling(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
     """:func:`answering`, for what tells attributes and keeps nothing locked that has to do with pages."""
     return answering(handler, tells=True)
-
-
-def changing(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """:func:`answering`, for what may change the view: nothing that was listed before is told again."""
-    return answering(handler, may_change=True)
 
 
 def drop_pages(numbers: Iterable[int]) -> None:
@@ -166,7 +157,6 @@ class Requests(pyfuse3.Operations):
                 copies += 1
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
-            self._handlers.listings.epoch += 1
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self._handlers.gate.granting(granted))
                 if copies >= _MAX_COPIES:
@@ -211,7 +201,6 @@ class Requests(pyfuse3.Operations):
     async def _drop_outdated(self) -> None:
         outdated = self._outdated.copy()
         self._outdated.clear()
-        self._handlers.listings.epoch += 1  # an old size told again would cut off what is behind it
         await self._loop.in_thread(drop_pages, outdated)
         self._handlers.overlay.dropped_pages(outdated)
 

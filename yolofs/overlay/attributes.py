@@ -106,12 +106,16 @@ class Attributes(Layers):
                 data = self._origin_stat(inode, staged.origin)
                 size, blocks = data.st_size, data.st_blocks
                 if inode.opens and not is_as_told(inode.paged, version_of(data)):
+                    inode.changes += 1
                     self.outdated[inode.number] = settled_version(data, self.clock_ns())
         elif inode.is_orphan:
             nlink = 0
         else:
             nlink = nlink_of(self.tree, self.base, st)
-            inode.seen = version_of(st)
+            version = version_of(st)
+            if version != inode.seen:
+                inode.seen = version
+                inode.changes += 1
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self.outdated[inode.number] = settled_version(st, self.clock_ns())
         return Attr(

@@ -114,6 +114,7 @@ class Data(Finding):
             self._sign(staged)
         if (offset | offset + len(data)) & _IN_PAGE:
             inode.ragged += 1
+        inode.changes += 1
         return os.pwrite(inode.fd if inode.fd_writes else self._fd(inode, write=True), data, offset)
 
     def sync_fd(self, inode: Inode) -> int | None:
@@ -142,6 +143,7 @@ class Data(Finding):
         mtime_ns: int | None = None,
     ) -> Attr:
         """Change what is given (permission bits, owners, bytes, nanoseconds) and return the attributes after it."""
+        inode.changes += 1
         if size is not None:
             self._truncate(inode, size)
         if mode is not None or uid is not None or gid is not None or atime_ns is not None or mtime_ns is not None:
@@ -163,11 +165,13 @@ class Data(Finding):
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
         inode.free_of_acl = None
+        inode.changes += 1
         os.setxattr(self._own_metadata(inode), name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
         """Remove an extended attribute."""
         self.getxattr(inode, name)
+        inode.changes += 1
         os.removexattr(self._own_metadata(inode), name, follow_symlinks=False)
 
     # ---- inside
@@ -178,6 +182,7 @@ class Data(Finding):
             raise os_error(errno.EISDIR)
         if inode.kind != stat.S_IFREG:
             raise os_error(errno.EINVAL)
+        inode.changes += 1
         self._own_data(inode, keep=size)
         fd = self._fd(inode, write=True)
         if size == 0:
@@ -216,6 +221,8 @@ class Data(Finding):
         # With pages of another version there may be a listing, too, which is not to be told again.
         is_told = inode.paged == NO_PAGES or is_as_told(inode.paged, now)
         held = Held(pages=now == inode.paged, attributes=now == inode.seen and is_told)
+        if not held.attributes:
+            inode.changes += 1
         inode.seen, inode.paged = now, settled_version(st, self.clock_ns())
         return held
 

@@ -86,6 +86,8 @@ class Naming(Data):
         assert staged is not None
         entry = self._record_new(parent, name, staged.ino, origin=staged.origin)
         assert entry is not None
+        parent.changes += 1
+        inode.changes += 1
         self._adopt(parent, entry.parent)
         self._touch_ctime(staged)
         inode.lookups += 1
@@ -146,6 +148,11 @@ class Naming(Data):
         moved, other = self._known(source), self._known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
         entry = self._record(record)
+        parent.changes += 1
+        new_parent.changes += 1
+        for inode in (moved, other):
+            if inode is not None:
+                inode.changes += 1
         for renamed in (source, target) if exchange else (source,):
             if renamed is not None and renamed.staged is not None:
                 self._touch_ctime(renamed.staged, renamed.st)
@@ -168,6 +175,7 @@ class Naming(Data):
             self.store.remove(ino)
             raise
         assert entry is not None
+        parent.changes += 1
         self._adopt(parent, entry.parent)
         inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
@@ -228,6 +236,9 @@ class Naming(Data):
         inode = self._known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
         self._record(Delete(self.clock_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found)))
+        parent.changes += 1
+        if inode is not None:
+            inode.changes += 1
         self._adopt(parent, self.tree.find(self.path(parent)))
         self._lost_name(parent, name, found, inode)
         if has_unseen:
@@ -292,6 +303,7 @@ class Naming(Data):
             if inode.entry is not None and inode.entry.is_dropped:
                 inode.is_orphan = True
                 inode.entry = None
+                inode.changes += 1
 
     def _touch_ctime(self, staged: Staged, st: os.stat_result | None = None) -> None:
         """Note on a file that one of its names came, went or changed, as the system does.

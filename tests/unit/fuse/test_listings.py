@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from yolofs.fuse.listings import MAX_NAMES, Listing, Listings, Row
+from yolofs.fuse.listings import MAX_NAMES, Listing, Listings
 from yolofs.inodes import Inode
 from yolofs.rules import RuleBook, RuleSet
 
@@ -40,7 +40,7 @@ def told(listings: Listings, inode: Inode, *lifetimes_s: float | None) -> Listin
     listing = listings.begin(inode)
     for number, lifetime_s in enumerate(lifetimes_s):
         entry = SimpleNamespace(entry_timeout=lifetime_s, attr_timeout=lifetime_s)
-        listing.add(Row(b"%d" % number, entry, None), lifetime_s)
+        listing.tell(number, b"%d" % number, entry, None, lifetime_s)
     listings.keep(listing)
     return listing
 
@@ -66,6 +66,62 @@ def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, clo
     assert listings.find(inode) is None
 
 
+def test_a_change_of_the_names_ends_it(listings: Listings) -> None:
+    inode = directory()
+    listing = told(listings, inode, None, 60.0)
+    assert listings.find(inode) is listing
+    inode.changes += 1
+    assert listings.find(inode) is None
+    assert not listings.holds(listing)
+
+
+def test_a_name_that_is_looked_up_anew_lives_no_longer_than_the_others(listings: Listings, clock: Clock) -> None:
+    inode = directory()
+    listing = told(listings, inode, 8.0, None)
+    clock.now += 3.5
+    assert listings.find(inode) is listing
+    entry = SimpleNamespace(entry_timeout=8.0, attr_timeout=8.0)
+    listing.tell(1, b"1", entry, None, 8.0)
+    for after_s in (0.0, 0.4, 1.4, 3.4):
+        clock.now = 103.5 + after_s
+        assert listings.find(inode) is listing
+        assert [row.name for row in listing.rows] == [b"0", b"1"]
+        assert {row.entry.entry_timeout for row in listing.rows} == {entry.attr_timeout}
+        assert 0 < entry.attr_timeout <= 8 - 3.5 - after_s
+    clock.now = 103.5 + 3.6
+    assert listings.find(inode) is None
+
+
+def test_a_name_with_a_shorter_lifetime_shortens_them_all(listings: Listings, clock: Clock) -> None:
+    inode = directory()
+    listing = told(listings, inode, 60.0, None)
+    assert listings.find(inode) is listing
+    listing.tell(1, b"1", SimpleNamespace(entry_timeout=1.0, attr_timeout=1.0), None, 1.0)
+    clock.now += 0.5
+    assert listings.find(inode) is listing
+    assert all(row.entry.attr_timeout <= 0.5 for row in listing.rows)
+    clock.now += 0.5
+    assert listings.find(inode) is None
+
+
+def test_dropping_one_leaves_a_newer_one_alone(listings: Listings) -> None:
+    inode = directory()
+    older = told(listings, inode, None)
+    newer = told(listings, inode, None)
+    listings.drop(older)
+    assert listings.find(inode) is newer
+
+
+def test_that_there_are_no_more_names_lives_no_longer_than_it_may(listings: Listings, clock: Clock) -> None:
+    inode = directory()
+    listing = listings.begin(inode, 1.0)
+    listings.keep(listing)
+    clock.now += 0.8
+    assert listings.find(inode) is listing
+    clock.now += 0.2
+    assert listings.find(inode) is None
+
+
 def test_what_may_not_be_trusted_at_all_is_not_told_again(listings: Listings) -> None:
     inode = directory()
     told(listings, inode, 0.0, 60.0)
@@ -84,8 +140,8 @@ def test_a_listing_that_is_too_long_is_not_kept(listings: Listings) -> None:
     assert listings.find(inode) is None
     listing = told(listings, inode, *[None] * MAX_NAMES)
     assert listings.find(inode) is listing
-    listings.drop(inode.number)
-    listings.drop(inode.number)
+    listings.drop(listing)
+    listings.drop(listing)
     assert listings.find(inode) is None
 
 
