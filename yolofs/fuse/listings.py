@@ -119,7 +119,7 @@ class Listings:
         return listing.holds((self.epoch, self._book.version), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
-        """Return an empty listing, to be filled while it :meth:`holds`; for so long others add no names by themselves."""
+        """Return an empty listing, to be filled while it :meth:`holds`; for so long nobody else adds a name."""
         return Listing(directory, (self.epoch, self._book.version), self._clock(), lifetime_s)
 
     def keep(self, listing: Listing) -> None:
