@@ -114,8 +114,8 @@ class Inode:
         self.pins = 0
         """How many known inodes have this one as their parent."""
         self.changes = 0
-        """Counts on whenever what stat(2) tells of it, or the names in it, may have changed: through the view, or by the
-        host as far as that was seen.  Changes of the whole view (travel, commit, rules) are not counted here."""
+        """Counts on whenever what stat(2) tells of it, or the names in it, may have changed: through the view, or by
+        the host as far as that was seen.  Changes of the whole view (travel, commit, rules) are not counted here."""
         self.subdirs: int | None = None
         """How many more subdirectories the view has here than base, None if not counted yet."""
         self.fd = -1
