@@ -288,13 +288,14 @@ class Adapter(Requests):
     def _tell_again(self, directory: DirHandle, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
         reply = pyfuse3.readdir_reply
         for offset in range(start, len(rows)):
-            name, entry, inode, changes, _ = rows[offset]
-            if inode is None or (inode.changes == changes and inode.lookups):
-                if not reply(token, name, entry, offset + 1):
+            row = rows[offset]
+            inode = row.inode
+            if inode is None or (inode.changes == row.changes and inode.lookups):
+                if not reply(token, row.name, row.entry, offset + 1):
                     return
                 if inode is not None:
                     inode.lookups += 1
-            elif not self._tell_name(directory, offset, name, token):
+            elif not self._tell_name(directory, offset, row.name, token):
                 return
             elif not directory.was_told:  # the rest, likewise
                 self._tell(directory, offset + 1, token)
@@ -329,13 +330,13 @@ class Adapter(Requests):
 
 def _entry(answer: Answer) -> EntryAttributes:
     """Return an answer in pyfuse3's form."""
-    attr, name_timeout_s, attr_timeout_s = answer
+    attr = answer.attr
     entry = EntryAttributes()
-    entry.entry_timeout = name_timeout_s
+    entry.entry_timeout = answer.name_timeout_s
     if attr is None:
         entry.st_ino = 0
         return entry
-    entry.attr_timeout = attr_timeout_s
+    entry.attr_timeout = answer.attr_timeout_s
     entry.st_ino = attr.number
     entry.st_mode = attr.mode
     entry.st_nlink = attr.nlink

@@ -15,7 +15,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from yolofs.fuse.lifetimes import Lifetimes
 from yolofs.fuse.listings import Listing, Listings
@@ -31,7 +33,7 @@ MAX_READ = 1 << 20
 """No request asks for more bytes as the kernel is set up by default (``/proc/sys/fs/fuse/max_pages_limit``)."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, gc=False):
     """A file and how long the kernel may trust what it was told, in seconds."""
 
     attr: Attr | None
@@ -40,7 +42,7 @@ class Answer(NamedTuple):
     attr_timeout_s: float
 
 
-class Opened(NamedTuple):
+class Opened(msgspec.Struct, gc=False):
     """An open file."""
 
     handle: int

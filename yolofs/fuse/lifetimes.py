@@ -16,7 +16,8 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.base import Base
 from yolofs.inodes import Attr, Inode
@@ -26,7 +27,7 @@ MAX_TRUSTED = 4096
 """Of so many files the attributes are trusted for long; to look at them all takes some 8 ms."""
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, gc=False):
     """What the kernel was told of a base file, and until when it may trust that."""
 
     mtime_ns: int

@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from yolofs.inodes import Inode
 from yolofs.rules import RuleBook
@@ -25,7 +27,7 @@ STEPS = 8
 """In so many steps a lifetime goes by."""
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, gc=False):
     """A name as it was told."""
 
     name: bytes

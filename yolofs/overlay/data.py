@@ -7,7 +7,8 @@ import mmap
 import os
 import stat
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
 from yolofs.overlay.finding import Finding
@@ -21,7 +22,7 @@ _FEW = 4
 """So many pages may be read each alone before all are read anew."""
 
 
-class Held(NamedTuple):
+class Held(msgspec.Struct, frozen=True, gc=False):
     """What the kernel knows of a file and is still true."""
 
     pages: bool

@@ -6,7 +6,8 @@ import errno
 import os
 import stat
 from time import monotonic_ns
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.inodes import Attr, Inode, natural_number, version_of
 from yolofs.links import key_for, staged_for
@@ -16,7 +17,7 @@ from yolofs.paths import NAME_MAX, RelPath, join
 from yolofs.tree import Entry, Staged
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, gc=False):
     """What a directory of the view shows under one name."""
 
     entry: Entry | None
