@@ -359,14 +359,27 @@ def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: se
         if not asked:
             break
         assert time.monotonic() < end
-    (directory / "b").chmod(0o600)
-    asked.clear()
-    look(directory)
-    assert asked == {"b"}
-    view.mount.call(lambda: None)  # which may have changed anything
-    asked.clear()
-    look(directory)
-    assert asked == set(expected)
+
+
+def test_what_has_changed_is_looked_up_and_nothing_else(base: Path, mounted: Mounter, asked: set[str]) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+
+    def looked_up_after(change: Callable[[], object]) -> set[str]:
+        change()
+        asked.clear()
+        look(directory)
+        return set(asked)
+
+    with what_it_knows_stays():
+        names = set(look(directory))
+        assert looked_up_after(lambda: None) == set()
+        assert looked_up_after((directory / "b").touch) == {"b"}
+        assert looked_up_after(lambda: (directory / "c").write_text("anew")) == set()  # it is the store's by now
+        assert looked_up_after((directory / "sub/new").touch) == {"sub"}
+        assert looked_up_after(view.snapshot) == set()
+        assert looked_up_after((directory / "a").unlink) == names - {"a", "c"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")

@@ -94,7 +94,7 @@ class Handlers:
         self.gate = gate
         self._lifetimes = lifetimes
         self._inodes = overlay.inodes.by_number
-        self.listings = Listings(gate.book)
+        self.listings = Listings(lambda: (overlay.upheavals, gate.book.version))
         self._files: dict[int, Inode] = {}
         self._directories: dict[int, DirHandle] = {}
         self._last_handle = 0

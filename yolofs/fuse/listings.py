@@ -3,8 +3,8 @@
 The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the attributes of each name every
 time.  An answer that it was given with a lifetime it may use by itself until that is over or we take it back; so may
 we, to give it once more for what is left of that time.  A change of a file ends the rows that tell of it, a change of
-the names in a directory its listing (:attr:`~yolofs.inodes.Inode.changes`); whatever may have changed anything else
-counts :attr:`Listings.epoch` on, which ends all of them.
+the names in a directory its listing (:attr:`~yolofs.inodes.Inode.changes`); other rules, and whatever may have changed
+more than that, end all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from yolofs.inodes import Inode
-from yolofs.rules import RuleBook
 
 MAX_NAMES = 10_000
 """Directories of more names are not kept."""
@@ -96,15 +95,13 @@ class Listing:
 
 
 class Listings:
-    """The listings of a view under the rules of ``book``; ``clock`` counts seconds."""
+    """The listings of a view; all end when ``stamp`` gives something else.  ``clock`` counts seconds."""
 
-    def __init__(self, book: RuleBook, clock: Callable[[], float] = time.monotonic) -> None:
-        self._book = book
+    def __init__(self, stamp: Callable[[], tuple[int, int]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stamp = stamp
         self._clock = clock
         self._kept: dict[int, Listing] = {}
         self._names = 0
-        self.epoch = 0
-        """Counts what may have changed anything at all."""
 
     def find(self, directory: Inode) -> Listing | None:
         """Return the listing of a directory if it may be told again, but for single rows.
@@ -118,11 +115,11 @@ class Listings:
 
     def holds(self, listing: Listing) -> bool:
         """Tell whether a listing may be told again, or what is missing be added to it."""
-        return listing.holds((self.epoch, self._book.version), self._clock())
+        return listing.holds(self._stamp(), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
         """Return an empty listing, to be filled while it :meth:`holds`; for so long nobody else adds a name."""
-        return Listing(directory, (self.epoch, self._book.version), self._clock(), lifetime_s)
+        return Listing(directory, self._stamp(), self._clock(), lifetime_s)
 
     def keep(self, listing: Listing) -> None:
         """Keep the listing of a directory, now that all its names are in it."""

@@ -198,9 +198,11 @@ class Mount:
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             self.overlay.base.refresh_mounts()  # our own mountpoint, should it lie below base, is new
-            self.loop.add_reader(
-                self._mounts_fd, select.POLLPRI, lambda _: self._changed(self.overlay.base.refresh_mounts)
-            )
+            self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self._refresh_mounts())
+
+    def _refresh_mounts(self) -> None:
+        self.overlay.base.refresh_mounts()
+        self.overlay.upheavals += 1
 
     # ---- reaching in
 
@@ -209,14 +211,15 @@ class Mount:
 
         Blocks; must not be called from the device loop itself.
         """
-        return self.loop.call(self._changed, function)
+        return self.loop.call(function)
 
-    def _changed(self, function: Callable[[], T]) -> T:
-        """Call what may change anything that the kernel was told."""
-        try:
-            return function()
-        finally:
-            self.handlers.listings.epoch += 1
+    def watch(self, top: RelPath | None) -> None:
+        """Have the kernel trust base longer from now on where it is watched: at ``top`` and below, nowhere if None.
+
+        To be called on the device loop.
+        """
+        self.lifetimes.watch(top)
+        self.overlay.upheavals += 1  # nothing is told again for as long as it was trusted so far
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -225,7 +228,7 @@ class Mount:
         try:
             yield
         finally:
-            self.loop.call(self._changed, self.loop.resume)
+            self.loop.call(self.loop.resume)
 
     def invalidate(self, stale: Invalidation) -> None:
         """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread.

@@ -91,6 +91,7 @@ class Data(Finding):
             if not self._is_source_of(inode, st) or self._is_other_file(inode, st):
                 continue
             if version_of(st) != inode.paged:
+                inode.changes += 1
                 outdated[number] = settled_version(st, self.clock_ns())
         return outdated
 

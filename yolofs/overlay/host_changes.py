@@ -19,7 +19,7 @@ class HostChange(NamedTuple):
 
 
 def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation:
-    """Return what the kernel may know that is wrong now.
+    """Return what the kernel may know that is wrong now, and note on the inodes that it is.
 
     What is staged hides base, so a change below it concerns nobody; what was renamed in the view is found there.
     """
@@ -34,11 +34,14 @@ def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation
         if parent is None:
             continue
         if change.is_name:
+            parent.changes += 1
             stale.entries.append((parent.number, name))
             stale.attributes.append(parent.number)
         inode = overlay.known_at(path)
         if inode is not None:
+            inode.changes += 1
             stale.inodes.append(inode.number)
             if change.is_name and inode.is_directory:
+                overlay.upheavals += 1  # of what is in it nothing was told
                 stale.moved.append(path)
     return stale

@@ -72,6 +72,8 @@ class Layers:
         self.outdated: dict[int, Version] = {}
         """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
         base, with what :attr:`~yolofs.inodes.Inode.paged` is once it has dropped them."""
+        self.upheavals = 0
+        """Counts what may have changed more of the view than :attr:`~yolofs.inodes.Inode.changes` tell."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")

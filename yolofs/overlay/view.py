@@ -46,6 +46,7 @@ class Overlay(Naming):
         self.journal = journal
         self.tree = tree
         self.look_anew()
+        self.upheavals += 1
         self.fresh_from = fresh_from
         stale = Invalidation([], [], [], [])
         directories = [inode for inode in self.inodes.by_number.values() if inode.is_directory]
