@@ -46,7 +46,7 @@ class BaseChanges:
     def watch(self, *, on: bool) -> None:
         """Trust base longer where it is watched, or (not ``on``) no more."""
         session = self._session
-        self._call(lambda: self._mount.watch(session.base.relative(session.project) if on else None))
+        self._call(lambda: self._mount.lifetimes.watch(session.base.relative(session.project) if on else None))
 
     def at(self, path: bytes, *, is_name: bool) -> list[HostChange]:
         """Return what is to be told of a change at an absolute path: nothing if that is not in base."""

@@ -279,6 +279,33 @@ def test_what_a_look_at_an_open_file_has_seen_is_not_taken_back(
             look(directory)
 
 
+def test_what_a_look_at_all_open_files_has_seen_is_not_taken_back(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    with open(directory / "b"):
+        for _ in range(2):
+            look(directory)
+        (base / "d/b").write_text("longer than before")
+        view.mount.look_at_open()
+        for _ in range(2):
+            look(directory)
+            assert (directory / "b").stat().st_size == len("longer than before")
+
+
+def test_other_content_shows_with_the_notice(base: Path, mounted: Mounter) -> None:
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    for _ in range(2):
+        look(directory)
+    (base / "d/b").write_text("longer than before")
+    changes = [HostChange(RelPath(b"d/b"), is_name=False)]
+    view.mount.invalidate(view.mount.call(lambda: stale_after(view.overlay, changes)))
+    for _ in range(2):
+        assert look(directory) == look(base / "d")
+
+
 def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=3.0)

@@ -198,11 +198,7 @@ class Mount:
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             self.overlay.base.refresh_mounts()  # our own mountpoint, should it lie below base, is new
-            self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self._refresh_mounts())
-
-    def _refresh_mounts(self) -> None:
-        self.overlay.base.refresh_mounts()
-        self.overlay.upheavals += 1
+            self.loop.add_reader(self._mounts_fd, select.POLLPRI, lambda _: self.overlay.base.refresh_mounts())
 
     # ---- reaching in
 
@@ -212,14 +208,6 @@ class Mount:
         Blocks; must not be called from the device loop itself.
         """
         return self.loop.call(function)
-
-    def watch(self, top: RelPath | None) -> None:
-        """Have the kernel trust base longer from now on where it is watched: at ``top`` and below, nowhere if None.
-
-        To be called on the device loop.
-        """
-        self.lifetimes.watch(top)
-        self.overlay.upheavals += 1  # nothing is told again for as long as it was trusted so far
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
