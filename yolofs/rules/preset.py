@@ -23,7 +23,7 @@ SOURCE = "built-in: "
 HISTORIES = "Histories"
 """The title of the rules for what programs keep of what was typed at them."""
 
-EXEMPT = frozenset({b".git", b"node_modules", b"site-packages"})
+EXEMPT = frozenset({b".git", b"dist-packages", b"node_modules", b"site-packages"})
 """Where names of files say nothing: branches may be called ``fix.key``, and published packages bring certificates."""
 _UP = "UP/"
 _YOLOFS = "YOLOFS/"

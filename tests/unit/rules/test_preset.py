@@ -49,6 +49,7 @@ def test_every_line_stands_once_and_every_section_has_one_state() -> None:
         "node_modules/x/test/a.pem",
         "a/node_modules/x.pem",
         ".venv/lib/python3.13/site-packages/certifi/cacert.pem",
+        "root/usr/lib/python3/dist-packages/certifi/cacert.pem",
         ".env.example",
         ".npmrc",
         "x.env",
@@ -300,7 +301,7 @@ def test_files_that_tools_look_for_above_the_project_are_readable_up_to_the_home
     assert state("/package.json", project="/p", home="/") == "read-only"
 
 
-@pytest.mark.parametrize("name", [".git", "node_modules", "site-packages"])
+@pytest.mark.parametrize("name", [".git", "dist-packages", "node_modules", "site-packages"])
 def test_where_names_say_nothing_the_rules_of_directories_hold_all_the_same(name: str) -> None:
     own = parse_rules([("sub", "read-only", 1), ("**/own.key", "hidden", 2)], PROJECT.encode(), HOME.encode())
     found = RuleBook(own, preset_rules(PROJECT.encode(), HOME.encode(), 1000))
