@@ -39,8 +39,8 @@ The order does not matter, except that of two lines about the same path the firs
 home directory. `~` is the home directory of the user who mounts. Where `~/.ssh` is a link, what it leads to is
 hidden too.
 
-Below directories called `.git`, `dist-packages`, `node_modules` and `site-packages` the names in here (`**/*.pem`) do not
-count, as branches may be called `fix.key` and published packages bring certificates. Names in your own rules do.
+Below directories called `.git`, `dist-packages`, `node_modules` and `site-packages` the names in here (`**/*.pem`) do
+not count, as branches may be called `fix.key` and published packages bring certificates. Names in your own rules do.
 
 What is hidden or denied by its name is opened by a rule for its path (`yolofs rule allow tests/server.key`), or for all
 that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
