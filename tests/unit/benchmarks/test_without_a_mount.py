@@ -30,7 +30,10 @@ def test_every_line_has_a_figure(words: list[str], lines: int) -> None:
 
 def test_a_small_session_grows() -> None:
     words = [sys.executable, "-m", "benchmarks.scale", "--records", "2000", "--changes", "200", "--files", "20"]
+    words += ["--generations", "20"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "journal: 2000 records about 200 paths" in done.stdout
     assert "mv of a directory of 20 files" in done.stdout
+    assert "20 snapshots: " in done.stdout
+    assert re.search(r"memory: \d+ bytes for a known file, \d+ more once it is staged", done.stdout)
