@@ -19,8 +19,6 @@ from tests.mount.plain_handlers import handlers_of
 from yolofs.fuse import freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
-from yolofs.records import Change
-from yolofs.tree import Entry
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -326,15 +324,15 @@ def test_a_request_that_needs_its_copy_again_gets_it(
     (root / "f").write_bytes(b"x" * MIB)
     (root / "f").unlink()
     wait_until(lambda: view.mount._freeing.count == 1)
-    record = view.overlay._record
+    write = os.write
     failures = [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
 
-    def full_once(*changes: Change) -> Entry | None:
-        if failures:
+    def full_once(fd: int, data: bytes) -> int:
+        if failures and fd == view.session.journal._fd:
             raise failures.pop()
-        return record(*changes)
+        return write(fd, data)
 
-    monkeypatch.setattr(view.overlay, "_record", full_once)
+    monkeypatch.setattr(os, "write", full_once)
     with (root / "b").open("r+b") as file:
         file.write(b"z")
     assert not failures
