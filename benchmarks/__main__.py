@@ -58,6 +58,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--compiled", type=Path, metavar="PYTHON", help="a further column: yolofs as it is installed for PYTHON"
     )
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a further column, called that: yolofs with a setting, as in mount.spin_us=0; several times for several",
+    )
     parser.add_argument("--trace", action="store_true", help="count yolofs' requests; that makes it slower")
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where to work; must not be tmpfs for OverlayFS")
     parser.add_argument(
@@ -97,6 +104,7 @@ def _run(arguments: argparse.Namespace, size: Size, scratch: Path) -> Results:
     columns: list[Column] = [Plain(), KernelOverlay(), FuseOverlay(), Yolofs(trace)]
     if arguments.compiled:
         columns.append(Yolofs(name="yolofs-compiled", python=arguments.compiled))
+    columns += [Yolofs(name=setting, setting=setting) for setting in arguments.setting]
     if arguments.yardsticks:
         columns += yardsticks(Path(arguments.yardsticks), scratch)
     wanted = [column for column in columns if not arguments.columns or column.name in arguments.columns]

@@ -241,15 +241,24 @@ class _YolofsView(View):
 
 
 class Yolofs(Column):
-    """yolofs with its default settings, installed for ``python``; ``trace`` names the file for counts of requests.
+    """yolofs, installed for ``python``; ``trace`` names the file for counts of requests.
 
+    Its settings are the defaults, but for ``setting``, a line of TOML.
     The base directory lies in the project, as what people work on does: so it is watched.
     """
 
     takes_copy = True
 
-    def __init__(self, trace: Path | None = None, *, name: str = "yolofs", python: Path = Path(sys.executable)) -> None:
+    def __init__(
+        self,
+        trace: Path | None = None,
+        *,
+        name: str = "yolofs",
+        python: Path = Path(sys.executable),
+        setting: str = "",
+    ) -> None:
         self.name = name
+        self._setting = setting
         self.is_traced = trace is not None
         self._trace = trace
         self._python = python.absolute()
@@ -260,7 +269,7 @@ class Yolofs(Column):
     @contextlib.contextmanager
     def view(self, base: Path, scratch: Path) -> Iterator[View]:
         project = base.parent
-        (project / ".yolofs.toml").write_text('preset = "none"\n[rules]\n"/" = "allow"\n')
+        (project / ".yolofs.toml").write_text(f'preset = "none"\n{self._setting}\n[rules]\n"/" = "allow"\n')
         run_yolofs(self._python, project, "init")
         try:
             words = ("mount", "--root", str(project))

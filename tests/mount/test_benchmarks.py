@@ -131,6 +131,22 @@ def test_a_wrong_content_is_told(scratch: Path) -> None:
         cell.micro("stat", "files", 3)
 
 
+def test_a_setting_has_a_column_of_its_own(tmp_path: Path, scratch: Path) -> None:
+    json, setting = tmp_path / "out.json", "mount.spin_us=0"
+    words: list[str | Path] = [*SMALL, "--only", "stat_base_warm", "--modes", "pinned", "--scratch", scratch]
+    words += ["--columns", f"plain,{setting}", "--setting", setting, "--json", json]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = Results.load(json)
+    assert (results.columns, results.failures) == (["plain", setting], [])
+    words = [word if word != setting else "mount.spin_us=-1" for word in words]
+    done = subprocess.run(
+        [*words, "--columns", "mount.spin_us=-1"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "mount.spin_us: expected a whole number" in done.stderr
+
+
 def test_unknown_names_are_refused() -> None:
     for words in (["--only", "nonsense"], ["--columns", "nonsense"]):
         done = subprocess.run([*SMALL, *words], cwd=ROOT, capture_output=True, text=True, check=False)
