@@ -240,57 +240,52 @@ def test_what_the_host_changes_shows_with_the_notice(base: Path, mounted: Mounte
     assert look(directory) == look(base / "d")
 
 
-@pytest.mark.parametrize("with_own_mode", [False, True])
-def test_what_an_open_has_seen_of_the_hosts_changes_is_not_taken_back(
-    base: Path, mounted: Mounter, *, with_own_mode: bool
-) -> None:
+LONGER = "longer than before"
+
+
+@pytest.fixture(params=["of base", "with attributes of its own"])
+def half(request: pytest.FixtureRequest, base: Path, mounted: Mounter) -> SimpleNamespace:
+    """A view in which the data of ``d/b`` is base's."""
+    fill(base)
+    view = mounted(base_timeout_s=LONG_S)
+    directory = Path(os.fsdecode(view.mountpoint)) / "d"
+    if request.param != "of base":
+        (directory / "b").chmod(0o600)
+    return SimpleNamespace(view=view, directory=directory, data=base / "d/b")
+
+
+def test_what_an_open_has_seen_of_the_hosts_changes_is_not_taken_back(half: SimpleNamespace) -> None:
     """The host has told nobody; who opens the file sees it all the same, and a listing must not bring the old size."""
-    fill(base)
-    view = mounted(base_timeout_s=LONG_S)
-    directory = Path(os.fsdecode(view.mountpoint)) / "d"
-    if with_own_mode:
-        (directory / "b").chmod(0o600)
     for _ in range(2):
-        look(directory)
-    (base / "d/b").write_text("longer than before")
-    with open(directory / "b") as file:
+        look(half.directory)
+    half.data.write_text(LONGER)
+    with open(half.directory / "b") as file:
         for _ in range(2):
-            look(directory)
-            assert (directory / "b").stat().st_size == len("longer than before")
-        assert file.read() == "longer than before"
+            look(half.directory)
+            assert (half.directory / "b").stat().st_size == len(LONGER)
+        assert file.read() == LONGER
 
 
-@pytest.mark.parametrize("with_own_mode", [False, True])
-def test_what_a_look_at_an_open_file_has_seen_is_not_taken_back(
-    base: Path, mounted: Mounter, *, with_own_mode: bool
-) -> None:
-    fill(base)
-    view = mounted(base_timeout_s=LONG_S)
-    directory = Path(os.fsdecode(view.mountpoint)) / "d"
-    if with_own_mode:
-        (directory / "b").chmod(0o600)
-    with open(directory / "b") as file:
+def test_what_a_look_at_an_open_file_has_seen_is_not_taken_back(half: SimpleNamespace) -> None:
+    with open(half.directory / "b") as file:
         for _ in range(2):
-            look(directory)
+            look(half.directory)
         assert file.read() == "b"  # so that the kernel asks for attributes, as the access time is another
-        (base / "d/b").write_text("longer than before")
+        half.data.write_text(LONGER)
         for _ in range(2):
-            assert os.fstat(file.fileno()).st_size == len("longer than before")
-            look(directory)
+            assert os.fstat(file.fileno()).st_size == len(LONGER)
+            look(half.directory)
 
 
-def test_what_a_look_at_all_open_files_has_seen_is_not_taken_back(base: Path, mounted: Mounter) -> None:
-    fill(base)
-    view = mounted(base_timeout_s=LONG_S)
-    directory = Path(os.fsdecode(view.mountpoint)) / "d"
-    with open(directory / "b"):
+def test_what_a_look_at_all_open_files_has_seen_is_not_taken_back(half: SimpleNamespace) -> None:
+    with open(half.directory / "b"):
         for _ in range(2):
-            look(directory)
-        (base / "d/b").write_text("longer than before")
-        view.mount.look_at_open()
+            look(half.directory)
+        half.data.write_text(LONGER)
+        half.view.mount.look_at_open()
         for _ in range(2):
-            look(directory)
-            assert (directory / "b").stat().st_size == len("longer than before")
+            look(half.directory)
+            assert (half.directory / "b").stat().st_size == len(LONGER)
 
 
 def test_other_content_shows_with_the_notice(base: Path, mounted: Mounter) -> None:
