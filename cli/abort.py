@@ -6,6 +6,7 @@ import click
 
 from yolofs.cli.guard import hidden_by
 from yolofs.cli.listing import Place, emit_changes, summary, without_scratch
+from yolofs.cli.marking import marks_of
 from yolofs.cli.output import ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, find_project, reading
 from yolofs.cli.rules_in_force import hiding
@@ -42,7 +43,13 @@ def _show_and_ask(project: bytes) -> bool:
         shown = without_scratch(changes, session.regions)
         root = session.base.root
         hidden = hidden_by(hiding(project), shown, root)
-        emit_changes(shown, Place(root, session.base.relative(session.project)), session.regions, hidden)
+        emit_changes(
+            shown,
+            Place(root, session.base.relative(session.project)),
+            session.regions,
+            marks_of(session, shown),
+            hidden,
+        )
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         generations = session.timeline.present

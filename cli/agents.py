@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from yolofs.errors import ConfigError
-from yolofs.paths import display
+from yolofs.paths import display, is_below
 
 BEGIN = b"<!-- yolofs: begin (written by `yolofs init --agents`) -->\n"
 END = b"<!-- yolofs: end -->\n"
@@ -71,6 +71,8 @@ def install(project: bytes, name: str) -> list[bytes]:
     """
     agent = AGENTS[name]
     hooks, guide = (os.path.join(project, os.fsencode(path)) for path in agent)
+    for path in (hooks, guide):
+        _check_inside(project, path)
     new = _plugin(hooks) if name == "opencode" else _with_hooks(hooks, name)
     try:
         text = with_guide(_read(guide))
@@ -208,6 +210,20 @@ def _read(path: bytes) -> bytes:
         return b""
 
 
+def _check_inside(project: bytes, path: bytes) -> None:
+    """Check that no link leads from a file of the project out of it.
+
+    Raises:
+        ConfigError: one does.
+    """
+    place = os.path.realpath(path)
+    if not is_below(place, os.path.realpath(project)):
+        raise ConfigError(
+            f"{display(path)} leads to {display(place)}, outside of the project, and is not written to",
+            hint="if you want the guide there, copy it from a project without that link",
+        )
+
+
 def _write(path: bytes, content: bytes) -> bool:
     """Write a file in one step, unless it is like that already; return whether it was written."""
     if _read(path) == content:
@@ -215,8 +231,10 @@ def _write(path: bytes, content: bytes) -> bool:
     path = os.path.realpath(path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o644
-    with open(path + b".yolofs-new", "wb") as file:
-        os.fchmod(file.fileno(), mode)
+    temporary = b"%b.%b.yolofs-new" % (path, os.urandom(4).hex().encode())
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with open(fd, "wb") as file:
+        os.fchmod(fd, mode)
         file.write(content)
-    os.rename(path + b".yolofs-new", path)
+    os.rename(temporary, path)
     return True

@@ -33,7 +33,7 @@ class Ahead:
     """A session, and its state before a run, read ahead if something changes while the run goes on."""
 
     def __init__(self, project: bytes, directory: bytes, generation: Generation) -> None:
-        """``directory`` is the project's ``.yolofs``."""
+        """``directory`` is the session's."""
         self.directory = directory
         self.generation = generation
         """The one before the run."""

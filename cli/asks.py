@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from yolofs.cli.askform import command_text, process_text, question_text, rule_text
-from yolofs.cli.jsonform import text_fields
+from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, paint, say
 from yolofs.cli.project import connected_or_refused, find_project
@@ -77,5 +77,5 @@ def _process_fields(process: ProcessInfo) -> dict[str, Any]:
     return {
         "pid": process.pid,
         **text_fields("name", unquote(process.name)),
-        "command": [unquote(word).decode(errors="replace") for word in process.command],
+        **words_fields("command", map(unquote, process.command)),
     }

@@ -19,7 +19,7 @@ from yolofs.audit import (
     read_audit,
     records_before,
 )
-from yolofs.cli.jsonform import text_fields
+from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.paths import Generation, display, is_below
 from yolofs.session import Session
 
@@ -120,8 +120,8 @@ def note_fields(note: Note) -> dict[str, Any]:
             return fields | {"commit": note.is_commit}
         case RunStart():
             directory = text_fields("directory", unquote_to_bytes(note.directory))
-            words = list(map(_decoded, note.command))
-            return fields | {"run": note.run, "command": words, **directory, "before": note.before.generation}
+            words = words_fields("command", map(unquote_to_bytes, note.command))
+            return fields | {"run": note.run, **words, **directory, "before": note.before.generation}
         case RunEnd():
             after = note.after.generation if note.after is not None else None
             return fields | {"run": note.run, "code": note.code, "after": after}
@@ -139,10 +139,13 @@ def _access_fields(note: AskNote | RefusalNote) -> dict[str, Any]:
         "process": {
             "pid": process.pid,
             **text_fields("name", unquote_to_bytes(process.name)),
-            "command": [_decoded(word) for word in process.command],
+            **words_fields("command", map(unquote_to_bytes, process.command)),
             "run": process.run or None,
         },
-        "parent": {"pid": process.parent, "command": [_decoded(word) for word in process.parent_command]},
+        "parent": {
+            "pid": process.parent,
+            **words_fields("command", map(unquote_to_bytes, process.parent_command)),
+        },
     }
 
 
@@ -160,10 +163,6 @@ def _path(note: Note) -> bytes:
 
 def _shown(quoted: str) -> str:
     return display(unquote_to_bytes(quoted))
-
-
-def _decoded(quoted: str) -> str:
-    return unquote_to_bytes(quoted).decode(errors="replace")
 
 
 def _who(process: Process) -> str:

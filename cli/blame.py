@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, assert_never
 
 import click
 
-from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.jsonform import absolute, text_fields, words_fields
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.errors import UsageError
@@ -119,5 +119,5 @@ def _document(session: Session, path: RelPath, origin: Origin, run: int, command
         "time_ns": record.time_ns if record is not None else None,
         "generation": origin.generation,
         "run": run or None,
-        "command": [word.decode(errors="replace") for word in command],
+        **words_fields("command", command),
     }

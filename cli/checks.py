@@ -16,17 +16,23 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolofs.config.load import load
+from yolofs import cuts
+from yolofs.cli.here import session_directory
+from yolofs.cli.waits import waiting_lines
+from yolofs.commit import plan_commit
+from yolofs.config.trust import NEXT, count_text
 from yolofs.core import is_compiled
 from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import is_ours, mounts_at
-from yolofs.errors import SessionBusyError, YolofsError
+from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError
 from yolofs.journal import Journal
-from yolofs.paths import display
+from yolofs.links import misnamed
+from yolofs.paths import RelPath, display
 from yolofs.runtime import MOUNT_NAME, runtime_directory
 from yolofs.session import Access, Session, locked
-from yolofs.session_root import DIRECTORY_NAME
+from yolofs.sessions.trust import load_in_force
+from yolofs.tree import Staged, Tree
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_KERNEL = (5, 4)
@@ -68,13 +74,15 @@ def check_machine() -> Iterator[Finding]:
 
 def check_session(project: bytes) -> Iterator[Finding]:
     """Check the session of a project."""
-    directory = os.path.join(project, DIRECTORY_NAME)
+    directory = session_directory(project)
     yield _permissions(directory)
     yield from _config(project)
     yield _journal(directory)
+    yield from _cuts(directory)
     yield from _daemon_and_lock(directory)
     yield from _commits(project)
     yield from _store(project)
+    yield from _plan(project)
     yield _space(directory)
 
 
@@ -197,13 +205,26 @@ def _permissions(directory: bytes) -> Finding:
 
 def _config(project: bytes) -> Iterator[Finding]:
     try:
-        settings = load(project)
+        settings = load_in_force(project, session_directory(project)).settings
     except YolofsError as error:
         yield Finding("config", Level.FAIL, error.message, "correct the file")
         return
     yield Finding("config", Level.OK, ".yolofs.toml can be used")
+    yield from _trust(project)
     if settings.mount.allow_other is True and os.geteuid():
         yield _allow_other()
+
+
+def _trust(project: bytes) -> Iterator[Finding]:
+    try:
+        count = len(waiting_lines(project))
+    except YolofsError as error:  # the user's own file, or the learned rules
+        yield Finding("rules", Level.FAIL, error.message, error.hint or "correct the file")
+        return
+    if count:
+        yield Finding("trust", Level.WARN, count_text(count), NEXT)
+    else:
+        yield Finding("trust", Level.OK, "no line of .yolofs.toml waits for you to agree to it")
 
 
 def _allow_other() -> Finding:
@@ -225,10 +246,25 @@ def _journal(directory: bytes) -> Finding:
     except OSError as error:
         return Finding("journal", Level.FAIL, f"cannot be read: {error.strerror}")
     if damage is not None:
+        if damage.is_torn:
+            message = cuts.torn_sentence(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
+            message, _, advice = message.partition("; ")
+            return Finding("journal", Level.WARN, message, advice)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
         advice = f"yolofs doctor --repair cuts {damage.cut_bytes} bytes there and keeps them as journal.torn"
         return Finding("journal", Level.FAIL, message, advice)
-    return Finding("journal", Level.OK, f"every line of {os.stat(path).st_size} bytes is sound")
+    text = f"every line of {os.stat(path).st_size} bytes is sound"
+    if Journal.form_of(path).version == 1:
+        text += "; of version 1, in which a line that is missing does not show, until a commit or abort ends it"
+    return Finding("journal", Level.OK, text)
+
+
+def _cuts(directory: bytes) -> Iterator[Finding]:
+    path = os.path.join(directory, b"journal")
+    with contextlib.suppress(YolofsError, OSError):  # said by another check
+        found = cuts.read(path, Journal.form_of(path).key)
+        if found:
+            yield Finding("cut", Level.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
 
 
 def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
@@ -264,12 +300,11 @@ def _stale_mounts(directory: bytes) -> Finding:
 def _commits(project: bytes) -> Iterator[Finding]:
     try:
         with Session.open(project, Access.READ) as session:
-            directory = session.interrupted_commit()
+            found = session.interrupted()
     except (YolofsError, OSError):
         return  # said by another check
-    if directory is not None:
-        message = f"one was interrupted: base is partly the view; what it had before lies in {display(directory)}"
-        yield Finding("commits", Level.FAIL, message, "yolofs commit finishes it")
+    if found is not None:
+        yield Finding("commits", Level.FAIL, found.text, found.hint)
     else:
         yield Finding("commits", Level.OK, "none was interrupted")
 
@@ -287,9 +322,48 @@ def _store(project: bytes) -> Iterator[Finding]:
         return
     paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
     more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
-    message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from .yolofs/files"
+    message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from the store"
     advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
     yield Finding("store", Level.FAIL, message, advice)
+
+
+def _plan(project: bytes) -> Iterator[Finding]:
+    """Look whether what is staged could be committed so that base has the names that the view shows."""
+    try:
+        with Session.open(project, Access.READ) as session:
+            if session.interrupted_commit() is not None:
+                return
+            tree, wrong = misnamed(session.live_changes())
+            yield _hard_links(tree, wrong)
+            steps = len(plan_commit(tree, session.base, session.store).steps)
+    except (ConflictError, JournalError, OSError):
+        return  # said by another check, or by the commit: base has changed
+    except YolofsError as error:
+        yield Finding("plan", Level.FAIL, f"nothing can be committed: {error.message}", error.hint)
+        return
+    yield Finding("plan", Level.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
+
+
+def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
+    """Say of which files an older version took the wrong one of several names."""
+    if not wrong:
+        count = len(tree.linked)
+        message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"
+        return Finding(
+            "hard links", Level.OK, message if count else "of what has several names in base nothing is staged"
+        )
+    staged, recorded = wrong[0]
+    name = display(staged.names[0].path() if staged.names else staged.home or b"")
+    more = f", and so of {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    right = display(staged.home or b"")
+    message = (
+        f"an older yolofs recorded {name} as {display(recorded)} in base, and it is {right}{more}:"
+        " a commit by that version would lose a name"
+    )
+    advice = (
+        "commit with this version, which goes by the name that moved, or abort; no older one should open the session"
+    )
+    return Finding("hard links", Level.WARN, message, advice)
 
 
 def _space(directory: bytes) -> Finding:

@@ -1,9 +1,11 @@
-"""A patch for a terminal: coloured, and unable to play tricks on it."""
+"""A patch for a terminal: coloured if it shows colours, and unable to play tricks on it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+
+from yolofs.characters import harmless
 
 _PLAIN = b"\x1b[0m"
 _STYLES = {
@@ -13,18 +15,19 @@ _STYLES = {
 }
 _HEADER = b"\x1b[1m"
 _is_hunk = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@").match
-_control = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
+_doubtful = re.compile(rb"[^\t\x20-\x7e]+")
 
 
 class PatchPainter:
-    """Takes a patch piece by piece and passes it on line by line, coloured.
+    """Takes a patch piece by piece and passes it on line by line.
 
-    Control characters are shown as ``^X`` or ``<9b>``: what a program wrote into a file must not reach the terminal
-    as a command.
+    What could harm a terminal is shown as ``^X`` or ``<9b>``: what a program wrote into a file must neither reach it as
+    a command nor, by turning the direction of text or by showing nothing, read as something else than it is.
     """
 
-    def __init__(self, out: Callable[[bytes], object]) -> None:
+    def __init__(self, out: Callable[[bytes], object], *, has_colour: bool = True) -> None:
         self._out = out
+        self._has_colour = has_colour
         self._pending = b""
         self._old_lines = 0
         self._new_lines = 0
@@ -37,8 +40,8 @@ class PatchPainter:
 
     def _painted(self, line: bytes) -> bytes:
         style = self._style(line)
-        shown = _control.sub(_visible, line)
-        return style + shown + _PLAIN if style and shown else shown
+        shown = _doubtful.sub(_visible, line)
+        return style + shown + _PLAIN if style and shown and self._has_colour else shown
 
     def _style(self, line: bytes) -> bytes:
         """Return how a line looks; counts the lines of a hunk, as ``---`` may be text or a header."""
@@ -56,5 +59,4 @@ class PatchPainter:
 
 
 def _visible(found: re.Match[bytes]) -> bytes:
-    control = found[0]
-    return b"<%02x>" % control[1] if len(control) > 1 else b"^%c" % (control[0] ^ 0x40)
+    return harmless(found[0].decode(errors="surrogateescape")).encode()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from yolofs.archive import interrupted_commit
-from yolofs.cli.commit_report import Shown, emit_document, emit_taken, look, say_stays, say_unchanged
+from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_on
+from yolofs.cli.commit_report import Shown, check_named, emit_document, emit_taken, look, say_stays, say_unchanged
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
-from yolofs.cli.project import changing, find_project, reading, relative_paths, session_directory
+from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import UsageError
@@ -19,7 +19,7 @@ from yolofs.paths import display
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
-from yolofs.session_commit import CommitResult, commit, finish_interrupted
+from yolofs.session_commit import CommitResult, commit
 
 
 @click.command()
@@ -28,8 +28,24 @@ from yolofs.session_commit import CommitResult, commit, finish_interrupted
 @click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
+@click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")
+@click.option(
+    "--discard-interrupted",
+    "gives_up",
+    is_flag=True,
+    help="Give a commit up that was interrupted: base stays as it is, what is staged leaves the view, no file is lost.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
-def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, force: bool, as_json: bool) -> None:
+def command(
+    paths: tuple[bytes, ...],
+    outside: bool,
+    scratch: bool,
+    yes: bool,
+    force: bool,
+    goes_on: bool,
+    gives_up: bool,
+    as_json: bool,
+) -> None:
     """Apply what is staged to the real files, after asking.
 
     It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
@@ -38,20 +54,32 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
     where only a part of it is selected; new directories come along with what is in them. Where nothing is staged
     nothing is asked, and the exit code is 0.
 
+    What gives the host a setuid or setgid file, or a command in a directory of your PATH, stays staged unless PATH is
+    that very file (or the renamed directory that it lies in), whatever else is given: the exit code is 16 then.
+
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
     under what is to be applied.
+
+    A commit that was interrupted, by a crash or an error, has to be finished before anything else: it is shown, and
+    asked about, which --yes does not answer. --continue finishes it without asking. Both only where it began: on the
+    same machine, as the same user, in the same session, over the same base directory, by the plan as it was written.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
+    if goes_on or gives_up:
+        _check_alone(paths, outside, scratch, force, as_json, goes_on and gives_up)
+        go_on(find_project()) if goes_on else discard(find_project(), asks=not yes)
+        return
     project = find_project()
-    _finish_interrupted(project)
+    finish_what_was_interrupted(project, may_ask=not yes)
     guard = hiding(project)
     while True:
         before = None if yes else _show_and_ask(project, guard, paths, outside=outside, scratch=scratch)
         if before is not None and not before.taken:
+            check_named(before)
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
             selection = _selection(session, paths, outside=outside, scratch=scratch)
@@ -65,6 +93,20 @@ def command(paths: tuple[bytes, ...], outside: bool, scratch: bool, yes: bool, f
                 result = commit(session, parts=parts, force=force, progress=update)
         break
     _report(session, result, shown, as_json=as_json)
+    check_named(shown)
+
+
+def _check_alone(*others: object) -> None:
+    """Check that what is to become of an interrupted commit is all that was asked for.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if any(others):
+        raise UsageError(
+            "--continue and --discard-interrupted stand alone: they take what was interrupted as it is",
+            hint="yolofs commit --continue",
+        )
 
 
 def _selection(session: Session, paths: tuple[bytes, ...], *, outside: bool, scratch: bool) -> Selection:
@@ -96,16 +138,6 @@ def _show_and_ask(
             say("nothing committed")
             raise click.exceptions.Exit(1)
         return shown
-
-
-def _finish_interrupted(project: bytes) -> None:
-    """Finish a commit that was said yes to and then interrupted."""
-    if interrupted_commit(session_directory(project)) is None:
-        return
-    with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
-        result = finish_interrupted(session, progress=update)
-    if result is not None:
-        say(f"commit {result.number}, which was interrupted, is finished")
 
 
 def _report(session: Session, result: CommitResult, shown: Shown, *, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -12,9 +12,12 @@ from yolofs.cli.commit_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.jsonform import absolute, change_fields, text_fields
 from yolofs.cli.listing import Place, emit_changes
+from yolofs.cli.marking import marker
 from yolofs.cli.output import emit_json, progress, say
+from yolofs.commands import Mark, Marks
 from yolofs.commit.choice import Held
 from yolofs.commit.split import Split
+from yolofs.errors import UnnamedError
 from yolofs.paths import RelPath, display, in_shell, is_below
 from yolofs.regions import Region
 from yolofs.selection import Selection
@@ -42,10 +45,17 @@ class Shown(msgspec.Struct, frozen=True):
     """What stays though it was selected, or a part of it."""
     unchanged: tuple[RelPath, ...] = ()
     """The paths that were asked for and at which nothing is staged."""
+    marks: Mapping[RelPath, tuple[Mark, ...]] = {}
+    """What of all that has to be named, so that what is taken has been."""
+
+    root: bytes = b"/"
+    """Of base."""
 
 
 def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
     """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
+
+    What is marked it takes only if the selection names the very path.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
@@ -54,20 +64,55 @@ def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
         before, present = session.state(BASE), session.state()
         everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = tuple(check_paths(session, selection.paths, everything))
-        parts = split(session, selection, tree=present)
-        if not parts.rest:
-            return Shown(everything, [], (), unchanged), parts
-        taken = compare(before, parts.taken, session.base, session.store, progress=update)
+        marking = marker(session)
+        marks = marking.marks(everything)
+        while True:
+            parts = split(session, unmarked(selection, marks), tree=present)
+            if not parts.rest:
+                return Shown(everything, [], (), unchanged, marks, session.base.root), parts
+            taken = compare(before, parts.taken, session.base, session.store, progress=update)
+            # what lies in a directory whose rename stays lands elsewhere than the view has it
+            more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
+            marks = {**marks, **more}
+            if more.keys() <= set(selection.paths):
+                break
     known = {(change.kind, change.path, change.old_path) for change in taken}
     stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    return Shown(taken, stays, parts.held, unchanged), parts
+    return Shown(taken, stays, parts.held, unchanged, marks, session.base.root), parts
+
+
+def unmarked(selection: Selection, marks: Marks) -> Selection:
+    """Return a selection without what is marked and not named by it."""
+    named = set(selection.paths)
+    reasons = {path: _reason(found) for path, found in marks.items() if path not in named}
+    return msgspec.structs.replace(selection, unnamed=reasons) if reasons else selection
+
+
+def check_named(shown: Shown) -> None:
+    """See that nothing stays for want of its name.
+
+    Raises:
+        UnnamedError: something does; the hint is the command that takes it.
+    """
+    unnamed = [one for one in shown.held if one.unnamed]
+    if not unnamed:
+        return
+    count = len({path for one in unnamed for path in one.unnamed})
+    paths = sorted({path for one in unnamed for path in one.paths})
+    what = "1 file stays staged, as it has" if count == 1 else f"{count} files stay staged, as they have"
+    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs status; name each that you want"
+    raise UnnamedError(f"{what} to be named: setuid or setgid, or a command on PATH", hint=hint)
+
+
+def _reason(marks: Iterable[Mark]) -> str:
+    return f"it has to be named ({', '.join(mark.text for mark in marks)})"
 
 
 def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before."""
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
-    emit_changes(shown.taken, place, session.regions, hidden_by(guard, shown.taken, root))
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root))
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
@@ -96,7 +141,7 @@ def say_stays(session: Session, shown: Shown) -> None:
     for one in shown.held[:_LISTED]:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
     if len(shown.held) > _LISTED:
-        say(f"  … and {len(shown.held) - _LISTED} more that cannot go alone: yolofs commit --outside --scratch")
+        say(f"  … and {len(shown.held) - _LISTED} more that cannot go alone: yolofs status --scratch")
 
 
 def _named(session: Session, paths: Sequence[RelPath]) -> str:
@@ -106,10 +151,16 @@ def _named(session: Session, paths: Sequence[RelPath]) -> str:
 
 def _hint(session: Session, held: Held) -> str:
     """Return the command that takes it, too."""
+    if held.unnamed:
+        return f"; {_command(session.base.root, held.paths)}"
     if held.needs is None or len(held.paths) >= _PATHS_IN_HINT:
         return "; yolofs commit --outside --scratch"
     paths: list[RelPath] = sorted({*held.paths, held.needs})
-    return "; yolofs commit " + " ".join(in_shell(absolute(session.base.root, path)) for path in paths)
+    return f"; {_command(session.base.root, paths)}"
+
+
+def _command(root: bytes, paths: Iterable[RelPath]) -> str:
+    return "yolofs commit " + " ".join(in_shell(absolute(root, path)) for path in paths)
 
 
 def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:
@@ -119,10 +170,14 @@ def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:
         {
             "commit": result.number,
             "steps": result.steps,
-            "changes": [change_fields(change, root, regions) for change in shown.taken],
-            "stays": [change_fields(change, root, regions) for change in shown.stays],
+            "changes": [change_fields(change, root, regions, shown.marks) for change in shown.taken],
+            "stays": [change_fields(change, root, regions, shown.marks) for change in shown.stays],
             "held": [
-                {"paths": [text_fields("path", absolute(root, path)) for path in one.paths], "reason": one.reason}
+                {
+                    "paths": [text_fields("path", absolute(root, path)) for path in one.paths],
+                    "reason": one.reason,
+                    "has_to_be_named": bool(one.unnamed),
+                }
                 for one in shown.held
             ],
             "left_out": [

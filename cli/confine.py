@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.cli.host_files import make_read_only, own_host_files
+from yolofs.cli.host_names import HostNames
 from yolofs.cli.jobs import Job, Terminal, ignoring_signals
 from yolofs.cli.namespaces import find_possible, leave_mounts
 from yolofs.cli.native_mounts import mount_over
@@ -25,6 +27,8 @@ from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import Sandbox
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 
+_MOST_HANDLES = 250
+"""So many descriptors can be sent at once, less a few."""
 _GONE_S = 5.0
 """How long the processes that a command has left behind may take to die."""
 
@@ -43,7 +47,8 @@ class Place(NamedTuple):
     runtime_root: bytes
     agent_socket: bytes
     directory: bytes
-    native: tuple[bytes, ...]
+    native: Mapping[bytes, Sequence[bytes]]
+    """What comes straight from base, as :func:`yolofs.cli.native_mounts.mount_over` takes it."""
     has_network: bool
 
 
@@ -51,9 +56,16 @@ class Confined:
     """A sandbox that waits for :meth:`go`.  Use :func:`confined`."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], info: Info, init_fd: int | None, block_fd: int, report_fd: int
+        self,
+        process: subprocess.Popen[bytes],
+        info: Info,
+        init_fd: int | None,
+        block_fd: int,
+        report_fd: int,
+        names: HostNames,
     ) -> None:
         self._process = process
+        self._names = names
         self._init_fd = init_fd
         self._block_fd = block_fd
         self._report_fd = report_fd
@@ -67,10 +79,12 @@ class Confined:
         """
         terminal = Terminal()
         try:
-            job = Job(self._process, self.info.child_pid, terminal)
+            job = Job(self._process, self.info.child_pid, terminal, kill=self._kill_all, each_look=self._names.look)
             with contextlib.suppress(BrokenPipeError):  # the sandbox is gone: its exit code tells
                 os.write(self._block_fd, b"\n")
             code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))
+            if job.was_killed:
+                terminal.restore()
         finally:
             terminal.close()
         if not self._is_gone(_GONE_S if self._process.returncode >= 0 else 0):
@@ -86,10 +100,18 @@ class Confined:
 
     def _kill(self) -> None:
         """Kill the sandbox' first process, and with it all others, as bubblewrap does when it ends by itself."""
+        self._kill_first()
+        self._is_gone(_GONE_S)
+
+    def _kill_all(self) -> None:
+        """Kill bubblewrap, inside and outside: whatever either waits for, or has been stopped by."""
+        self._kill_first()
+        os.kill(self._process.pid, signal.SIGKILL)  # not waited for yet, so it is still this process
+
+    def _kill_first(self) -> None:
         if self._init_fd is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
-            self._is_gone(_GONE_S)
 
     def _is_gone(self, patience_s: float) -> bool:
         """Tell whether the first process has ended, or does within a time."""
@@ -131,7 +153,7 @@ def confined(
     if not has_filter(machine):
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
     possible = find_possible()
-    native = place.native if possible.native_mounts else ()
+    native = place.native if possible.native_mounts else {}
     is_root = os.geteuid() == 0
     search_path = os.fsdecode(environment.get(b"PATH", os.defpath.encode()))
     guarded = own_host_files(search_path) if possible.native_mounts or is_root else ()
@@ -147,21 +169,26 @@ def confined(
             has_network=place.has_network,
             has_user_namespace=possible.user_namespace,
             is_root=is_root,
-            seccomp_fd=_filter(handed_on, machine),
+            seccomp_fd=_filter(handed_on, machine, has_network=place.has_network),
             info_fd=info_write,
             block_fd=block_read,
         )
+        here, there = socket.socketpair()
+        kept.callback(here.close)
+        handed_on.callback(there.close)
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = _popen(sandbox, native, guarded, start, environment, stdin, report_write)
+            process = _popen(sandbox, native, guarded, start, environment, stdin, report_write, there)
         handed_on.close()
+        names = HostNames(_received(here, kept), [path for paths in native.values() for path in paths])
         try:
             info = _read_info(info_read, process)
         except BaseException:
             process.kill()
             process.wait()
             raise
-        running = Confined(process, info, kept.enter_context(pidfd_of(info.child_pid)), block_write, report_read)
+        init_fd = kept.enter_context(pidfd_of(info.child_pid))
+        running = Confined(process, info, init_fd, block_write, report_read, names)
         try:
             yield running
         except _NotStarted as error:
@@ -172,16 +199,17 @@ def confined(
 
 def _popen(
     sandbox: Sandbox,
-    native: Sequence[bytes],
+    native: Mapping[bytes, Sequence[bytes]],
     guarded: Sequence[bytes],
     start: Sequence[bytes],
     environment: Mapping[bytes, bytes],
     stdin: int,
     report_fd: int,
+    handles: socket.socket,
 ) -> subprocess.Popen[bytes]:
     def prepare() -> None:
         leave_mounts()
-        mount_over(sandbox.view, native)
+        socket.send_fds(handles, [b"\0"], mount_over(sandbox.view, native)[:_MOST_HANDLES])
         make_read_only(guarded)
 
     try:
@@ -199,6 +227,14 @@ def _popen(
         ) from None
     except subprocess.SubprocessError:
         raise SandboxError("no mounts can be made for the sandbox here", hint=why_not()) from None
+
+
+def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:
+    """Return the descriptors that bubblewrap's process sent before it became that."""
+    fds = list(socket.recv_fds(handles, 1, _MOST_HANDLES)[1])
+    for fd in fds:
+        stack.callback(os.close, fd)
+    return fds
 
 
 def _start(report: int, ignored: Sequence[int], directory: bytes, command: Sequence[bytes]) -> list[bytes]:
@@ -222,10 +258,10 @@ def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[i
     return read, write
 
 
-def _filter(stack: contextlib.ExitStack, machine: str) -> int:
+def _filter(stack: contextlib.ExitStack, machine: str, *, has_network: bool) -> int:
     fd = os.memfd_create("filter", os.MFD_CLOEXEC)
     stack.callback(os.close, fd)
-    os.write(fd, compile_filter(machine))
+    os.write(fd, compile_filter(machine, has_network=has_network))
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from yolofs.changes import Change, compare
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -22,6 +23,9 @@ from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
 from yolofs.runs import find_run, generation_of
 from yolofs.session import Session
+
+if TYPE_CHECKING:
+    from yolofs.commands import Marks
 
 
 @click.command(cls=PathsCommand)
@@ -62,11 +66,11 @@ def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool,
         changes = seen(hider, changes, root)
         place = Place(session.base.root, session.base.relative(session.project))
         if as_json:
-            document = _document(session, old, new, changes)
+            document = _document(session, old, new, changes, marks_of(session, changes))
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
             return
         if as_list:
-            emit_changes(changes, place, session.regions)
+            emit_changes(changes, place, session.regions, marks_of(session, changes))
         else:
             shown = readable(guard, changes, root)
             if len(shown) < len(changes):
@@ -127,10 +131,10 @@ def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> No
         say(f"note: paths are relative to {display(place.root)}, as not all of them lie in the project")
     settings = session.settings.diff
     out: Callable[[bytes], object] = emit_bytes
-    if has_colour(sys.stdout):
+    if sys.stdout.isatty():  # elsewhere a patch is exact, byte by byte
         from yolofs.cli.colour import PatchPainter
 
-        out = PatchPainter(emit_bytes)
+        out = PatchPainter(emit_bytes, has_colour=has_colour(sys.stdout))
     notes = write_patch(
         changes,
         out,
@@ -143,12 +147,14 @@ def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> No
         say(f"note: {note}")
 
 
-def _document(session: Session, old: Generation, new: Generation | None, changes: Sequence[Change]) -> dict[str, Any]:
+def _document(
+    session: Session, old: Generation, new: Generation | None, changes: Sequence[Change], marks: Marks
+) -> dict[str, Any]:
     regions = session.regions
     return {
         **text_fields("root", session.base.root),
         "from": old,
         "to": new,
         "counts": counts(changes),
-        "changes": [change_fields(change, session.base.root, regions) for change in changes],
+        "changes": [change_fields(change, session.base.root, regions, marks) for change in changes],
     }

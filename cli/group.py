@@ -10,7 +10,8 @@ import click
 
 from yolofs import __version__
 from yolofs.cli import output
-from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options
+from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
+from yolofs.cli.owner import FLAG, become_owner
 
 COMMANDS = (
     "init",
@@ -32,6 +33,8 @@ COMMANDS = (
     "asks",
     "answer",
     "rule",
+    "trust",
+    "sessions",
     "doctor",
     "hook",
 )
@@ -65,9 +68,12 @@ class _Commands(click.Group):
     type=click.Path(exists=True, file_okay=False, path_type=bytes),
     help="Start from this directory instead of the current one.",
 )
+@click.option(
+    FLAG, "as_owner", is_flag=True, help="As root: with the rights of the directory's owner, whose session it is."
+)
 @click.option("--traceback", is_flag=True, expose_value=False, help="Show where an error came from.")
 @click.pass_context
-def cli(context: click.Context, start: bytes) -> None:
+def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
     """Work on files through a view in which nothing is real until you commit it.
 
     A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
@@ -75,9 +81,18 @@ def cli(context: click.Context, start: bytes) -> None:
     if not isinstance(context.obj, Options):
         context.obj = Options(start)
     set_options(context.obj)
+    if as_owner:
+        become_owner(start_directory(), _without_flag(sys.argv[1:]))
     if context.invoked_subcommand is None:
         output.say(context.get_help())
         raise click.exceptions.Exit(WRONG_USAGE)
+
+
+def _without_flag(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line without the flag, which stands before the command."""
+    rest = list(words)
+    rest.remove(FLAG)
+    return rest
 
 
 def carry_out(words: Sequence[str], options: Options | None) -> int:

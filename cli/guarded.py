@@ -10,17 +10,16 @@ import sys
 
 from yolofs.cli import main
 from yolofs.cli.guard import SandboxGuard
+from yolofs.cli.here import session_directory
 from yolofs.cli.options import Options
 from yolofs.daemon.client import Client
 from yolofs.rules import RuleBook
-from yolofs.session_root import DIRECTORY_NAME
 
 
 def run(arguments: list[str]) -> int:
     """Carry out a command as the rules in force let programs in the view see it."""
     project, pid, directory, *words = arguments
-    session_directory = os.path.join(os.fsencode(project), DIRECTORY_NAME)
-    client = Client.connect(session_directory)
+    client = Client.connect(session_directory(os.fsencode(project)))
     if client is None:
         sys.stderr.write("yolofs: the daemon has ended\n")
         return 1

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from yolofs.cli.output import emit, say
+from yolofs.cli.output import emit_json_line, say
 from yolofs.cli.wrapping import is_wrapped, wrap
 
 AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
@@ -33,7 +33,7 @@ def command(agent: str) -> None:
     except (msgspec.DecodeError, ValueError) as error:
         say(f"yolofs: not run, as the hook's input makes no sense: {error}")
         raise click.exceptions.Exit(_REFUSED) from None
-    emit(msgspec.json.encode(answer).decode())
+    emit_json_line(answer)
 
 
 def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any]:

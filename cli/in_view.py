@@ -7,7 +7,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.base import Base
-from yolofs.cli.project import looking
+from yolofs.cli.project import looking, session_directory
 from yolofs.following import StateLinks
 from yolofs.gate import NAMES_LOOKED_AT
 from yolofs.link_names import find_names_at
@@ -46,7 +46,7 @@ def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) 
     A path in base takes as long as it takes to replay what the journal has since its last checkpoint: some five seconds
     for half a million records.
     """
-    root = known_root(project)
+    root = known_root(session_directory(project))
     if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):
         return InView(path)
     with looking(project) as session:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import click
 
+from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.agents import AGENTS, install
+from yolofs.cli.here import unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say, warn
+from yolofs.cli.waits import say_what_waits, waiting_lines
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 from yolofs.session import Session
+from yolofs.sessions.search import has_earlier_layout, session_above, session_of
 
 _CONFIG = b"""\
 # Settings of yolofs for this project; every value here is the default, and yolofs never writes to this file.
@@ -34,11 +39,19 @@ _CONFIG = b"""\
 @click.option(
     "--agents", metavar="LIST", default="", help="Have these agents run shell commands through yolofs run; see below."
 )
-def command(directory: bytes | None, agents: str) -> None:
+@click.option(
+    "--state",
+    metavar="DIR",
+    type=click.Path(path_type=bytes),
+    help="Keep the session in DIR: a directory that is new, empty or such a one already.",
+)
+@click.option("--adopt", "adopted", is_flag=True, help="Take over what an earlier version left in DIR/.yolofs/.")
+def command(directory: bytes | None, agents: str, state: bytes | None, adopted: bool) -> None:
     """Start a session in DIR (or here).
 
-    Makes .yolofs/, which holds everything that is staged, and a .yolofs.toml to put settings in, unless they are
-    there already.
+    The session holds everything that is staged. It lies in ~/.local/state/yolofs, out of reach for what works in the
+    project, or at the top of the disk that the project is on. The project gets a .yolofs.toml to put settings in,
+    and a link .yolofs to look around in the session.
 
     LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between them. For each a
     hook is added to its settings in DIR, and a marked block with a guide to the file that it reads (CLAUDE.md,
@@ -49,10 +62,10 @@ def command(directory: bytes | None, agents: str) -> None:
         if name not in AGENTS:
             raise UsageError(f"there is no agent {name!r} that yolofs knows", hint=f"known: {', '.join(AGENTS)}")
     project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
-    is_new = Session.create(project)
+    _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
     _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
-    place = display(project)
-    say(f"started a session in {place}" if is_new else f"there is a session in {place} already; nothing changed")
+    with contextlib.suppress(ConfigError):  # the next command says what is wrong with a file
+        say_what_waits(len(waiting_lines(project)))
     problems: list[ConfigError] = []
     for name in names:
         try:
@@ -64,7 +77,38 @@ def command(directory: bytes | None, agents: str) -> None:
         warn(f"{problem.message}; {problem.hint}")
     if problems:
         raise problems[-1]
-    say("next: yolofs mount")
+    say("next: yolofs run -- COMMAND, or yolofs mount")
+
+
+def _start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
+    """Start the session, and say so."""
+    place = display(project)
+    if has_earlier_layout(project) and session_of(project) is None:
+        (adopt if is_adopted else adopt_harmless)(project, state)
+        return
+    if is_adopted:
+        raise UsageError(f"no earlier version has left a session in {place}", hint="yolofs init")
+    lost = next((entry for entry in unregistered() if entry.project_path == project), None)
+    if lost is not None:
+        raise UsageError(
+            f"{place} has session {lost.id}, which the registry does not know any more",
+            hint=f"yolofs sessions --rebase {in_shell(project)} {lost.id}, or yolofs sessions --forget {lost.id}",
+        )
+    started = Session.create(project, state)
+    if not started.is_new:
+        if state is not None:
+            raise UsageError(
+                f"there is a session in {place} already, which stays where it is",
+                hint="--state is for a new one: yolofs sessions --forget removes the old one",
+            )
+        say(f"there is a session in {place} already; nothing changed")
+        return
+    say(f"started a session in {place}")
+    if started.copies_because:
+        say(started.copies_because)
+    above = session_above(project)
+    if above is not None:
+        warn(f"{display(above.project)} above it has a session, too; for what is in {place} this one counts now")
 
 
 def _write_config(path: bytes) -> None:

@@ -7,11 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from yolofs.cli.output import fail
-from yolofs.daemon import endpoint
 from yolofs.daemon.client import Client
 from yolofs.errors import DaemonError, YolofsError
 
-_CONNECT_TIMEOUT_S = 3.0
 _CHUNK_BYTES = 1 << 16
 LOCAL = frozenset({"run", "shell", "hook"})
 """Commands that do the same inside as outside."""
@@ -32,7 +30,7 @@ def main(words: Sequence[str], socket_path: str) -> int:
 
 def _connect(path: bytes) -> Client:
     try:
-        return Client(endpoint.connect(path, _CONNECT_TIMEOUT_S))
+        return Client(path)
     except OSError as error:
         raise DaemonError(f"the session cannot be reached from here: {error.strerror}") from None
 

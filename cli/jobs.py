@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
+import termios
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from yolofs.cli.ending import LOOKS_S, Ending, children
+from yolofs.cli.output import warn
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What is passed on to the command; bubblewrap itself has to ignore these, as it would take the sandbox with it."""
@@ -35,6 +41,10 @@ class Terminal:
             self._fd = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
         self._own_group = os.getpgrp()
         self._is_lent = False
+        self._modes: list[Any] | None = None
+        if self._fd >= 0:
+            with contextlib.suppress(termios.error):
+                self._modes = termios.tcgetattr(self._fd)
 
     def close(self) -> None:
         """Let go of the terminal; it belongs again to whom it belonged before."""
@@ -42,6 +52,11 @@ class Terminal:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one, and with it perhaps a shell that lets stopped jobs go on."""
+        return self._fd >= 0
 
     @property
     def is_ours(self) -> bool:
@@ -68,6 +83,13 @@ class Terminal:
         if self._is_lent:
             self._set(self._own_group)
             self._is_lent = False
+
+    def restore(self) -> None:
+        """Set the modes that there were, for a job that could not do so any more, if it has the terminal from us."""
+        self.take()
+        if self._modes is not None and self.is_ours:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._modes)
 
     def _set(self, group: int) -> bool:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
@@ -96,42 +118,77 @@ def ignoring_signals() -> Iterator[tuple[int, ...]]:
 class Job:
     """A process that leads a group of its own, and everything that it starts in it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], init: int, terminal: Terminal) -> None:
-        """``init`` is the pid of the sandbox' first process, as we see it."""
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        init: int,
+        terminal: Terminal,
+        *,
+        kill: Callable[[], None],
+        each_look: Callable[[], None],
+    ) -> None:
+        """``init`` is the pid of the sandbox' first process, as we see it.
+
+        ``kill`` ends it, and the job's process; ``each_look`` is called about once in :data:`LOOKS_S`.
+        """
         self._process = process
         self._group = process.pid
         self._init = init
         self._terminal = terminal
-        self._ignored: list[int] = []
+        self._kill = kill
+        self._each_look = each_look
+        self._next_look_s = time.monotonic() + LOOKS_S
+        self._ending = Ending(init)
+        self.was_killed = False
+        """Whether it did not end by itself when it should have."""
 
     def wait(self, *, wants_terminal: bool) -> int:
         """Wait for the end, passing signals on and stopping and going on together; return the exit code.
 
         ``wants_terminal``: it gets the terminal at once, not when it asks for it.
         """
-        with self._passing_on():
+        with _woken_by_signals() as woken, self._passing_on():
             if wants_terminal:
                 self._terminal.lend(self._group)
             while True:
-                _, status = os.waitpid(self._group, os.WUNTRACED)
-                if not os.WIFSTOPPED(status):
+                pid, status = os.waitpid(self._group, os.WUNTRACED | os.WNOHANG)
+                if pid and not os.WIFSTOPPED(status):
                     break
-                self._stopped(os.WSTOPSIG(status))
+                if pid:
+                    self._stopped(os.WSTOPSIG(status))
+                elif select.select([woken], [], [], LOOKS_S)[0]:
+                    os.read(woken, 4096)
+                if time.monotonic() >= self._next_look_s:
+                    self._look()
         code = os.waitstatus_to_exitcode(status)
         self._process.returncode = code
+        if self._ending.status is not None:  # what the command ended with: nobody was there to pass it on
+            code = os.waitstatus_to_exitcode(self._ending.status)
         return code if code >= 0 else 128 - code
 
+    def _look(self) -> None:
+        self._next_look_s = time.monotonic() + LOOKS_S
+        self._each_look()
+        reason = self._ending.why_now() if not self.was_killed else ""
+        if reason:
+            self.was_killed = True
+            self._kill()
+            warn(reason)
+
     def _stopped(self, number: int) -> None:
-        """Stop as the job has, until somebody lets us go on; then let the job go on."""
-        if number not in _WANTS_TERMINAL or not self._terminal.is_ours:
+        """Stop as the job has, until somebody lets us go on; then let the job go on.
+
+        Without a terminal nobody would, and no signal would end us: there the job just goes on.
+        """
+        if number in _WANTS_TERMINAL and self._terminal.is_ours:
+            self._terminal.lend(self._group)
+        elif self._terminal.is_there:
             had_terminal = self._terminal.is_lent
             self._wait_until_all_stop(number)
             self._terminal.take()
             self._stop_ourselves(number)
             if had_terminal or number in _WANTS_TERMINAL:
                 self._terminal.lend(self._group)
-        else:
-            self._terminal.lend(self._group)
         self._signal_group(signal.SIGCONT)
 
     def _wait_until_all_stop(self, number: int) -> None:
@@ -147,9 +204,12 @@ class Job:
 
     @staticmethod
     def _stop_ourselves(number: int) -> None:
-        """Stop like the job, with the other processes of our group: a pipeline is stopped as one."""
+        """Stop like the job, with the other processes of our group: a pipeline is stopped as one.
+
+        Never by SIGSTOP, which also stops those whom no shell could let go on.
+        """
         if number == signal.SIGSTOP:
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signal.SIGTSTP)
             return
         os.kill(0, number)
 
@@ -166,6 +226,12 @@ class Job:
                 signal.signal(number, handler)
 
     def _pass_on(self, number: int) -> None:
+        self._ending.asked(number)
+        self._signal_all(number)
+        if number in (signal.SIGTERM, signal.SIGHUP):  # what is stopped would end only when it goes on
+            self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
         self._signal_group(number)
         for pid in self._started():
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -178,11 +244,26 @@ class Job:
 
     def _started(self) -> list[int]:
         """Return the processes that the sandbox' first one has started: the command, and orphans."""
+        return children(self._init)
+
+
+@contextlib.contextmanager
+def _woken_by_signals() -> Iterator[int]:
+    """Give a descriptor that can be read from once a signal has been handled, also that a child stopped or ended."""
+    read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        before = signal.signal(signal.SIGCHLD, lambda *_: None)
+        woken_before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        blocked_before = signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         try:
-            with open(f"/proc/{self._init}/task/{self._init}/children", "rb") as file:
-                return [int(pid) for pid in file.read().split()]
-        except OSError:
-            return []
+            yield read
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
+            signal.set_wakeup_fd(woken_before)
+            signal.signal(signal.SIGCHLD, before)
+    finally:
+        os.close(read)
+        os.close(write)
 
 
 def start_deaf(thread: threading.Thread) -> None:

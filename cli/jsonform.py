@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import stat
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_from_bytes
 
 from yolofs.changes import Change, Side
 from yolofs.regions import Regions
+
+if TYPE_CHECKING:
+    from yolofs.commands import Marks
 
 _TYPES = {
     stat.S_IFREG: "file",
@@ -28,7 +32,19 @@ def text_fields(key: str, raw: bytes) -> dict[str, str]:
         return {key: raw.decode(errors="replace"), f"{key}_bytes": quote_from_bytes(raw)}
 
 
-def change_fields(change: Change, root: bytes, regions: Regions) -> dict[str, Any]:
+def words_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
+    """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in ``key_bytes``, too."""
+    words = list(words)
+    fields = {key: [word.decode(errors="replace") for word in words]}
+    try:
+        for word in words:
+            word.decode()
+    except UnicodeDecodeError:
+        fields[f"{key}_bytes"] = [quote_from_bytes(word) for word in words]
+    return fields
+
+
+def change_fields(change: Change, root: bytes, regions: Regions, marks: Marks) -> dict[str, Any]:
     """Return a change with absolute paths, as the host names them."""
     fields: dict[str, Any] = {"kind": change.kind.value, **text_fields("path", absolute(root, change.path))}
     if change.old_path is not None:
@@ -41,6 +57,7 @@ def change_fields(change: Change, root: bytes, regions: Regions) -> dict[str, An
     fields["metadata"] = [aspect.value for aspect in change.metadata]
     fields["unseen_names"] = change.unseen_names
     fields["subtree"] = change.is_subtree
+    fields["marks"] = [mark.value for mark in marks.get(change.path, ())] if change.new is not None else []
     return fields
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes import Aspect, Change, Kind
 from yolofs.cli.jsonform import absolute, type_name
 from yolofs.cli.output import emit, paint, say
 from yolofs.paths import RelPath, display, is_below
 from yolofs.regions import Region, Regions
+
+if TYPE_CHECKING:
+    from yolofs.commands import Marks
 
 _COLOURS = {
     Kind.ADDED: "green",
@@ -82,7 +85,9 @@ def _say_left_out(count: int, what: str, where: str, option: str) -> None:
         say(f"note: {count} {what}{'s' if count > 1 else ''} {where} not shown; {option} shows them")
 
 
-def emit_changes(changes: Sequence[Change], place: Place, regions: Regions, hidden: Sequence[Change] = ()) -> None:
+def emit_changes(
+    changes: Sequence[Change], place: Place, regions: Regions, marks: Marks, hidden: Sequence[Change] = ()
+) -> None:
     """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts."""
     apart = set(map(id, hidden))
     letters = _letters()
@@ -95,7 +100,8 @@ def emit_changes(changes: Sequence[Change], place: Place, regions: Regions, hidd
             title = _SCRATCH
         else:
             title = _HERE if inside else _OUTSIDE
-        parts[title].append(_line(letters[change.kind], change, place, inside=inside))
+        line = _line(letters[change.kind], change, place, inside=inside)
+        parts[title].append(line + _mark_text(change, marks) if change.path in marks else line)
     is_first = True
     for title, lines in parts.items():
         if lines and title:
@@ -126,9 +132,29 @@ def counts(changes: Iterable[Change]) -> dict[str, int]:
     return {kind.value: found[kind.value] for kind in Kind}
 
 
-def change_line(change: Change, place: Place, *, inside: bool) -> str:
+def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> str:
     """Return a change as one line; ``inside``: with paths relative to the project."""
-    return _line(_letters()[change.kind], change, place, inside=inside)
+    return _line(_letters()[change.kind], change, place, inside=inside) + _mark_text(change, marks)
+
+
+def _mark_text(change: Change, marks: Marks) -> str:
+    """Return what follows the line of a change that is taken only by who names it; of others nothing."""
+    if not is_marked(change, marks):
+        return ""
+    return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
+
+
+def is_marked(change: Change, marks: Marks) -> bool:
+    """Tell whether a change is taken only by who names it."""
+    return change.path in marks and change.new is not None
+
+
+def say_marked(changes: Iterable[Change], marks: Marks) -> None:
+    """Say what the marks of some changes mean, if there are any."""
+    count = sum(is_marked(change, marks) for change in changes) if marks else 0
+    if count:
+        what = "change gives" if count == 1 else "changes give"
+        say(f"note: {count} {what} the host commands or setuid files [in brackets]; a commit takes these only by name")
 
 
 def _letters() -> dict[Kind, str]:

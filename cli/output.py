@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
-import msgspec
-
+from yolofs.characters import replace_harmful
 from yolofs.errors import UsageError
+from yolofs.jsontext import encode_json
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is in all."""
@@ -40,8 +40,8 @@ def prepare() -> None:
 
 
 def emit(text: str = "") -> None:
-    """Write a line of data."""
-    sys.stdout.write(text + "\n")
+    """Write a line of data.  What could harm a terminal is spelled out, as in all that is said."""
+    sys.stdout.write(replace_harmful(text) + "\n")
 
 
 def emit_bytes(data: bytes) -> None:
@@ -52,17 +52,22 @@ def emit_bytes(data: bytes) -> None:
 
 def emit_json(document: Any) -> None:
     """Write one JSON document, indented."""
-    emit_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    emit_bytes(encode_json(document, indent=2) + b"\n")
 
 
 def emit_json_list(key: str, items: Iterable[Any]) -> None:
     """Write one JSON document, an object whose only ``key`` is a list, item by item: it may be long."""
-    emit_bytes(b"{\n  %b: [" % msgspec.json.encode(key))
+    emit_bytes(b"{\n  %b: [" % encode_json(key))
     before = b"\n    "
     for item in items:
-        emit_bytes(before + msgspec.json.encode(item))
+        emit_bytes(before + encode_json(item))
         before = b",\n    "
     emit_bytes(b"\n  ]\n}\n")
+
+
+def emit_json_line(document: Any) -> None:
+    """Write one JSON document on one line."""
+    emit_bytes(encode_json(document) + b"\n")
 
 
 # ---- talk
@@ -71,7 +76,7 @@ def emit_json_list(key: str, items: Iterable[Any]) -> None:
 def say(text: str) -> None:
     """Tell the user something that is not data."""
     sys.stdout.flush()
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(replace_harmful(text) + "\n")
     sys.stderr.flush()
 
 
@@ -87,20 +92,25 @@ def fail(message: str, hint: str) -> None:
         say(paint("hint: ", "cyan", stream=sys.stderr) + hint)
 
 
+def can_ask() -> bool:
+    """Tell whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def check_can_ask(*, instead: str) -> None:
     """Raise unless somebody is there to answer a question.
 
     Raises:
         UsageError: there is no terminal; the hint says what to do ``instead``.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         raise UsageError("this needs an answer, and there is no terminal to ask at", hint=instead)
 
 
 def ask(question: str) -> bool:
     """Ask a question at the terminal; only a ``y`` says yes to it."""
     sys.stdout.flush()
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{replace_harmful(question)} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):

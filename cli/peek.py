@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 
+from yolofs import characters
 from yolofs.base import open_noatime
 from yolofs.cli.askform import size_text
 from yolofs.cli.output import local_time
@@ -100,12 +101,4 @@ def _ascii(row: bytes) -> str:
 def harmless(line: bytes) -> str:
     """Return a line of any bytes as text that is printable: ``^[`` for an escape, ``<9b>`` for what is no character."""
     text = line[:_MAX_CHARS].decode(errors="surrogateescape").expandtabs(4)
-    return "".join(char if char.isprintable() else _spelled(ord(char)) for char in text)
-
-
-def _spelled(code: int) -> str:
-    if code < 0x20 or code == 0x7F:
-        return f"^{chr(code ^ 0x40)}"
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
-        code -= 0xDC00
-    return f"<{code:02x}>"
+    return characters.harmless(text)

@@ -8,50 +8,32 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.cli.options import options, start_directory
+from yolofs import cuts
+from yolofs.archive import interrupted_commit
+from yolofs.cli.here import find_project, session_directory
+from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
-from yolofs.errors import DaemonError, NoSessionError, UsageError
+from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.following import StateLinks
 from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session import Access, Session
-from yolofs.session_root import DIRECTORY_NAME, known_root
+from yolofs.session_root import known_root
 from yolofs.symlinks import follow_parent
 
-
-def find_project() -> bytes:
-    """Return the project that the command is about.
-
-    Raises:
-        NoSessionError: there is no session here.
-    """
-    known = options().project
-    if known is not None:
-        return known
-    start = start_directory()
-    try:
-        return Session.find(start)
-    except NoSessionError:
-        if is_inside_mount(start):
-            raise NoSessionError(
-                f"{display(start)} is inside a mount, where no session can be seen",
-                hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
-            ) from None
-        raise
-
-
-def is_inside_mount(path: bytes) -> bool:
-    """Tell whether a path lies in a yolofs mount."""
-    from yolofs.daemon.mounts import is_ours, read_mounts
-
-    path = os.path.realpath(path)
-    return any(is_ours(entry) and is_below(path, entry.mountpoint) for entry in read_mounts())
-
-
-def session_directory(project: bytes) -> bytes:
-    """Return the ``.yolofs`` of a project."""
-    return os.path.join(project, DIRECTORY_NAME)
+__all__ = [
+    "Changing",
+    "absolute_path",
+    "changing",
+    "connected",
+    "connected_or_refused",
+    "find_project",
+    "looking",
+    "reading",
+    "relative_paths",
+    "session_directory",
+]
 
 
 @contextlib.contextmanager
@@ -79,11 +61,21 @@ def reading(project: bytes) -> Iterator[Session]:
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
     with Session.open(project, Access.READ) as session:
-        if session.interrupted_commit() is not None:
-            warn("a commit was interrupted, so this is not what the view was; yolofs commit finishes it")
+        interrupted = session.interrupted()
+        if interrupted is not None:
+            warn(f"{interrupted.text}: {interrupted.hint}")
         if session.settings_problem:
             warn(f"{session.settings_problem}; no mount, commit or abort until that is mended")
         yield session
+
+
+def warn_of_interrupted_commit(project: bytes) -> None:
+    """Say so if a commit was interrupted; a session that cannot be opened is for other commands to complain of."""
+    if interrupted_commit(session_directory(project)) is not None:
+        with contextlib.suppress(YolofsError, OSError), Session.open(project, Access.READ) as session:
+            found = session.interrupted()
+            if found is not None:
+                warn(f"{found.text}: {found.hint}")
 
 
 @contextlib.contextmanager
@@ -97,6 +89,15 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
         if client is None:
             raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
         yield client
+
+
+@contextlib.contextmanager
+def writing(project: bytes, access: Access = Access.WRITE) -> Iterator[Session]:
+    """Open a session to change it, and say so if a torn tail was cut off its journal by that."""
+    with Session.open(project, access) as session:
+        if session.journal.cut is not None:
+            warn(cuts.sentence(session.journal.cut, session.journal.path))
+        yield session
 
 
 class Changing(NamedTuple):
@@ -114,10 +115,10 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     """
     with connected(project) as client:
         if client is None:
-            with Session.open(project, Access.WRITE) as session:
+            with writing(project) as session:
                 yield Changing(session, is_mounted=False)
             return
-        with client.lend(kind), Session.open(project, Access.LENT) as session:
+        with client.lend(kind), writing(project, Access.LENT) as session:
             yield Changing(session, is_mounted=True)
 
 
@@ -177,12 +178,17 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
     described = read_daemon_file(directory)
     mountpoint, root = (mountpoint_path(described), root_path(described)) if described is not None else (None, b"/")
     full = _host_path(path, directory, mountpoint, root)
-    base = known_root(project)
+    base = known_root(directory)
     is_in_base = base is not None and is_below(full, os.path.realpath(base).rstrip(b"/"))
     if not is_in_base or os.path.lexists(os.path.dirname(full)):
         return full
     with looking(project) as session:
         return _led_by_the_view(session, full, path)
+
+
+def _is_link_to_mount(parent: bytes, name: bytes, directory: bytes) -> bool:
+    """Tell whether a path is that of the link to the mountpoint, in the session's directory."""
+    return name == b"mnt" and os.path.realpath(parent) == directory
 
 
 def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: bytes) -> bytes:
@@ -191,7 +197,7 @@ def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: by
         raise UsageError("an empty path means nothing", hint="for the current directory: .")
     full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"
     parent, name = os.path.split(full)
-    if name in (b"", b".", b"..") or full == os.path.join(directory, b"mnt"):
+    if name in (b"", b".", b"..") or _is_link_to_mount(parent, name, directory):
         full = os.path.realpath(full)
     else:
         full = os.path.join(os.path.realpath(parent), name)

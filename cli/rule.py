@@ -9,10 +9,11 @@ import click
 
 from yolofs.audit import append_notes
 from yolofs.cli import output
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import connected, find_project
 from yolofs.cli.rule_keys import read_key
 from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
+from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.errors import UsageError
 from yolofs.questions import Operation
 from yolofs.rule_files import RuleFiles, with_waypoints
@@ -49,12 +50,14 @@ def list_command(with_preset: bool, as_json: bool) -> None:
     """
     project = find_project()
     sources = sources_in_force(project)
+    waiting = waiting_lines(project)
     if as_json:
-        output.emit_json(rules_document(sources))
+        output.emit_json(rules_document(sources) | {"waiting": waiting_fields(waiting)})
     else:
         emit_rules(sources, project, with_preset=with_preset)
     for note in sources.notes:
         output.warn(note)
+    say_what_waits(len(waiting))
 
 
 def _since(before: Rule | None, state: RuleState) -> str:
@@ -128,7 +131,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     to.
     """
     from yolofs.cli.in_view import look_at
-    from yolofs.cli.rule_keys import is_always_hidden, path_as_typed, typed_path
+    from yolofs.cli.rule_keys import always_hidden, path_as_typed, typed_path
     from yolofs.explain import THROUGH_LINKS, explain
 
     project = find_project()
@@ -137,8 +140,9 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     follow_last = only in THROUGH_LINKS or path.endswith(b"/")
     there = look_at(project, full, path_as_typed(path) or full, follow_last=follow_last)
     full = there.path
-    if is_always_hidden(project, full):
-        own = PathRule(session_directory(project), RuleState.HIDDEN, "the session's own: no rule can show it")
+    hidden = always_hidden(project, full)
+    if hidden is not None:
+        own = PathRule(hidden, RuleState.HIDDEN, "the session's own: no rule can show it")
         found = explain(RuleBook(RuleSet((own,))), full)
     else:
         book = RuleBook(*with_waypoints(sources_in_force(project)).sets())
@@ -155,6 +159,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
         output.emit_json(explanation_document(found, only))
     else:
         emit_explanation(found, project, only)
+    say_what_waits(len(waiting_lines(project)))
 
 
 @command.command("test")

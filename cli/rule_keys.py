@@ -6,11 +6,15 @@ import os
 import re
 
 from yolofs.cli.options import start_directory
-from yolofs.cli.project import absolute_path, is_inside_mount, session_directory
+from yolofs.cli.project import absolute_path, session_directory
+from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import UsageError
+from yolofs.marks import SESSION_LINK
 from yolofs.paths import display, is_below
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
 from yolofs.rules.spelling import URI_START, is_like_uri
+from yolofs.sessions.start import state_of
+from yolofs.sessions.state import state_directory
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"
@@ -63,9 +67,10 @@ def _with_home(text: bytes) -> bytes:
     return text
 
 
-def is_always_hidden(project: bytes, path: bytes) -> bool:
-    """Tell whether no rule can show a path: the session's own directory."""
-    return is_below(path, session_directory(project))
+def always_hidden(project: bytes, path: bytes) -> bytes | None:
+    """Return what no rule can show if a path is that or lies in it: the session's link, a state directory."""
+    own = (os.path.join(project, SESSION_LINK), state_of(session_directory(project)), state_directory())
+    return next((top for top in own if is_below(path, top)), None)
 
 
 def _spelled(project: bytes, text: bytes, state: RuleState) -> Rule:
@@ -93,6 +98,6 @@ def _pattern(project: bytes, scope: bytes | None, last: bytes, state: RuleState,
 
 
 def _checked(project: bytes, path: bytes) -> bytes:
-    if is_always_hidden(project, path):
+    if always_hidden(project, path) is not None:
         raise UsageError(f"{display(path)} is the session's own: it is always hidden, and no rule can show it")
     return path

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from yolofs.attribution import attribute
 from yolofs.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.changes import Change, Kind, compare
 from yolofs.cli.ahead import Ahead
 from yolofs.cli.auditform import note_fields, note_text, note_word
-from yolofs.cli.jsonform import change_fields
-from yolofs.cli.listing import Place, change_line, counts, summary, without_scratch
+from yolofs.cli.jsonform import change_fields, words_fields
+from yolofs.cli.listing import Place, change_line, counts, is_marked, summary, without_scratch
+from yolofs.cli.marking import marks_of
 from yolofs.cli.output import progress, say
 from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
+from yolofs.jsontext import encode_json
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.questions import Operation
 from yolofs.regions import Region, Regions
@@ -25,6 +25,9 @@ from yolofs.runs import Run, generation_of, read_runs
 from yolofs.session import Access, Session
 from yolofs.timeline import BASE
 from yolofs.tree import Tree
+
+if TYPE_CHECKING:
+    from yolofs.commands import Marks
 
 _SHOWN = 40
 """How many lines each part has; how many more there are is always said."""
@@ -90,12 +93,13 @@ def summarise(project: bytes, ended: Ended, ahead: Ahead | None, *, as_json: boo
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
         place = Place(session.base.root, session.base.relative(session.project))
         regions = session.regions
+        marks = marks_of(session, changes)
     if as_json:
-        say(msgspec.json.encode(_document(ended, span, work, notes, place, regions)).decode())
+        say(encode_json(_document(ended, span, work, notes, place, regions, marks)).decode())
         return
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-    for line in (*_lines(ended, span, work, place, regions), *_note_lines(ended, notes)):
+    for line in (*_lines(ended, span, work, place, regions, marks), *_note_lines(ended, notes)):
         say(line)
 
 
@@ -113,14 +117,17 @@ def sort(changes: Iterable[Change], place: Place) -> Parts:
     return parts
 
 
-def fold(changes: Sequence[Change]) -> list[tuple[Change, int]]:
-    """Return changes without those in a directory that was itself added or deleted, which is told how many it holds."""
+def fold(changes: Sequence[Change], marks: Marks) -> list[tuple[Change, int]]:
+    """Return changes without those in a directory that was itself added or deleted, which is told how many it holds.
+
+    What is marked has a line of its own.
+    """
     folded: list[tuple[Change, int]] = []
     holders: list[tuple[RelPath, Kind, int]] = []
     for change in sorted(changes, key=lambda change: change.path.split(b"/")):
         while holders and not is_below(change.path, holders[-1][0]):
             holders.pop()
-        if holders and holders[-1][1] is change.kind:
+        if holders and holders[-1][1] is change.kind and not is_marked(change, marks):
             at = holders[-1][2]
             folded[at] = (folded[at][0], folded[at][1] + 1)
             continue
@@ -167,7 +174,7 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     return lines
 
 
-def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions) -> list[str]:
+def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions, marks: Marks) -> list[str]:
     own = without_scratch(work.own, regions)
     others = meanwhile(work, ended.going_on, regions, span.text)
     if not own:
@@ -184,7 +191,7 @@ def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions)
     ):
         if some:
             lines.append(title)
-            lines += _listed(some, place, work, inside=inside, see=see)
+            lines += _listed(some, place, work, marks, inside=inside, see=see)
     left_out = len(work.own) - len(own)
     if left_out:
         lines.append(f"and {left_out} in scratch directories: {see} --scratch")
@@ -194,13 +201,13 @@ def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions)
     return [*lines, f"see it: {see}        undo it: {undo}"]
 
 
-def _listed(changes: Sequence[Change], place: Place, work: Work, *, inside: bool, see: str) -> list[str]:
-    """Return the lines of one part; an outside one keeps its deletions first."""
-    folded = fold(changes)
-    folded.sort(key=lambda found: found[0].kind is not Kind.DELETED)
+def _listed(changes: Sequence[Change], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
+    """Return the lines of one part: what is marked first, so that it is among those that are shown, then deletions."""
+    folded = fold(changes, marks)
+    folded.sort(key=lambda found: (not is_marked(found[0], marks), found[0].kind is not Kind.DELETED))
     lines = []
     for change, count in folded[:_SHOWN]:
-        line = f"  {change_line(change, place, inside=inside)}" + (f"  (and {count} in it)" if count else "")
+        line = f"  {change_line(change, place, marks, inside=inside)}" + (f"  (and {count} in it)" if count else "")
         lines.append(line + also_text(work.also.get(id(change), ())))
     more = len(folded) - _SHOWN
     if more > 0:
@@ -209,20 +216,20 @@ def _listed(changes: Sequence[Change], place: Place, work: Work, *, inside: bool
 
 
 def _document(
-    ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions
+    ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions, marks: Marks
 ) -> dict[str, Any]:
     parts = sort(work.own, place)
     is_outside = [regions.of_all(change.paths) is Region.OUTSIDE for change in parts.outside]
     return {
         "run": ended.number,
-        "command": [word.decode(errors="replace") for word in ended.command],
+        **words_fields("command", ended.command),
         "code": ended.code,
         "before": span.before,
         "after": span.after,
         "counts": counts(work.own),
         "outside": sum(is_outside),
         "changes": [
-            change_fields(change, place.root, regions)
+            change_fields(change, place.root, regions, marks)
             | {"also_by": [number or None for number in work.also.get(id(change), ())]}
             for part in (parts.deleted, parts.outside, parts.others)
             for change in part

@@ -17,14 +17,16 @@ from yolofs.cli import output
 from yolofs.cli.ahead import Ahead
 from yolofs.cli.confine import Place, confined
 from yolofs.cli.descriptors import Stdin, check_descriptors
-from yolofs.cli.native import bindable
+from yolofs.cli.here import find_project, session_directory
+from yolofs.cli.native import bindable, by_directory
 from yolofs.cli.not_started import not_started
 from yolofs.cli.options import start_directory
 from yolofs.cli.waiting import told_of_asks
-from yolofs.config.load import load
-from yolofs.config.settings import RunSettings
+from yolofs.cli.waits import say_what_waits
+from yolofs.config.load import is_default, load
+from yolofs.config.settings import RunSettings, Settings
 from yolofs.daemon.client import Client
-from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
+from yolofs.daemon.files import log_path, mountpoint_path, read_daemon_file, root_path
 from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
 from yolofs.daemon.protocol import unquote
 from yolofs.daemon.run_messages import BeginRunResult, EndRunResult
@@ -32,7 +34,6 @@ from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError,
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.environment import hidden_variables, without
-from yolofs.session_root import DIRECTORY_NAME, find_project
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
@@ -63,19 +64,20 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     if is_in_sandbox():
         _replace_us(words)
     check_descriptors()
-    project = find_project(start_directory())
-    settings = load(project)
-    with _connected(project) as client:
-        described = read_daemon_file(os.path.join(project, DIRECTORY_NAME))
+    project = find_project()
+    session = session_directory(project)
+    settings, waiting = _settings(project, session)
+    with _connected(project, session) as client:
+        described = read_daemon_file(session)
         if described is None:
             raise DaemonError("the daemon has just ended", hint="yolofs mount")
         _check_root(root_path(described))
         directory = start_directory()
         started_ns = time.time_ns()
         begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
+        say_what_waits(waiting + begun.waiting_rules)
         code: int | None = None
         try:
-            session = os.path.join(project, DIRECTORY_NAME)
             ahead = Ahead(project, session, Generation(begun.generation)) if manner.is_reviewed else None
             code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, ahead)
         except (CommandNotFoundError, NotExecutableError) as error:
@@ -96,6 +98,17 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     return ended
+
+
+def _settings(project: bytes, directory: bytes) -> tuple[Settings, int]:
+    """Return the settings in force, and how many lines wait besides rules."""
+    written = load(project)
+    if is_default(written):
+        return written, 0
+    from yolofs.sessions.trust import load_in_force  # takes long, and hardly a project comes here
+
+    loaded = load_in_force(project, directory)
+    return loaded.settings, len(loaded.waiting)
 
 
 def passed_on(code: int) -> int:
@@ -129,9 +142,8 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(project: bytes) -> Iterator[Client]:
+def _connected(project: bytes, directory: bytes) -> Iterator[Client]:
     """Connect to the project's daemon, or start one."""
-    directory = os.path.join(project, DIRECTORY_NAME)
     client = Client.connect(directory)
     if client is None:
         from yolofs.daemon.launch import launch
@@ -142,7 +154,7 @@ def _connected(project: bytes) -> Iterator[Client]:
             output.warn(warning)
         client = Client.connect(directory)
         if client is None:
-            raise DaemonError("the daemon has ended at once", hint="see .yolofs/daemon.log")
+            raise DaemonError("the daemon has ended at once", hint=f"see {display(log_path(directory))}")
     with client:
         yield client
 
@@ -174,7 +186,7 @@ def _confined(
         runtime_root=os.path.dirname(os.path.dirname(mountpoint)),
         agent_socket=unquote(begun.agent_socket),
         directory=directory,
-        native=tuple(native),
+        native=by_directory(native, mounts),
         has_network=settings.network == "host",
     )
     stdin = Stdin()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from yolofs.cli.jsonform import text_fields
+from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.journal import Journal
@@ -55,7 +55,7 @@ def _fields(run: Run, journal: Journal) -> dict[str, Any]:
     end = run.end
     return {
         "run": run.number,
-        "command": [word.decode(errors="replace") for word in run.command],
+        **words_fields("command", run.command),
         **text_fields("directory", run.directory),
         "start_ns": run.start.time_ns,
         "end_ns": end.time_ns if end is not None else None,

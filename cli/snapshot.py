@@ -7,9 +7,8 @@ import os
 import click
 
 from yolofs.cli.output import emit, emit_json, say
-from yolofs.cli.project import connected, find_project
+from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation, display
-from yolofs.session import Access, Session
 
 
 @click.command()
@@ -36,5 +35,5 @@ def _snapshot(project: bytes, name: bytes, *, if_changed: bool) -> Generation | 
     with connected(project) as client:
         if client is not None:
             return client.snapshot(name, if_changed=if_changed)
-    with Session.open(project, Access.WRITE) as session:
+    with writing(project) as session:
         return session.snapshot(name, if_changed=if_changed)

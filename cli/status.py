@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolofs import cuts
 from yolofs.changes import Change
 from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
+from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, looking
 from yolofs.cli.records_seen import count_since
+from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
+from yolofs.config.trust import Waiting
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
+from yolofs.errors import ConfigError
 from yolofs.paths import display
 from yolofs.session import Session
 from yolofs.timeline import BASE
+
+if TYPE_CHECKING:
+    from yolofs.commands import Marks
 
 
 @click.command()
@@ -31,7 +39,8 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
     renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
     scratch directories (/tmp and others, see the setting `scratch`) is left out, and so is what lies on paths that a
-    rule hides (a commit lists it and takes it all the same).
+    rule hides (a commit lists it and takes it all the same). What gives the host a setuid or setgid file, or a command
+    in a directory of your PATH, has that behind it in brackets; a commit takes it only if you name it.
     """
     project = find_project()
     info = None
@@ -39,9 +48,13 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         if client is not None:
             info = client.info()
             client.flush()
-    for warning in info.warnings if info is not None else ():
-        warn(warning)
+    waiting = _waiting(project)
+    say_what_waits(len(waiting))
     with looking(project) as session:
+        warnings = _warnings(session, info)
+        for warning in warnings:
+            if warning != session.settings_problem:  # which was said when it was opened
+                warn(warning)
         with progress("comparing") as update:
             everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -49,13 +62,24 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         guard = _hiding(project) if changes and not shows_hidden else None
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = seen(guard, changes, session.base.root)
+        marks = marks_of(session, changes)
         if as_json:
-            document = _document(session, info, changes)
+            document = _document(session, info, changes, warnings, marks)
+            document["waiting"] = waiting_fields(waiting)
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
         else:
-            _emit(session, info, changes)
+            _emit(session, info, changes, marks)
             say_left_out(left_out)
             say_hidden(hidden)
+            say_marked(changes, marks)
+
+
+def _waiting(project: bytes) -> tuple[Waiting, ...]:
+    """Return the lines of `.yolofs.toml` that are not in force; none if the files are not in order, which is said."""
+    try:
+        return waiting_lines(project)
+    except ConfigError:
+        return ()
 
 
 def _hiding(project: bytes) -> PathGuard | None:
@@ -64,7 +88,7 @@ def _hiding(project: bytes) -> PathGuard | None:
     return hiding(project)
 
 
-def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:
+def _emit(session: Session, info: Info | None, changes: list[Change], marks: Marks) -> None:
     if info is not None:
         emit(f"mounted at {display(unquote(info.mountpoint))}, process {info.pid}")
     elif read_daemon_file(session.directory) is not None:
@@ -73,7 +97,7 @@ def _emit(session: Session, info: Info | None, changes: list[Change]) -> None:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
     emit()
-    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)), session.regions)
+    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks)
 
 
 def _generation(session: Session) -> str:
@@ -86,7 +110,9 @@ def _generation(session: Session) -> str:
     return text + (f" and {count} record{'s' if count > 1 else ''} since" if count else "")
 
 
-def _document(session: Session, info: Info | None, changes: list[Change]) -> dict[str, Any]:
+def _document(
+    session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
+) -> dict[str, Any]:
     root, regions = session.base.root, session.regions
     return {
         **text_fields("project", session.project),
@@ -94,15 +120,41 @@ def _document(session: Session, info: Info | None, changes: list[Change]) -> dic
         "mounted": info is not None,
         **(text_fields("mountpoint", unquote(info.mountpoint)) if info is not None else {"mountpoint": None}),
         "pid": info.pid if info is not None else None,
-        "warnings": _warnings(session, info),
+        "warnings": warnings,
+        "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),
-        "changes": [change_fields(change, root, regions) for change in changes],
+        "changes": [change_fields(change, root, regions, marks) for change in changes],
+    }
+
+
+def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
+    return {
+        "line": cut.line_number,
+        "offset": cut.offset_bytes,
+        "bytes": cut.size_bytes,
+        "records": cut.record_count,
+        "time_ns": cut.time_ns,
+        **text_fields("kept_in", session.journal.path + cuts.TORN_SUFFIX),
     }
 
 
 def _warnings(session: Session, info: Info | None) -> list[str]:
+    """Return what should be looked into; of torn tails those that were cut before this mount, too."""
+    journal = session.journal
+    interrupted = session.interrupted()
+    found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
+    warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
-        return list(info.warnings)
-    return [session.settings_problem] if session.settings_problem else []
+        return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
+    if _is_torn(session):
+        warnings.append(cuts.torn_sentence(journal.size, journal.record_count + 2, journal.torn_bytes))
+    return [*warnings, *filter(None, [session.settings_problem]), *found]
+
+
+def _is_torn(session: Session) -> bool:
+    """Tell whether the journal has a torn tail, and not only a line that another command is writing just now."""
+    if session.journal.torn_bytes:
+        session.journal.refresh()
+    return session.journal.torn_bytes > 0

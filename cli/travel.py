@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.output import emit, emit_json, say
-from yolofs.cli.project import connected, find_project
+from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation
-from yolofs.session import Access, Session
 
 
 @click.command()
@@ -35,5 +34,5 @@ def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Gene
     with connected(project) as client:
         if client is not None:
             return client.travel(text, force=force)
-    with Session.open(project, Access.WRITE) as session:
+    with writing(project) as session:
         return session.travel(text)

@@ -6,8 +6,9 @@ import os
 
 import click
 
+from yolofs.cli.here import entry_of
 from yolofs.cli.output import say
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory, warn_of_interrupted_commit
 from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import detach_stale
@@ -17,18 +18,29 @@ from yolofs.session import locked
 
 
 @click.command()
+@click.argument("session", metavar="[ID]", required=False)
 @click.option("--force", is_flag=True, help="Also while processes are inside, and if the daemon hangs: it is killed.")
-def command(force: bool) -> None:
+def command(session: str | None, force: bool) -> None:
     """Take the mount away.
 
     What is staged stays staged. Refuses while processes are at work inside; --force takes the mount away from under
-    them.
+    them. ID names a session wherever its project is, also one that is gone: `yolofs sessions` lists them.
     """
-    project = find_project()
-    with connected(project) as client:
-        if client is not None and _stop(client, force=force):
-            return
-    if _clean_up(project):
+    if session is not None:
+        _take_away(entry_of(session).session_path, force=force)
+        return
+    project = find_project(follow_move=False)
+    _take_away(session_directory(project), force=force)
+    warn_of_interrupted_commit(project)
+
+
+def _take_away(directory: bytes, *, force: bool) -> None:
+    client = Client.connect(directory)
+    if client is not None:
+        with client:
+            if _stop(client, force=force):
+                return
+    if _clean_up(directory):
         say("took away the mount of a daemon that had died")
     else:
         say("not mounted; nothing to do")
@@ -49,9 +61,8 @@ def _stop(client: Client, *, force: bool) -> bool:
     return True
 
 
-def _clean_up(project: bytes) -> int:
+def _clean_up(directory: bytes) -> int:
     """Take away what a dead daemon left mounted; return how many mounts that were."""
-    directory = session_directory(project)
     described = read_daemon_file(directory)
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
     if described is not None:

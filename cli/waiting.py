@@ -26,7 +26,7 @@ _GRACE_S = 1.5
 
 @contextlib.contextmanager
 def told_of_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[None]:
-    """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the session's ``.yolofs``."""
+    """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the session's."""
     client = Client.connect(directory)
     if client is None:
         yield

@@ -21,6 +21,7 @@ from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, Warning
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
+from yolofs.jsontext import encode_json
 from yolofs.rules import RuleState
 
 _BY = "yolofs watch"
@@ -133,7 +134,7 @@ class _Answerer:
         assert process.stdout is not None
         try:
             with contextlib.suppress(BrokenPipeError):  # it need not read
-                process.stdin.write(msgspec.json.encode(ask_fields(ask)) + b"\n")
+                process.stdin.write(encode_json(ask_fields(ask)) + b"\n")
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
             said = _said_until_its_end(process, process.stdout.fileno())

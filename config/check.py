@@ -35,7 +35,10 @@ class Source:
     def line(self, path: KeyPath) -> int | None:
         """Return the line of a key, None if it cannot be told."""
         if self._lines is None:  # finding them takes longer than all the rest, and only rules and mistakes have them
-            self._lines = key_lines(self._text)
+            try:
+                self._lines = key_lines(self._text)
+            except RecursionError:  # a key with thousands of dots
+                self._lines = {}
         return self._lines.get(path)
 
     def error(self, path: KeyPath, message: str) -> ConfigError:

@@ -23,12 +23,12 @@ _HEAD = """\
 
 
 def learned_file(directory: bytes) -> bytes:
-    """Return the path of the ``rules.toml`` of the session in ``directory`` (its ``.yolofs``)."""
+    """Return the path of the ``rules.toml`` of the session in ``directory``."""
     return os.path.join(directory, b"rules.toml")
 
 
 def read_learned(directory: bytes) -> tuple[RuleLine, ...]:
-    """Return the rules in the ``rules.toml`` of the session in ``directory`` (its ``.yolofs``); none if it is absent.
+    """Return the rules in the ``rules.toml`` of the session in ``directory``; none if it is absent.
 
     Raises:
         ConfigError: the file cannot be read, or is wrong.

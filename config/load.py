@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from yolofs.config.check import Source, read_settings
-from yolofs.config.settings import Settings
+from yolofs.config.settings import Settings, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.paths import display
 
@@ -22,12 +22,30 @@ _MAX_BYTES = 64 << 20
 
 
 def load(project_dir: str | bytes) -> Settings:
-    """Return the settings of the project in ``project_dir``; the defaults if it has no ``.yolofs.toml``.
+    """Return the settings of the project in ``project_dir`` as they are written; the defaults if it has none.
+
+    Not all of them are in force: whatever goes by settings gets them from
+    :func:`yolofs.sessions.trust.load_in_force`.
 
     Raises:
         ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong value.
     """
-    return load_file(os.path.join(os.fsencode(project_dir), os.fsencode(FILE_NAME)), FILE_NAME, Settings)
+    return load_with_source(project_dir)[0]
+
+
+def is_default(settings: Settings) -> bool:
+    """Tell whether settings are the defaults, but for rules: then there is nothing in them that could wait."""
+    return msgspec.structs.replace(settings, rules=()) == Settings()
+
+
+def load_with_source(project_dir: str | bytes) -> tuple[Settings, bytes]:
+    """Return the settings as :func:`load`, and the text that they were read from.
+
+    Raises:
+        ConfigError: as for :func:`load`.
+    """
+    raw = _load_raw(os.path.join(os.fsencode(project_dir), os.fsencode(FILE_NAME)), FILE_NAME)
+    return (Settings(), b"") if raw is None else (parse(raw), raw)
 
 
 def user_file(home: bytes) -> bytes:
@@ -37,22 +55,66 @@ def user_file(home: bytes) -> bytes:
     return os.path.join(directory, b"yolofs", b"config.toml")
 
 
+class Places(NamedTuple):
+    """What the user's own file says of where sessions lie, and where they are looked for."""
+
+    state: str = ""
+    safe_directories: tuple[str, ...] = ()
+
+
+def user_places(home: bytes) -> Places:
+    """Return what the user's own file says of places, as far as that can be told, whatever else in it is wrong.
+
+    On it depends which session a command is about, and no mistake elsewhere should keep the user from that.
+    """
+    path = user_file(home)
+    try:
+        settings = load_file(path, "", UserSettings)
+        return Places(settings.state, settings.safe_directories)
+    except ConfigError:
+        pass
+    import tomllib  # takes long, and there may be no file
+
+    try:
+        data = tomllib.loads(_read(path).decode())
+    except (OSError, ValueError, RecursionError):
+        return Places()
+    state, safe = data.get("state", ""), data.get("safe_directories", [])
+    is_sound = isinstance(safe, list) and all(isinstance(name, str) for name in safe)
+    return Places(state if isinstance(state, str) else "", tuple(safe) if is_sound else ())
+
+
 def load_file(path: bytes, name: str, table: type[Table]) -> Table:
     """Return the settings of the file at ``path``, which errors call ``name``; the defaults if there is none.
 
     Raises:
         ConfigError: as for :func:`load`.
     """
+    raw = _load_raw(path, name)
+    return table() if raw is None else parse_table(raw, name, table)
+
+
+def user_preset() -> str:
+    """Return whether the built-in rules are in force as far as the user's own file says, ``$HOME``'s.
+
+    Raises:
+        ConfigError: that file is not in order.
+    """
+    path = user_file(os.path.abspath(os.path.expanduser(b"~")))
+    return load_file(path, display(path), UserSettings).preset
+
+
+def _load_raw(path: bytes, name: str) -> bytes | None:
+    """Return the content of a file of settings, None if there is none."""
     try:
-        raw = _read(path)
+        return _read(path)
     except FileNotFoundError:
         link = dangling_link(path)
         if link is None:
-            return table()
+            return None
         raise ConfigError(f"{name}: cannot be read: {display(link)} is a link to what does not exist") from None
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
-    return parse_table(raw, name, table)
 
 
 _NULL = os.makedev(1, 3)

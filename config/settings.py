@@ -133,6 +133,13 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     preset: Annotated[Literal["standard", "none"], Meta(description='"standard" or "none"')] = "standard"
     """Whether the built-in rules are in force."""
 
+    state: Text = ""
+    """The directory for sessions and all else that yolofs keeps: absolute or below ``~``; "": the usual one."""
+
+    safe_directories: Names = ()
+    """Directories of other users in which sessions are looked for and made all the same: absolute, below ``~``, or
+    ``*`` for all."""
+
     rules: tuple[RuleLine, ...] = ()
     """``[rules]``, in the order of the file; no key is relative."""
 

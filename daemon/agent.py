@@ -5,10 +5,11 @@ Who may do what is decided by the socket that a client came through, which is th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 
 import trio
 
@@ -16,24 +17,52 @@ from yolofs.daemon.host import Host
 from yolofs.daemon.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
 from yolofs.daemon.run_control import Alone
 from yolofs.daemon.run_messages import LookParams, LookResult
-from yolofs.daemon.server import Method, Result
+from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import UsageError
 
 COMMANDS = ("status", "diff", "log", "timeline", "asks", "snapshot", "travel")
 """What may be done from inside."""
 _LOOK_S = 110.0
 """How long a command may take."""
+_LOOKING = 2
+"""How many commands from inside sandboxes are carried out at a time."""
+
+
+class Turns:
+    """Whose turn it is: programs in sandboxes wait for each other, so that the user's own commands need not."""
+
+    def __init__(self) -> None:
+        self._looking = trio.CapacityLimiter(_LOOKING)
+        self._changing = trio.CapacityLimiter(1)
+        self._waiting: dict[Hashable, tuple[trio.Lock, int]] = {}
+
+    @contextlib.asynccontextmanager
+    async def to_look(self, group: Hashable) -> AsyncIterator[None]:
+        """Wait until a command may be carried out: one of each sandbox, and :data:`_LOOKING` of all, at a time."""
+        lock, count = self._waiting.get(group, (trio.Lock(), 0))
+        self._waiting[group] = lock, count + 1
+        try:
+            async with lock, self._looking:
+                yield
+        finally:
+            lock, count = self._waiting.pop(group)
+            if count > 1:
+                self._waiting[group] = lock, count - 1
+
+    def to_change(self) -> trio.CapacityLimiter:
+        """Give what lets one at a time wait for its turn with the session."""
+        return self._changing
 
 
 class AgentMethods:
     """The methods as one client sees them."""
 
-    def __init__(self, host: Host, alone: Alone, limit: trio.CapacityLimiter, pid: int) -> None:
-        """``limit``: how many commands are carried out at a time, for all clients together; ``pid``: the client's."""
-        self._pid = pid
+    def __init__(self, host: Host, alone: Alone, turns: Turns, connection: Connection) -> None:
+        self._pid = connection.pid
+        self._group = connection.guest.group
         self._host = host
         self._alone = alone
-        self._limit = limit
+        self._turns = turns
         self._sent_fd = -1
         self.methods: Mapping[str, Method] = {
             "look": Method(LookParams, self._look),
@@ -75,7 +104,7 @@ class AgentMethods:
         err_fd = os.memfd_create("errors", os.MFD_CLOEXEC)
         environment = {name: value for name, value in os.environ.items() if name != "YOLOFS_SOCKET"}
         try:
-            async with self._limit:
+            async with self._turns.to_look(self._group):
                 with trio.fail_after(_LOOK_S):
                     done = await trio.run_process(
                         command,
@@ -96,12 +125,12 @@ class AgentMethods:
 
     async def _snapshot(self, params: SnapshotParams) -> Result:
         name = unquote(params.name)
-        async with self._alone() as host:
+        async with self._turns.to_change(), self._alone() as host:
             generation = await trio.to_thread.run_sync(lambda: host.snapshot(name, if_changed=params.if_changed))
         return Result(SnapshotResult(generation))
 
     async def _travel(self, params: TravelParams) -> Result:
         text = os.fsdecode(unquote(params.target))
-        async with self._alone() as host:
+        async with self._turns.to_change(), self._alone() as host:
             target, generation = await trio.to_thread.run_sync(lambda: host.travel(text, force=params.force))
         return Result(TravelResult(target, generation))

@@ -25,7 +25,7 @@ class Lifetime(enum.Enum):
     SESSION = "session"
     """As a rule that is forgotten when the mount ends."""
     ALWAYS = "always"
-    """As a rule in ``.yolofs/rules.toml``."""
+    """As a rule in ``rules.toml``."""
 
 
 class Answer(msgspec.Struct, frozen=True):

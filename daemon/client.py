@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 import msgspec
 
 from yolofs.daemon import endpoint
-from yolofs.daemon.files import read_daemon_file, socket_path
+from yolofs.daemon.files import log_path, read_daemon_file, socket_path
 from yolofs.daemon.processes import pidfd_of
 from yolofs.daemon.protocol import (
     MAX_LINE_BYTES,
+    NO_ROOM,
     Answer,
     Done,
     Info,
@@ -47,7 +49,7 @@ from yolofs.daemon.run_messages import (
     LookResult,
 )
 from yolofs.errors import DaemonError, YolofsError
-from yolofs.paths import Generation
+from yolofs.paths import Generation, display
 
 if TYPE_CHECKING:
     from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
@@ -60,6 +62,8 @@ Event: TypeAlias = "AskInfo | EndedInfo | WarningsInfo"
 """An ask that is new or has changed, or what became of one."""
 
 _CONNECT_TIMEOUT_S = 3.0
+_INFO_TIMEOUT_S = 10.0
+"""The daemon does nothing for it, but many others may want something at the same time."""
 _TIMEOUT_S = 120.0
 """How long an answer may take; a flush of gigabytes takes long."""
 _FORCE_TIMEOUT_S = 20.0
@@ -67,6 +71,9 @@ _FORCE_TIMEOUT_S = 20.0
 _LOOK_UP_S = 0.5
 """How often one who waits for events looks up: a signal that came just before does not end the wait."""
 _EXIT_TIMEOUT_S = 10.0
+_ROOM_S = 20.0
+"""How long to go on connecting when others take all connections."""
+_ROOM_AGAIN_S = 0.02
 _HANGS_HINT = "yolofs unmount --force"
 
 
@@ -82,27 +89,41 @@ class Looked(NamedTuple):
 class Client:
     """A connection to a living daemon; use :meth:`connect`, and :meth:`close` or ``with``."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    def __init__(self, path: bytes, log: bytes = b"") -> None:
+        """Connect to the socket at ``path``; ``log`` is the path of the daemon's log, empty where it cannot be seen.
+
+        Raises:
+            OSError: nobody listens there.
+        """
+        self._hint = f"see {display(log)}" if log else "the user can see why in the daemon's log"
+        self._path = path
+        self._socket = endpoint.connect(path, _CONNECT_TIMEOUT_S)
         self._pending = bytearray()
         self._last_id = 0
         self._received_fds: list[int] = []
         self._events: deque[Event] = deque()
-        self.pid = endpoint.peer(sock)[0]
+        self.pid, self.uid = endpoint.peer(self._socket)
         """The daemon's, 0 if it lives in another pid namespace."""
 
     @classmethod
     def connect(cls, directory: bytes) -> Self | None:
-        """Connect to the daemon of the session in ``directory`` (its ``.yolofs``); None if there is none."""
+        """Connect to the daemon of the session in ``directory``; None if there is none."""
         described = read_daemon_file(directory)
         if described is None:
             return None
         try:
-            return cls(endpoint.connect(socket_path(described), _CONNECT_TIMEOUT_S))
+            client = cls(socket_path(described), log_path(directory))
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
             return None
+        if client.uid != os.geteuid():
+            client.close()
+            raise DaemonError(
+                f"at the session's socket answers process {client.pid} of user {client.uid}, and not a daemon of yours",
+                hint=f"end it, and remove {display(socket_path(described))}",
+            )
+        return client
 
     def close(self) -> None:
         """Hang up."""
@@ -126,7 +147,7 @@ class Client:
 
     def info(self) -> Info:
         """Return what the daemon is."""
-        return self._call("info", NoParams(), Info, timeout_s=_CONNECT_TIMEOUT_S)
+        return self._call("info", NoParams(), Info, timeout_s=_INFO_TIMEOUT_S)
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of writes: then the journal and the store are true."""
@@ -216,6 +237,10 @@ class Client:
             if not (page.more and page.accesses):
                 return found, page.is_full
 
+    def reload_rules(self) -> None:
+        """Have the files that rules come from read at once, and what the user has agreed to."""
+        self._call("reload_rules", NoParams(), Done)
+
     def set_rule(self, rule: Rule, *, lasting: bool = True) -> None:
         """Put a rule in force, for good or for this session.
 
@@ -298,11 +323,7 @@ class Client:
         self._last_id += 1
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.sendall(encode_request(self._last_id, method, params))
-            answer = msgspec.json.decode(self._read_line(), type=Answer)
-            while answer.method:
-                self._take_event(answer)
-                answer = msgspec.json.decode(self._read_line(), type=Answer)
+            answer = self._answer(encode_request(self._last_id, method, params))
             if answer.error is not None:
                 raise error_from(answer.error)
             return msgspec.json.decode(answer.result, type=result)
@@ -310,9 +331,28 @@ class Client:
             message = f"the daemon, process {self.pid}, has not answered for {timeout_s:.0f} seconds"
             raise DaemonError(message, hint=_HANGS_HINT) from None
         except OSError as error:
-            raise DaemonError(f"the daemon has hung up: {error.strerror}", hint="see .yolofs/daemon.log") from error
+            raise DaemonError(f"the daemon has hung up: {error.strerror}", hint=self._hint) from error
         except msgspec.DecodeError as error:
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
+
+    def _answer(self, request: bytes) -> Answer:
+        """Send a request and return the answer; where others have taken our connection, once more on another one."""
+        deadline = time.monotonic() + _ROOM_S
+        while True:
+            with contextlib.suppress(BrokenPipeError):  # we have been told why
+                self._socket.sendall(request)
+            answer = msgspec.json.decode(self._read_line(), type=Answer)
+            while answer.method:
+                self._take_event(answer)
+                answer = msgspec.json.decode(self._read_line(), type=Answer)
+            if answer.error is None or answer.error.code != NO_ROOM or time.monotonic() > deadline:
+                return answer
+            timeout_s = self._socket.gettimeout()
+            self._socket.close()
+            time.sleep(_ROOM_AGAIN_S)
+            self._pending.clear()
+            self._socket = endpoint.connect(self._path, _CONNECT_TIMEOUT_S)
+            self._socket.settimeout(timeout_s)
 
     def _take_event(self, message: Answer) -> None:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes over."""
@@ -333,7 +373,7 @@ class Client:
             chunk, fds, _, _ = socket.recv_fds(self._socket, 65536, 1)
             self._received_fds += fds
             if not chunk:
-                raise DaemonError("the daemon has hung up", hint="see .yolofs/daemon.log")
+                raise DaemonError("the daemon has hung up", hint=self._hint)
             self._pending += chunk
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]

@@ -11,7 +11,8 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from yolofs.daemon.agent import AgentMethods
+from yolofs.daemon.admission import Lasting
+from yolofs.daemon.agent import AgentMethods, Turns
 from yolofs.daemon.ask_messages import (
     AnswerParams,
     AnswerResult,
@@ -66,8 +67,6 @@ BUSY_WAIT_S = 30.0
 _LEAVE_S = 1.0
 """How long those whose ask an unmount has answered may take to leave."""
 _LEAVE_AGAIN_S = 0.02
-_LOOKING = 2
-"""How many commands from inside sandboxes are carried out at a time."""
 _MAX_ASKS_BYTES = MAX_LINE_BYTES // 2
 _MAX_BY_CHARS = 100
 _WARNINGS = 0
@@ -82,14 +81,14 @@ class Control:
         self._native = native
         self._lock = trio.Lock()
         self._is_lent = False
-        self._looking = trio.CapacityLimiter(_LOOKING)
+        self._turns = Turns()
         self.ended = trio.Event()
         """Set once the mount is gone and the session given back."""
 
     @contextlib.asynccontextmanager
     async def converse_with_agent(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
         """Return the methods for a client inside a sandbox."""
-        agent = AgentMethods(self._host, self._alone, self._looking, connection.pid)
+        agent = AgentMethods(self._host, self._alone, self._turns, connection)
         try:
             yield agent.methods
         finally:
@@ -176,7 +175,7 @@ class _Conversation:
         self._connection = connection
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
-        self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native)
+        self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native, connection)
         self.methods: Mapping[str, Method] = {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),
@@ -190,6 +189,7 @@ class _Conversation:
             "watch": Method(NoParams, self._watch),
             "rules": Method(RulesParams, self._rules),
             "accesses": Method(AccessesParams, self._accesses),
+            "reload_rules": Method(NoParams, self._reload_rules),
             "set_rule": Method(SetRuleParams, self._set_rule),
             "unset_rule": Method(UnsetRuleParams, self._unset_rule),
             **self._runs.methods,
@@ -228,11 +228,16 @@ class _Conversation:
     async def _lend(self, params: LendParams) -> Result:
         self._check_not_lent()
         control = self._control
-        await control._acquire()
+        self._connection.begin(Lasting.LOAN)
         try:
-            await _in_thread(control._host.lend)
+            await control._acquire()
+            try:
+                await _in_thread(control._host.lend)
+            except BaseException:
+                control._lock.release()
+                raise
         except BaseException:
-            control._lock.release()
+            self._connection.end(Lasting.LOAN)
             raise
         self._loan = params.kind
         control._is_lent = True
@@ -276,6 +281,7 @@ class _Conversation:
         return Result(AnswerResult(tuple(answered.ids), tuple(answered.left), tuple(answered.unseen)))
 
     async def _watch(self, _: NoParams) -> Result:
+        self._connection.begin(Lasting.WATCH)
         self._watching.close()
         self._watching.enter_context(self._control._host.broker.watched_by(_Watcher(self._connection)))
         return Result(Done())
@@ -287,6 +293,11 @@ class _Conversation:
     async def _accesses(self, params: AccessesParams) -> Result:
         noted = self._control._host.noted_accesses()
         return Result(accesses_page(noted, params.after, is_full=len(noted) >= NOTED))
+
+    async def _reload_rules(self, _: NoParams) -> Result:
+        keeper = self._control._host.rules
+        await _in_thread(keeper.reload)
+        return Result(Done())
 
     async def _set_rule(self, params: SetRuleParams) -> Result:
         keeper = self._control._host.rules
@@ -306,6 +317,7 @@ class _Conversation:
     async def _take_back(self) -> None:
         control, loan = self._control, self._loan
         self._loan = None
+        self._connection.end(Lasting.LOAN)
         assert loan is not None
         try:
             await _in_thread(lambda: control._host.take_back(loan))

@@ -8,6 +8,8 @@ import os
 import msgspec
 
 from yolofs.daemon.protocol import quote, unquote
+from yolofs.errors import TrustError
+from yolofs.sessions.private import read_private, write_private
 
 _JSON_NAME = b"daemon.json"
 _LINK_NAME = b"mnt"
@@ -35,12 +37,17 @@ def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: 
 
 
 def read_daemon_file(directory: bytes) -> DaemonFile | None:
-    """Return the ``daemon.json`` of the session in ``directory`` (its ``.yolofs``), None if there is no usable one."""
+    """Return the ``daemon.json`` of the session in ``directory``, None if there is no usable one."""
     try:
-        with open(os.path.join(directory, _JSON_NAME), "rb") as file:
-            return msgspec.json.decode(file.read(), type=DaemonFile)
-    except (OSError, msgspec.DecodeError):
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
         return None
+    try:
+        return msgspec.json.decode(read_private(fd, _JSON_NAME), type=DaemonFile)
+    except (OSError, TrustError, msgspec.DecodeError):
+        return None
+    finally:
+        os.close(fd)
 
 
 def socket_path(described: DaemonFile) -> bytes:
@@ -65,11 +72,11 @@ def publish(directory: bytes, described: DaemonFile) -> None:
         os.unlink(link + b".new")
     os.symlink(unquote(described.mountpoint), link + b".new")
     os.rename(link + b".new", link)
-    path = os.path.join(directory, _JSON_NAME)
-    fd = os.open(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(fd, "wb") as file:
-        file.write(msgspec.json.encode(described))
-    os.rename(path + b".new", path)
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        write_private(fd, _JSON_NAME, msgspec.json.encode(described), durable=False)
+    finally:
+        os.close(fd)
 
 
 def withdraw(directory: bytes) -> None:
@@ -85,7 +92,7 @@ def open_log(directory: bytes) -> int:
     with contextlib.suppress(FileNotFoundError):
         if os.stat(path).st_size > _MAX_LOG_BYTES:
             os.rename(path, path + b".1")
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
 
 def log_path(directory: bytes) -> bytes:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from yolofs import __version__, native
+from yolofs import __version__, cuts, native
 from yolofs.audit import AuditLog, Point, last_ask
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
@@ -40,6 +40,7 @@ from yolofs.rules import Index, RuleBook, Sources
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
 from yolofs.session_commit import finish_interrupted
+from yolofs.sessions.link import exclude_from_git, put_link
 from yolofs.tree import Staged
 
 log = logging.getLogger("yolofs.daemon")
@@ -58,8 +59,13 @@ class Host:
         self._started_ns = time.time_ns()
         self._is_closed = False
         self.collector = Collector()
+        self._cuts = [session.journal.cut] if session.journal.cut is not None else []
+        """What was cut off the journal because its tail was torn, by this mount."""
         self._lent_journal = 0
         """The number of the journal's inode while the session is lent, else 0; set on the device loop."""
+        self._interrupted_before: bytes | None = None
+        """The interrupted commit that there was when the session was lent: somebody has put it there."""
+        self._finished: list[str] = []
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
@@ -118,11 +124,11 @@ class Host:
 
         Raises:
             YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot be trusted, an
-                interrupted commit that cannot be finished, or FUSE refuses.
+                interrupted commit, or FUSE refuses.
         """
         session = Session.open(project, Access.WRITE, root=root)
         try:
-            finish_interrupted(session)
+            session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)
             rule_files.load()
             runtime = _prepare_runtime(session.directory)
@@ -143,6 +149,8 @@ class Host:
             os.getpid(), self._started_ns, self.socket_path, self.mountpoint, self._session.base.root, __version__
         )
         files.publish(self._session.directory, described)
+        put_link(self._session.project, self._session.directory)
+        exclude_from_git(self._session.project)
 
     def close(self) -> None:
         """Unmount if that is not done yet, give the session back and remove every trace; twice does no harm."""
@@ -207,8 +215,21 @@ class Host:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know: rules that are not in order or not in force everywhere, no notes being taken."""
-        return (*self.rules.warnings, *filter(None, [self._auditor.problem]))
+        """What the user should know.
+
+        That a torn tail was cut off the journal, rules that are not in order or not in force everywhere, no notes being
+        taken, a commit that was finished for who had begun it.
+        """
+        told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
+        return (*told, *self._finished)
+
+    def _told_cuts(self) -> list[str]:
+        """Return what to say of this mount's cuts, until that is acknowledged or the journal has ended."""
+        if not self._cuts:
+            return []
+        journal = self._session.journal
+        told = cuts.read(journal.path, journal.form.key)
+        return [cuts.sentence(cut, journal.path) for cut in self._cuts if cut in told]
 
     @property
     def lock_fd(self) -> int:
@@ -350,6 +371,7 @@ class Host:
         self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
 
     def _lend_on_loop(self) -> None:
+        self._interrupted_before = self._session.interrupted_commit()
         self._lent_journal = os.stat(self._session.journal.path).st_ino
         self._mount.loop.pause()
 
@@ -369,7 +391,10 @@ class Host:
         session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
             session.reopen()
-            finish_interrupted(session)  # the lender died over it; what base is now nobody may see
+            if session.journal.cut is not None:  # the lender died while it wrote
+                self._cuts.append(session.journal.cut)
+                log.warning("%s", cuts.sentence(session.journal.cut, session.journal.path))
+            self._finish_for_borrower()
             is_done = os.stat(session.journal.path).st_ino != self._lent_journal
             state = session.present()
             stale = overlay.reload(
@@ -382,6 +407,21 @@ class Host:
         self.collector.state_replaced()
         self._mount.loop.resume()
         return stale
+
+    def _finish_for_borrower(self) -> None:
+        """Finish the commit over which the borrower died, or gave up, if it began in this very loan.
+
+        Else the mount would have to end: what base is now nobody may see.  The user has said yes to it under this
+        daemon, and its seal has to fit as ever.
+        """
+        directory = self._session.interrupted_commit()
+        if directory is None or directory == self._interrupted_before:  # it began elsewhere, and nothing is done by it
+            return
+        done = finish_interrupted(self._session)
+        if done is not None:
+            text = f"commit {done.number} was interrupted, as its command ended half way; the mount has finished it"
+            log.warning("%s", text)
+            self._finished.append(text)
 
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.

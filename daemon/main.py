@@ -28,7 +28,7 @@ from yolofs.daemon.log_limit import LogLimit
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rule_watch import watch_rules
-from yolofs.daemon.server import Server
+from yolofs.daemon.server import BACKLOG, Server
 from yolofs.errors import YolofsError
 
 log = logging.getLogger("yolofs.daemon")
@@ -36,7 +36,6 @@ log = logging.getLogger("yolofs.daemon")
 _MAX_FILES = 1 << 20
 _RESERVED_FILES = 1024
 """More than a mount keeps open by itself."""
-_BACKLOG = 64
 _DRAIN_S = 2.0
 """How long the end waits for answers that are on their way."""
 
@@ -124,7 +123,7 @@ async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
 
 def _listening(path: bytes) -> socket.socket:
     listener = endpoint.bind(path)
-    listener.listen(_BACKLOG)
+    listener.listen(BACKLOG)
     listener.setblocking(False)
     return listener
 
@@ -140,7 +139,7 @@ async def _serve(
 ) -> None:
     """Serve until the mount has ended, a signal asks for the end, or a command does."""
     server = Server(control.converse)
-    agent_server = Server(control.converse_with_agent)
+    agent_server = Server(control.converse_with_agent, host.runs.number_of)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(host.broker.run)
         nursery.start_soon(native.run)
@@ -148,7 +147,7 @@ async def _serve(
         nursery.start_soon(look_after_open, host.base_changes)
         nursery.start_soon(write_checkpoints, host)
         nursery.start_soon(collect, host.collector)
-        nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn(host.warnings))
+        nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn((*host.warnings, *host.rules.waits)))
         nursery.start_soon(server.run, listener)
         nursery.start_soon(agent_server.run, agent_listener)
         nursery.start_soon(_end_on_signal, control, signals)

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from yolofs.errors import MountError
-from yolofs.paths import display
+from yolofs.paths import display, is_below
 
 FILESYSTEM_TYPE = b"fuse.yolofs"
 _MNT_DETACH = 2
@@ -121,3 +121,9 @@ def _parse(line: bytes) -> MountEntry | None:
 def _unescape(field: bytes) -> bytes:
     """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
     return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), field)
+
+
+def is_inside_mount(path: bytes) -> bool:
+    """Tell whether a path lies in a yolofs mount."""
+    path = os.path.realpath(path)
+    return any(is_ours(entry) and is_below(path, entry.mountpoint) for entry in read_mounts())

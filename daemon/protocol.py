@@ -24,6 +24,8 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 APPLICATION_ERROR = -32000
 """A YolofsError: ``data`` says which."""
+NO_ROOM = -32001
+"""Of a connection that had to make room for others: what was said last has not been carried out, so try again."""
 
 
 class LoanKind(enum.Enum):

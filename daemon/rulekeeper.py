@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 
+from yolofs.config.trust import NEXT, count_text
 from yolofs.rule_files import AskSettings, RuleFiles
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
 
@@ -53,6 +54,20 @@ class RuleKeeper:
                 self._take_up(self._asks)
             self._renew()
 
+    def count_waiting(self) -> int:
+        """Return how many rules wait to be agreed to, as the files are now, be that taken up yet or not."""
+        with self._lock:
+            sources = self.sources if self.files.are_as_read() else self._as_they_are()
+        return sum(one.key[0] == "rules" for one in sources.waiting)
+
+    def _as_they_are(self) -> Sources:
+        files = RuleFiles(self.files.project, self.files.directory, self.files.home)
+        files.reload()
+        return files.sources(self._session_rules())
+
+    def _session_rules(self) -> RuleSet:
+        return RuleSet(tuple(self._answers.values()))
+
     def install(self, rules: Iterable[Rule], *, lasting: bool) -> None:
         """Put rules in force, each in place of an earlier one about the same.
 
@@ -86,11 +101,19 @@ class RuleKeeper:
 
     def _renew(self) -> None:
         """Put in force what the sources make now; links are followed anew."""
-        sources = self.files.sources(RuleSet(tuple(self._answers.values())))
+        sources = self.files.sources(self._session_rules())
         if sources.sets() != self.sources.sets():
             self._put_in_force(sources)
+        if sources.waiting and sources.waiting != self.sources.waiting:
+            log.info("%s: %s", count_text(len(sources.waiting)), NEXT)
         self.sources = sources
         self.warnings = self._warnings()
+
+    @property
+    def waits(self) -> tuple[str, ...]:
+        """That lines wait to be agreed to, if any do."""
+        count = len(self.sources.waiting)
+        return (f"{count_text(count)}: {NEXT}",) if count else ()
 
     def _warnings(self) -> tuple[str, ...]:
         broken = (f"{problem}; the rules that it had before stay in force" for problem in self.files.problems.values())

@@ -8,11 +8,12 @@ from contextlib import AbstractAsyncContextManager
 
 import trio
 
+from yolofs.daemon.admission import Lasting
 from yolofs.daemon.host import Host
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import Done, quote, unquote
 from yolofs.daemon.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
-from yolofs.daemon.server import Method, Result
+from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import UsageError, YolofsError
 
 log = logging.getLogger("yolofs.daemon")
@@ -24,7 +25,10 @@ Alone = Callable[[], AbstractAsyncContextManager[Host]]
 class RunMethods:
     """The methods as one client sees them; it has at most one run at a time, which ends with its connection."""
 
-    def __init__(self, host: Callable[[], Host], alone: Alone, native: Callable[[], NativeBinds]) -> None:
+    def __init__(
+        self, host: Callable[[], Host], alone: Alone, native: Callable[[], NativeBinds], connection: Connection
+    ) -> None:
+        self._connection = connection
         self._host = host
         self._native = native
         self._alone = alone
@@ -48,6 +52,14 @@ class RunMethods:
     async def _begin(self, params: BeginRunParams) -> Result:
         if self._run is not None:
             raise UsageError(f"run {self._run} of this connection goes on")
+        self._connection.begin(Lasting.RUN)
+        try:
+            return await self._begin_run(params)
+        except BaseException:
+            self._connection.end(Lasting.RUN)
+            raise
+
+    async def _begin_run(self, params: BeginRunParams) -> Result:
         command = tuple(map(unquote, params.command))
         directory = unquote(params.directory)
         native = await self._native().choose() if params.native else []
@@ -56,6 +68,7 @@ class RunMethods:
                 lambda: host.begin_run(command, directory, snapshot=params.snapshot)
             )
         self._run = number
+        waiting = await trio.to_thread.run_sync(self._host().rules.count_waiting)
         return Result(
             BeginRunResult(
                 number,
@@ -63,6 +76,7 @@ class RunMethods:
                 before.marker_ns,
                 quote(host.agent_socket_path),
                 tuple(map(quote, native)),
+                waiting,
             )
         )
 
@@ -75,6 +89,7 @@ class RunMethods:
         self._check_own(params.run)
         async with self._alone() as host:
             self._run = None
+            self._connection.end(Lasting.RUN)
             result = await trio.to_thread.run_sync(
                 lambda: host.end_run(params.run, params.code, unquote(params.name), snapshot=params.snapshot)
             )

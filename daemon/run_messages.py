@@ -45,6 +45,8 @@ class BeginRunResult(msgspec.Struct, frozen=True):
     agent_socket: str
     native: tuple[str, ...] = ()
     """Directories that the sandbox may have straight from base, as :attr:`BeginRunParams.native` asked."""
+    waiting_rules: int = 0
+    """How many rules of ``.yolofs.toml`` are not in force until the user agrees to them."""
 
 
 class EnterRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

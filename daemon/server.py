@@ -2,7 +2,8 @@
 
 A connection's messages are handled one after the other; connections do not wait for each other.  Between answers
 the server may send notifications.  A client that sends nonsense gets an error, one that does not read its answers or
-sends no end of a line is hung up on.
+sends no end of a line, in time or at all, is hung up on.  Who else has to make room when many come is decided by
+:mod:`yolofs.daemon.admission`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 import array
 import contextlib
 import logging
+import math
 import os
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 import trio
 
 from yolofs.daemon import endpoint
+from yolofs.daemon.admission import Admission, Guest, Lasting
 from yolofs.daemon.backlog import Backlog, Notice
 from yolofs.daemon.protocol import (
     INTERNAL_ERROR,
@@ -26,6 +29,7 @@ from yolofs.daemon.protocol import (
     INVALID_REQUEST,
     MAX_LINE_BYTES,
     METHOD_NOT_FOUND,
+    NO_ROOM,
     PARSE_ERROR,
     ErrorObject,
     Request,
@@ -37,10 +41,21 @@ from yolofs.errors import YolofsError
 
 log = logging.getLogger("yolofs.daemon")
 
-MAX_CONNECTIONS = 64
 _SEND_TIMEOUT_S = 10.0
 """How long a client may take to read an answer."""
+_LINE_TIMEOUT_S = 10.0
+"""How long a client may take for its first line, and for any line once it has begun."""
+_MAX_PENDING_BYTES = 16 * MAX_LINE_BYTES
+"""How much of lines that are not whole is kept, of all clients together."""
+BACKLOG = 1024
+"""How many may wait to be taken in, for listen(2): connect(2) waits where there are more."""
+_AT_A_TIME = 16
+_BETWEEN_S = 0.005
+"""So many are taken in, and then those who are there are looked after, for so long."""
 _ACCEPT_AGAIN_S = 0.1
+
+
+_NO_ROOM = encode_error(None, ErrorObject(NO_ROOM, "too many others want to connect"))
 
 
 class Result(NamedTuple):
@@ -61,13 +76,27 @@ class Method(NamedTuple):
 class Connection:
     """The way to one client: one message at a time."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self.pid = endpoint.peer(stream.socket)[0]
+    def __init__(self, stream: trio.SocketStream, guest: Guest, admission: Admission) -> None:
+        self.pid = guest.peer
         """The client's, 0 if it lives in another pid namespace."""
+        self.guest = guest
+        self._admission = admission
         self._stream = stream
         self._lock = trio.Lock()
         self._backlog = Backlog()
         self._has_news = trio.Event()
+
+    def begin(self, what: Lasting) -> None:
+        """Note that something lasts on this connection: it is not hung up on when others want to connect.
+
+        Raises:
+            DaemonError: that many do so already.
+        """
+        self._admission.begin(self.guest, what)
+
+    def end(self, what: Lasting) -> None:
+        """Note that it does not last any more."""
+        self.guest.lasting.discard(what)
 
     def notify(self, notice: Notice) -> None:
         """Send a notification as soon as the client reads; never waits."""
@@ -92,6 +121,7 @@ class Connection:
         Raises:
             trio.TooSlowError, trio.BrokenResourceError: the client does not read, or is gone.
         """
+        self.guest.is_answered, self.guest.active_s = True, trio.current_time()
         with trio.fail_after(_SEND_TIMEOUT_S):
             async with self._lock:
                 if fd is not None:
@@ -99,6 +129,7 @@ class Connection:
                     sent = await self._stream.socket.sendmsg([data], rights)
                     data = data[sent:]
                 await self._stream.send_all(data)
+        self.guest.is_answered = False
 
 
 Conversation = contextlib.AbstractAsyncContextManager[Mapping[str, Method]]
@@ -112,59 +143,79 @@ class LineTooLongError(Exception):
 class Server:
     """Serves clients.  ``converse`` is called for each and gives the methods that it may call."""
 
-    def __init__(self, converse: Callable[[Connection], Conversation]) -> None:
+    def __init__(
+        self, converse: Callable[[Connection], Conversation], group_of: Callable[[int], Hashable] = lambda pid: pid
+    ) -> None:
+        """``group_of`` tells of a process with which others it is held to account."""
         self._converse = converse
-        self._free = trio.Semaphore(MAX_CONNECTIONS)
+        self._group_of = group_of
+        self._admission = Admission(trio.current_time)
         self._busy_count = 0
         self._idle = trio.Event()
         self._idle.set()
 
     async def run(self, listener: socket.socket) -> None:
-        """Take connections for ever; the socket listens already."""
-        sock = trio.socket.from_stdlib_socket(listener)
+        """Take connections for ever; the socket listens already, and does not block."""
         async with trio.open_nursery() as nursery:
             while True:
+                await trio.lowlevel.wait_readable(listener)
                 try:
-                    client, _ = await sock.accept()
+                    for _ in range(_AT_A_TIME):
+                        self._take(listener.accept()[0], nursery)
+                    await trio.sleep(_BETWEEN_S)
+                except BlockingIOError:
+                    continue
                 except OSError as error:  # too many open files, for example
                     log.warning("cannot take a connection: %s", error)
                     await trio.sleep(_ACCEPT_AGAIN_S)
-                    continue
-                if self._admits(client):
-                    nursery.start_soon(self._serve_client, trio.SocketStream(client))
-                else:
-                    client.close()
 
     async def drain(self) -> None:
         """Wait until no message is being worked on and every answer is sent."""
         while self._busy_count:
             await self._idle.wait()
 
-    def _admits(self, client: trio.socket.SocketType) -> bool:
+    def _take(self, client: socket.socket, nursery: trio.Nursery) -> None:
+        """Have a client served, or hang up."""
         pid, uid = endpoint.peer(client)
         if uid != os.getuid():
             log.warning("hung up on process %d of user %d, who does not own this session", pid, uid)
-            return False
-        try:
-            self._free.acquire_nowait()
-        except trio.WouldBlock:
-            log.warning("hung up on process %d: there are %d connections already", pid, MAX_CONNECTIONS)
-            return False
-        return True
+            client.close()
+            return
+        client.setblocking(False)
+        scope = trio.CancelScope()
 
-    async def _serve_client(self, stream: trio.SocketStream) -> None:
-        connection = Connection(stream)
+        def hang_up() -> None:
+            log.warning("hung up on process %d: it held a connection that others need", pid)
+            if not guest.is_answered:  # else it could be in the middle of a message
+                _say_no_room(client)
+            scope.cancel()
+
+        guest = Guest(pid, self._group_of(pid), trio.current_time(), hang_up)
+        if not self._admission.admit(guest):
+            log.warning("hung up on process %d: all connections are at work", pid)
+            _say_no_room(client)
+            client.close()
+            return
+        nursery.start_soon(self._serve_client, trio.socket.from_stdlib_socket(client), guest, scope)
+
+    async def _serve_client(self, client: trio.socket.SocketType, guest: Guest, scope: trio.CancelScope) -> None:
+        stream = trio.SocketStream(client)
+        connection = Connection(stream, guest, self._admission)
         try:
-            async with stream, trio.open_nursery() as nursery:
-                nursery.start_soon(connection.send_notifications)
-                await self._talk(stream, connection)
-                nursery.cancel_scope.cancel()
+            with scope:
+                async with stream, trio.open_nursery() as nursery:
+                    nursery.start_soon(connection.send_notifications)
+                    await self._talk(stream, connection)
+                    nursery.cancel_scope.cancel()
         finally:
-            self._free.release()
+            self._admission.leave(guest)
 
     async def _talk(self, stream: trio.SocketStream, connection: Connection) -> None:
         try:
-            async with self._converse(connection) as methods, contextlib.aclosing(_lines(stream)) as lines:
+            async with (
+                self._converse(connection) as methods,
+                contextlib.aclosing(self._lines(stream, connection)) as lines,
+            ):
                 try:
                     async for line in lines:
                         with self._at_work():
@@ -176,6 +227,39 @@ class Server:
             log.debug("a client went away")
         except Exception:
             log.exception("a conversation failed")
+
+    async def _lines(self, stream: trio.SocketStream, connection: Connection) -> AsyncGenerator[bytes, None]:
+        """Yield what a client says line by line.
+
+        Raises:
+            LineTooLongError: a line has no end.
+            trio.TooSlowError: its end does not come in time.
+        """
+        guest = connection.guest
+        pending = bytearray()
+        deadline_s = trio.current_time() + _LINE_TIMEOUT_S
+        while chunk := await _receive(stream, deadline_s):
+            searched = len(pending)
+            pending += chunk
+            if not searched and guest.has_spoken:
+                deadline_s = trio.current_time() + _LINE_TIMEOUT_S
+            while (end := pending.find(b"\n", searched)) >= 0:
+                line = bytes(pending[:end])
+                del pending[: end + 1]
+                searched = 0
+                if len(line) > MAX_LINE_BYTES:
+                    raise LineTooLongError
+                guest.has_spoken, guest.active_s = True, trio.current_time()
+                guest.pending_bytes = len(pending)
+                yield line
+                deadline_s = trio.current_time() + _LINE_TIMEOUT_S
+            if len(pending) > MAX_LINE_BYTES:
+                raise LineTooLongError
+            guest.pending_bytes = len(pending)
+            if guest.has_spoken and not pending:
+                deadline_s = math.inf  # it may take its time until it says something else
+            else:
+                self._admission.check_pending(_MAX_PENDING_BYTES)
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -190,20 +274,19 @@ class Server:
                 self._idle.set()
 
 
-async def _lines(stream: trio.SocketStream) -> AsyncGenerator[bytes, None]:
-    pending = bytearray()
-    async for chunk in stream:
-        searched = len(pending)
-        pending += chunk
-        while (end := pending.find(b"\n", searched)) >= 0:
-            line = bytes(pending[:end])
-            del pending[: end + 1]
-            searched = 0
-            if len(line) > MAX_LINE_BYTES:
-                raise LineTooLongError
-            yield line
-        if len(pending) > MAX_LINE_BYTES:
-            raise LineTooLongError
+def _say_no_room(client: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        client.send(_NO_ROOM)
+
+
+async def _receive(stream: trio.SocketStream, deadline_s: float) -> bytes | bytearray:
+    """Return what comes next, nothing at the end.
+
+    Raises:
+        trio.TooSlowError: nothing has come at the deadline.
+    """
+    with trio.fail_at(deadline_s):
+        return await stream.receive_some()
 
 
 async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Method]) -> None:
@@ -221,7 +304,11 @@ async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Met
         outcome = ErrorObject(PARSE_ERROR, f"not JSON: {error}")
     else:
         request_id = request.id
-        outcome = await _call(request, methods)
+        connection.guest.is_at_work = True
+        try:
+            outcome = await _call(request, methods)
+        finally:
+            connection.guest.is_at_work = False
     if isinstance(request_id, msgspec.UnsetType):
         return  # a notification
     if isinstance(outcome, ErrorObject):

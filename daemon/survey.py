@@ -2,7 +2,7 @@
 
 ``python -I -S survey.py NICENESS DIRECTORY...`` writes a report for each directory: its path, and the paths of what was
 found in it, with a NUL byte between them and two at the end.  Looked for are sockets and fifos, through which one
-reaches the program at the other end although they lie in a read-only mount, and directories of sessions, which no view
+reaches the program at the other end although they lie in a read-only mount, and what belongs to sessions, which no view
 shows.  What cannot be read is passed over: the sandbox has the same user and no more rights.
 
 Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock, which the daemon that
@@ -12,12 +12,16 @@ serves a mount cannot spare.  It gets along without yolofs, so that it starts at
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Sequence
 
-_SESSION = b".yolofs"
-_SESSION_MARK = b"journal"
+SESSION_LINK = b".yolofs"
+JOURNAL = b"journal"
+STATE_MARK = b".yolofs-state"
+_is_disk_state = re.compile(rb"\.yolofs-\d+").fullmatch
+"""These four are those of :mod:`yolofs.marks`."""
 _MOST = 50
 """Of so many each is told."""
 
@@ -33,15 +37,28 @@ def find(top: bytes) -> list[bytes]:
         except OSError:
             continue
         with entries:
+            below: list[bytes] = []
             for entry in entries:
+                if entry.name == STATE_MARK:
+                    found.append(directory)
+                    below = []
+                    break
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name == _SESSION and os.path.lexists(os.path.join(entry.path, _SESSION_MARK)):
+                    (found if _is_of_session(entry) else below).append(entry.path)
+                elif entry.is_symlink():
+                    if entry.name == SESSION_LINK:
                         found.append(entry.path)
-                    else:
-                        todo.append(entry.path)
-                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _leads_out(entry.path):
+                elif not entry.is_file(follow_symlinks=False) and _leads_out(entry.path):
                     found.append(entry.path)
+            todo += below
     return found if len(found) <= _MOST else [top]
+
+
+def _is_of_session(entry: os.DirEntry[bytes]) -> bool:
+    """Tell whether a directory is a session's or a user's state directory."""
+    if entry.name == SESSION_LINK:
+        return os.path.lexists(os.path.join(entry.path, JOURNAL))
+    return _is_disk_state(entry.name) is not None
 
 
 def _leads_out(path: bytes) -> bool:

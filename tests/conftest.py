@@ -53,8 +53,15 @@ def why_no_mount() -> str:
 NIGHTLY_TIMEOUT_S = 7200
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """By night a test may take longer than its own limit, which is for the few examples of other runs."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is about the other kind of user.
+
+    By night a test may take longer than its own limit, which is for the few examples of other runs.
+    """
+    other = "ordinary_only" if os.getuid() == 0 else "root_only"
+    left_out = [item for item in items if item.get_closest_marker(other) is not None]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
     if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
         for item in items:
             item.add_marker(pytest.mark.timeout(NIGHTLY_TIMEOUT_S), append=False)
@@ -74,15 +81,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
-    """Give the run a runtime directory and a mark of its own; fail if anything is left at its end.
+    """Give the run directories for runtime and state, and a mark; fail if anything is left at its end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
+    state_dir = tempfile.mkdtemp(prefix="yolofs-state.")
     mark = uuid.uuid4().hex
     traces = Traces(mark=mark, directories=(runtime_dir, str(tmp_path_factory.getbasetemp())))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
+        patch.setenv("XDG_STATE_HOME", state_dir)
+        patch.delenv("YOLOFS_STATE", raising=False)
         patch.setenv(traces.variable, mark)
         # A child of vfork holds its parent's interpreter lock until it has called exec.  With a working directory in
         # a mount that this very process serves it would wait for us, and we for it, for ever: SIGKILL is no help.
@@ -91,6 +101,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
         left = traces.find_after_grace(Leftovers())
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
+    shutil.rmtree(state_dir, ignore_errors=True)
     assert not left, f"the test run left behind {left}"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import re
 
+from yolofs.errors import TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
+from yolofs.paths import display
 
 CARRIED = b"carried"
 """In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
@@ -35,21 +38,94 @@ def commit_directory(directory: bytes, number: int) -> bytes:
 def commit_numbers(directory: bytes) -> list[int]:
     """Return the numbers of all commits of the session in ``directory``."""
     try:
-        names = os.listdir(os.path.join(directory, b"commits"))
-    except FileNotFoundError:
+        fd = os.open(os.path.join(directory, b"commits"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return [int(name) for name in names if name.isdigit()]
+    try:
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    finally:
+        os.close(fd)
+    return [int(name) for name in names if name.isascii() and name.isdigit() and not name.startswith("0")]
+
+
+class End(enum.Enum):
+    """How a commit ended; the value is the file in its directory that says so."""
+
+    DONE = b"done"
+    GIVEN_UP = b"given-up"
 
 
 def interrupted_commit(directory: bytes) -> bytes | None:
-    """Return the directory of a commit of the session in ``directory`` that stopped half way, None if there is none."""
-    commit = commit_directory(directory, max(commit_numbers(directory), default=0))
-    has_plan = os.path.exists(os.path.join(commit, b"plan.json"))
-    return commit if has_plan and not os.path.exists(os.path.join(commit, b"done")) else None
+    """Return the directory of a commit of the session in ``directory`` that stopped half way, None if there is none.
+
+    So is one of which another hand wrote that it is done or given up: what that would do to the journal is not done.
+    """
+    number = max(commit_numbers(directory), default=0)
+    commit = commit_directory(directory, number)
+    if not os.path.lexists(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
+        return None
+    return commit if _end_of(directory, number) is None else None
+
+
+def _is_put_away(commit: bytes) -> bool:
+    """Tell whether all that follows the end of a commit has been done, too."""
+
+    def has(name: bytes) -> bool:
+        return os.path.lexists(os.path.join(commit, name))
+
+    return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
+
+
+def _end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
+    """Return how a commit ended; None if it has not, or if that was not written by this user for this session.
+
+    What cannot be looked at, as the key cannot be read just now, is None, too, or with ``has_to_look`` an error.
+
+    Danger: what follows an end puts the journal away, and another one in its place.
+    """
+    commit = commit_directory(directory, number)
+    if not any(os.path.lexists(os.path.join(commit, end.value)) for end in End):
+        return None
+    from yolofs.sessions.seal import Sealer, digest_of_file, read_plainly  # hardly a command comes here
+
+    ends = {end: text for end in End if (text := read_plainly(os.path.join(commit, end.value))) is not None}
+    try:
+        sealer = Sealer.open(directory)
+    except (YolofsError, OSError):
+        if has_to_look:
+            raise
+        return None
+    if sealer.is_given_up(ends.get(End.GIVEN_UP, b""), number):
+        return End.GIVEN_UP
+    sealed, plan = (read_plainly(os.path.join(commit, name)) for name in (b"seal", b"plan.json"))
+    if sealed is None or plan is None or not sealer.is_end(ends.get(End.DONE, b""), sealed):
+        return None
+    carried = digest_of_file(os.path.join(commit, CARRIED))
+    return End.DONE if not sealer.problems(sealed, number, plan, carried) else None
+
+
+def give_up(directory: bytes, number: int) -> None:
+    """Note, durably, that an interrupted commit is not to be finished, and put the journal away that it was to end.
+
+    No other file is touched: what base had, and what was on its way, stays in the commit's directory.
+
+    Raises:
+        TrustError: the state directory is not the user's alone.
+    """
+    from yolofs.commit.execution import write_new  # who opens a session need not wait for all that commits import
+    from yolofs.sessions.seal import Sealer
+
+    text = Sealer.open(directory, make=True).given_up(number)
+    commit = commit_directory(directory, number)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(commit, End.GIVEN_UP.value))  # by another hand
+    write_new(commit, End.GIVEN_UP.value, text)
+    finish_put_away(directory)
 
 
 def finish_put_away(directory: bytes) -> None:
-    """Put the journal away for a commit that was done and died just before it could; make a new one if none is left.
+    """Put the journal away for a commit that ended and died just before it could; make a new one if none is left.
 
     Danger: records written between that death and this call would be put away with the commit, out of the view.
     """
@@ -57,7 +133,8 @@ def finish_put_away(directory: bytes) -> None:
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
     archive = os.path.join(commit, b"journal")
-    if last and os.path.exists(os.path.join(commit, b"done")) and not os.path.lexists(archive):
+    has_ended = last and not _is_put_away(commit) and _end_of(directory, last) is not None
+    if has_ended and os.path.lexists(path) and not os.path.lexists(archive):
         os.rename(path, archive)
     if not os.path.lexists(path):
         begin_journal(path, commit if last else None)
@@ -67,11 +144,25 @@ def begin_journal(path: bytes, commit: bytes | None) -> None:
     """Begin a journal where there is none: with what the commit in a directory leaves staged, if anything.
 
     The old journal has to be durably away first: after a power failure the new one might be taken for the old one.
+
+    Raises:
+        TrustError: there is something left staged, and no telling that this is it; no journal is made.
+        OSError: the key cannot be read, or no journal be made.
     """
     carried = os.path.join(commit, CARRIED) if commit is not None else b""
-    if commit is None or not os.path.exists(os.path.join(commit, b"done")) or not os.path.exists(carried):
+    if commit is None or not os.path.lexists(carried):
         Journal.create(path).close()
         return
+    number = int(os.path.basename(commit))
+    end = _end_of(os.path.dirname(path), number, has_to_look=True)
+    if end is End.GIVEN_UP:
+        Journal.create(path).close()
+        return
+    if end is not End.DONE:
+        raise TrustError(
+            f"what commit {number} left staged is not as it was sealed, so it is not put in force: {display(carried)}",
+            hint="put it and the files beside it back from a backup; removing it gives up what was left staged",
+        )
     for name in (carried, path):
         sync_directory_of(name)
     os.rename(carried, path)

@@ -1,4 +1,4 @@
-"""``.yolofs/audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was run.
+"""``audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was run.
 
 One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).  Paths, names and
 arguments are bytes of anybody's choice: they are percent-encoded.  The last line may be torn by a crash: a reader
@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 import msgspec
+
+from yolofs.jsontext import encode_json
 
 FILE_NAME = b"audit.jsonl"
 
@@ -142,7 +144,7 @@ class AuditLog:
     """Appends to the audit of a session; the file is opened or made when it is needed.  For one thread at a time."""
 
     def __init__(self, directory: bytes) -> None:
-        """``directory`` is the session's ``.yolofs``."""
+        """``directory`` is the session's."""
         self._path = os.path.join(directory, FILE_NAME)
         self._fd = -1
 
@@ -169,7 +171,7 @@ class AuditLog:
             OSError: it could not be written, or not all of it.
         """
         self.open()
-        line = msgspec.json.encode(note) + b"\n"
+        line = encode_json(note) + b"\n"
         if self._has_torn_end():
             line = b"\n" + line
         written = os.write(self._fd, line)

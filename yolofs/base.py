@@ -2,8 +2,9 @@
 
 Nothing here writes.  Two kinds of base paths are set apart:
 
-* *hidden*: the session's own ``.yolofs/`` and the runtime directory with the control sockets.  They do not exist
-  for the view, under any name.
+* *hidden*: the session's own directory and the link to it, the state directories of all users
+  (:mod:`yolofs.marks`), and the runtime directory with the control sockets.  They do not exist for the view, under
+  any name.
 * *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is no real data
   (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a ``stat`` of our own mountpoint
   from the thread that serves it would wait for itself.
@@ -18,6 +19,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from yolofs import marks
 from yolofs.paths import RelPath, is_below, join, parse_relpath
 from yolofs.records import Fingerprint
 
@@ -29,8 +31,6 @@ PSEUDO_TYPES = frozenset(
 _PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
 _ROOT_NUMBER = 1
 _SLOTS = 1 << 14
-_SESSION_MARK = b"journal"
-"""What tells a session's directory from another one of that name."""
 
 
 class Base:
@@ -48,7 +48,7 @@ class Base:
         self._root_ino = root_stat.st_ino
         self._slots: dict[int, int] = {}
         self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
-        self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if os.path.isdir(self.path(rel)))
+        self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if _is_directory(self.path(rel)))
         self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
         self._hidden_ids = frozenset(
             (st.st_dev, st.st_ino) for rel in self.hidden if (st := _lstat_or_none(self.path(rel))) is not None
@@ -94,15 +94,25 @@ class Base:
     def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
         """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names.
 
-        A hidden directory is hidden wherever a bind mount shows it too, and so is that of any other session: who could
-        write to its journal would write to base at the next commit there.
+        A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to any other session or
+        user: who could write to a journal would write to base at the next commit there.
         """
-        if name not in self._hidden_names:
+        if name not in self._hidden_names and not marks.may_be_hidden(name):
             return False
         path = join(rel, name)
         if path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path))):
             return True
-        return os.path.lexists(self.path(join(path, _SESSION_MARK)))
+        return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
+
+    def holds_hidden(self, rel: bytes) -> bool:
+        """Tell whether a base directory holds anything hidden, so that it is not as empty as it may look."""
+        if rel in self.pseudo:
+            return False
+        try:
+            with _noatime_directory(self.path(rel)) as directory:
+                return any(self.is_hidden_name(rel, os.fsencode(name)) for name in os.listdir(directory))
+        except OSError:  # it is gone, or tells nothing to this user
+            return False
 
     def _is_hidden_file(self, st: os.stat_result | None) -> bool:
         return st is not None and (st.st_dev, st.st_ino) in self._hidden_ids
@@ -159,7 +169,7 @@ class Base:
             return []
         with _noatime_directory(self.path(rel)) as directory:
             names = [os.fsencode(name) for name in os.listdir(directory)]
-        if self._hidden_names.isdisjoint(names):
+        if self._hidden_names.isdisjoint(names) and not marks.may_hold_hidden(names):
             return names
         return [name for name in names if not self.is_hidden_name(rel, name)]
 
@@ -238,6 +248,11 @@ def _noatime_directory(path: bytes) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _is_directory(path: bytes) -> bool:
+    st = _lstat_or_none(path)
+    return st is not None and stat.S_ISDIR(st.st_mode)
 
 
 def _lstat_or_none(path: bytes) -> os.stat_result | None:

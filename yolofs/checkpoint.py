@@ -20,7 +20,8 @@ from yolofs.records import Fingerprint, Snapshot, Travel
 from yolofs.tree import Entry, Staged, Tree
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 2
+_FORMAT = 3
+"""In the one before, files with hard links had base paths that came from other names of theirs."""
 _NONE = -1
 
 
@@ -181,7 +182,7 @@ def _row(staged: Staged) -> _Staged:
 
 
 def read(directory: bytes) -> Checkpoint | None:
-    """Return the checkpoint of the session in ``directory`` (its ``.yolofs``), None if there is none of use."""
+    """Return the checkpoint of the session in ``directory``, None if there is none of use."""
     try:
         with open(os.path.join(directory, FILE_NAME), "rb") as file:
             data = file.read()

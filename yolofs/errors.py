@@ -5,7 +5,7 @@
     YolofsError                     exit 1   anything else that is the user's to know
     ├── UsageError                  exit 2   a command or argument that makes no sense
     ├── ConfigError                 exit 3   .yolofs.toml (or a rules file) is wrong
-    ├── NoSessionError              exit 4   no .yolofs/ here
+    ├── NoSessionError              exit 4   no session here
     ├── SessionBusyError            exit 5   another process holds the session
     ├── JournalError                exit 6   the journal cannot be trusted
     ├── GenerationError             exit 7   no such generation or snapshot
@@ -16,6 +16,8 @@
     ├── CommitError                 exit 12  a commit stopped on its way
     ├── AskError                    exit 13  an ask does not wait any more
     ├── SandboxError                exit 14  this machine forbids the sandbox
+    ├── TrustError                  exit 15  somebody else's, or settings that the user has not agreed to
+    ├── UnnamedError                exit 16  a commit left what has to be named
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
@@ -55,7 +57,7 @@ class ConfigError(YolofsError):
 
 
 class NoSessionError(YolofsError):
-    """There is no ``.yolofs/`` in this directory or above it."""
+    """There is no session of this directory or of one above it."""
 
     exit_code = 4
 
@@ -120,6 +122,18 @@ class SandboxError(YolofsError):
     """There is no sandbox: this machine forbids it, or the session is not for all of `/`."""
 
     exit_code = 14
+
+
+class TrustError(YolofsError):
+    """What lies there is somebody else's or could be, or the user has not agreed to it yet."""
+
+    exit_code = 15
+
+
+class UnnamedError(YolofsError):
+    """A commit left staged what it takes only if it is named: setuid and setgid files, and commands on PATH."""
+
+    exit_code = 16
 
 
 class NotExecutableError(YolofsError):

@@ -5,8 +5,9 @@ file once and checks every checksum, but builds objects for markers only; :meth:
 
 One process writes (the session's lock sees to that), any number read.  A writer that dies in the middle of a
 write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next writer moves it to
-``journal.torn``, readers ignore it.  A bad line with others after it is no crash but damage: a
-:class:`~yolofs.errors.JournalError`, until :meth:`Journal.repair` cuts the file there.
+``journal.torn`` and notes that (:mod:`yolofs.cuts`), readers ignore it.  A bad line with others after it, or one
+that is good but stands in another's place, is no crash but damage: a :class:`~yolofs.errors.JournalError`, until
+:meth:`Journal.repair` cuts the file there.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple, NoReturn, Self
 
-from yolofs import journal_file
+from yolofs import journal_damage, journal_file
+from yolofs.cuts import Cut
 from yolofs.errors import JournalError
-from yolofs.journal_codec import HEADER, decode, encode, is_sealed
-from yolofs.journal_file import Damage, Room
+from yolofs.journal_codec import KEY_LIMIT, Form, decode, encode, is_sealed
+from yolofs.journal_damage import Damage
+from yolofs.journal_file import Room
 from yolofs.paths import display
 from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 
@@ -29,6 +34,7 @@ __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 _CHANGE_TAGS = b"SDRK"
 _MARKERS = (Snapshot, Travel)
 _REPAIR_HINT = "yolofs doctor --repair"
+_end_of = attrgetter("end_bytes")
 
 
 class MarkerAt(NamedTuple):
@@ -60,44 +66,56 @@ class Journal:
         markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
         known_bytes: how much of the beginning was as known, and was not looked at line by line.
         torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
+        cut: the torn tail that was cut when the journal was opened, None if there was none.
+        form: what the first line says.
     """
 
-    def __init__(self, path: bytes, fd: int, *, read_only: bool) -> None:
+    def __init__(self, path: bytes, fd: int, form: Form, *, read_only: bool) -> None:
         """Take over ``fd``; use :meth:`create` or :meth:`open` instead."""
         self.path = path
         self.read_only = read_only
-        self.size = len(HEADER)
+        self.form = form
+        self.size = form.header_bytes
         self.markers: list[MarkerAt] = []
         self.torn_bytes = 0
+        self.cut: Cut | None = None
         self._fd = fd
+        self._key, self._step = form.key, form.step  # as a call for the stamp of each record would be felt
         self._record_count = 0
         self._counts_before: list[int] = []  # for each marker: how many records stand before it
         self._room = Room(fd)
         self.known_bytes = 0
+        self._counted = (form.header_bytes, 0)  # an offset, and how many records stand before it
         self._is_whole = True  # False: after a failed write the file may be longer than size
 
     # --- opening and closing ---
 
     @classmethod
-    def create(cls, path: bytes) -> Self:
+    def create(cls, path: bytes, *, key: int | None = None) -> Self:
         """Make an empty journal (mode 0600) and open it for writing.  It appears complete or not at all.
+
+        Its ``key`` is drawn, so that no line of another journal is ever taken for one of this.
 
         Raises:
             FileExistsError: there is one already.
             OSError: it cannot be written.
         """
-        return cls(path, journal_file.create(path), read_only=False)
+        drawn = int.from_bytes(os.urandom(4), "big") % KEY_LIMIT if key is None else key
+        fd = journal_file.create(path, drawn)
+        return cls(path, fd, journal_file.read_form(fd, path), read_only=False)
 
     @classmethod
     def open(cls, path: bytes, *, read_only: bool = False, known: Known | None = None) -> Self:
-        """Open and check a journal.  A torn tail is moved to ``journal.torn``, or ignored if ``read_only``.
+        """Open and check a journal.
+
+        A torn tail is moved to ``journal.torn`` (:attr:`cut`), or ignored if ``read_only``.
 
         If it begins as ``known`` says, only the rest is looked at (:attr:`known_bytes`).
 
         Blocks while the whole file is read: about a second and a half for a million records.
 
         Raises:
-            JournalError: it is no journal, of another version, or has a bad line that is not the last.
+            JournalError: it is no journal, of an unknown version, or has a bad line that is not the last.
             OSError: it cannot be opened, read or (to move a torn tail) written.
         """
         journal = cls._open(path, read_only=read_only)
@@ -106,7 +124,7 @@ class Journal:
                 journal._take_known(known)
             journal._scan()
             if journal.torn_bytes and not read_only:
-                journal_file.move_tail(journal._fd, path, journal.size)
+                journal._cut_tail()
         except BaseException:
             journal.close()
             raise
@@ -117,11 +135,28 @@ class Journal:
         """Open without looking at more than the header."""
         fd = os.open(path, (os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND) | os.O_CLOEXEC)
         try:
-            journal_file.check_header(fd, path)
+            form = journal_file.read_form(fd, path)
         except BaseException:
             os.close(fd)
             raise
-        return cls(path, fd, read_only=read_only)
+        return cls(path, fd, form, read_only=read_only)
+
+    @classmethod
+    def form_of(cls, path: bytes) -> Form:
+        """Return what the first line of a journal says.
+
+        Raises:
+            JournalError: it is no journal of a known version.
+            OSError: it cannot be read.
+        """
+        with cls._open(path, read_only=True) as journal:
+            return journal.form
+
+    def _cut_tail(self) -> None:
+        tail = journal_file.read_tail(self._fd, self.size)
+        cut = Cut.now(self.form.key, self._record_count + 2, self.size, tail)
+        journal_file.move_tail(self._fd, self.path, self.size, cut)
+        self.cut = cut
 
     def close(self) -> None:
         """Close the file.  Closing twice does no harm."""
@@ -149,8 +184,13 @@ class Journal:
         """
         if self.read_only:
             raise io.UnsupportedOperation("the journal is open for reading only")
-        lines = [encode(record) for record in records]
-        data = lines[0] if len(lines) == 1 else b"".join(lines)
+        stamp = self._key + self._step * (self._record_count + 1)
+        if len(records) == 1:
+            data = encode(records[0], stamp)
+            lines = [data]
+        else:
+            lines = [encode(record, stamp + self._step * index) for index, record in enumerate(records)]
+            data = b"".join(lines)
         offset = self.size
         if not self._room.has(offset, len(data)):
             self._room.take(offset, len(data), is_removal=all(isinstance(record, Delete) for record in records))
@@ -200,17 +240,31 @@ class Journal:
         Raises:
             JournalError: a line cannot be decoded, or an offset is not the start of a line.
         """
-        offset = max(start, len(HEADER))
+        offset = max(start, self.form.header_bytes)
         stop = self.size if end is None else min(end, self.size)
+        stamp, step = self.form.stamp(self._count_before(offset) + 1), self.form.step
         for lines in journal_file.read_lines(self._fd, offset, stop):
             for line in lines:
                 try:
-                    yield decode(line)
+                    yield decode(line, stamp)
                 except JournalError as error:
                     self._fail(offset, error)
                 offset += len(line) + 1
+                stamp += step
         if offset < stop:
             self._fail(offset, JournalError("the line is cut"))
+
+    def _count_before(self, offset: int) -> int:
+        """Return how many records stand before ``offset``, the start of a line."""
+        if offset == self.size:
+            return self._record_count
+        at = bisect_right(self.markers, offset, key=_end_of)
+        start, count = self.form.header_bytes, 0
+        if at:
+            start, count = self.markers[at - 1].end_bytes, self._counts_before[at - 1] + 1
+        if start < self._counted[0] <= offset:
+            start, count = self._counted
+        return count + journal_file.count_lines(self._fd, start, offset)
 
     def segment_range(self, segment: int) -> tuple[int, int]:
         """Return the byte offsets between which segment ``segment`` stands, its marker not included.
@@ -219,7 +273,7 @@ class Journal:
         """
         if not 1 <= segment <= len(self.markers) + 1:
             raise IndexError(f"no segment {segment}")
-        start = self.markers[segment - 2].end_bytes if segment > 1 else len(HEADER)
+        start = self.markers[segment - 2].end_bytes if segment > 1 else self.form.header_bytes
         end = self.markers[segment - 1].offset_bytes if segment <= len(self.markers) else self.size
         return start, end
 
@@ -252,11 +306,20 @@ class Journal:
         """
         before = self.size
         was_cut = os.fstat(self._fd).st_size < before
+        if not was_cut:
+            try:
+                self._scan()
+            except JournalError:  # it may have been cut, and be as long again by now
+                was_cut = True
         if was_cut:
-            self.size, self._record_count = len(HEADER), 0
-            self.markers, self._counts_before = [], []
-        self._scan()
+            self._forget_lines()
+            self._scan()
         return was_cut or self.size != before
+
+    def _forget_lines(self) -> None:
+        self.size, self._record_count = self.form.header_bytes, 0
+        self.markers, self._counts_before = [], []
+        self._counted = (self.form.header_bytes, 0)
 
     def known(self) -> Known:
         """Return what is known of the journal as it is now.  Blocks while the whole file is read."""
@@ -265,7 +328,10 @@ class Journal:
 
     def begins_as(self, known: Known) -> bool:
         """Tell whether ``known`` is about a beginning of this journal.  Blocks while that is read."""
-        return known.size <= self.size and journal_file.checksum(self._fd, known.size) == known.crc
+        if known.size > self.size or journal_file.checksum(self._fd, known.size) != known.crc:
+            return False
+        self._counted = (known.size, known.record_count)
+        return True
 
     @property
     def record_count(self) -> int:
@@ -279,6 +345,7 @@ class Journal:
         if os.fstat(self._fd).st_size < known.size or journal_file.checksum(self._fd, known.size) != known.crc:
             return
         self.size = self.known_bytes = known.size
+        self._counted = (known.size, known.record_count)
         self._record_count = known.record_count
         self.markers = list(known.markers)
         self._counts_before = list(known.counts_before)
@@ -287,32 +354,38 @@ class Journal:
         """Check all lines from :attr:`size` on and take them in.  Stops before a torn tail."""
         file_size = os.fstat(self._fd).st_size
         offset = self.size
+        stamp, step = self.form.stamp(self._record_count + 1), self.form.step
         try:
             for lines in journal_file.read_lines(self._fd, offset, file_size):
                 for line in lines:
                     end = offset + len(line) + 1
-                    if not is_sealed(line):
-                        if end < file_size:
-                            self._fail(offset, JournalError("the checksum does not match"))
+                    if not is_sealed(line, stamp):
+                        number = self._record_count + 1
+                        if end < file_size or journal_damage.is_misplaced(line, self.form, number):
+                            self._fail_unsealed(offset, number)
                         return
                     if line[0] not in _CHANGE_TAGS:
-                        record = self._decode_at(offset, line)
+                        record = self._decode_at(offset, line, stamp)
                         assert isinstance(record, _MARKERS)
                         self._take_marker(record, offset, end)
                     self._record_count += 1
+                    stamp += step
                     offset = end
         finally:
             self.size = offset  # also after an error: it has to agree with the markers taken in
             self.torn_bytes = file_size - offset
 
-    def _decode_at(self, offset: int, line: bytes) -> Record:
+    def _decode_at(self, offset: int, line: bytes, stamp: int) -> Record:
         try:
-            return decode(line)
+            return decode(line, stamp)
         except JournalError as error:
             self._fail(offset, error)
 
+    def _fail_unsealed(self, offset: int, number: int) -> NoReturn:
+        self._fail(offset, JournalError(journal_damage.explain(self._fd, self.form, offset, number)))
+
     def _fail(self, offset: int, cause: JournalError) -> NoReturn:
-        number = journal_file.line_number(self._fd, offset)
+        number = 1 + journal_file.count_lines(self._fd, 0, offset)
         raise JournalError(
             f"{display(self.path)}, line {number} (byte {offset}): {cause.message}",
             hint=cause.hint or _REPAIR_HINT,
@@ -325,11 +398,11 @@ class Journal:
         """Decode every line; return where the first bad one is (a torn tail too), None if there is none.
 
         Raises:
-            JournalError: it is no journal of this version, so that nothing can be said about its lines.
+            JournalError: it is no journal of a known version, so that nothing can be said about its lines.
             OSError: it cannot be read.
         """
         with cls._open(path, read_only=True) as journal:
-            return journal_file.find_damage(journal._fd)
+            return journal_damage.find(journal._fd, journal.form)
 
     @classmethod
     def repair(cls, path: bytes) -> Damage | None:
@@ -341,11 +414,11 @@ class Journal:
         collects the store next deletes the staged data in them.
 
         Raises:
-            JournalError: it is no journal of this version.
+            JournalError: it is no journal of a known version.
             OSError: it cannot be read or written.
         """
         with cls._open(path, read_only=False) as journal:
-            damage = journal_file.find_damage(journal._fd)
+            damage = journal_damage.find(journal._fd, journal.form)
             if damage is not None:
                 journal_file.move_tail(journal._fd, path, damage.offset_bytes)
             return damage

@@ -2,7 +2,7 @@
 
 ::
 
-    <tag> <time_ns> <field>... #<crc32 of all before the #, 8 hex digits>
+    <tag> <time_ns> <field>... #<crc32 of all before the #, xor the line's stamp, 8 hex digits>
 
     S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
     D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
@@ -11,6 +11,10 @@
         [unlinked=ino:count] [touched=time] [name=none] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
+
+The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1 (:class:`Form`), so
+that a line is good in one place of one journal alone, and tells which place that is wherever it turns up.  Version 1
+had no stamps (they are 0): there a line is good anywhere.
 
 ``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling: space, ``%``,
 ``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing else does, and an empty
@@ -22,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 from zlib import crc32
 
 from yolofs.errors import JournalError
@@ -31,8 +35,12 @@ from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, 
 
 FORMAT = b"yolofs-journal"
 """What the first line of every journal starts with."""
-VERSION = 1
-HEADER = b"%b %d\n" % (FORMAT, VERSION)
+VERSION = 2
+"""Of journals that are made now; those of version 1 are read, and written to until they end."""
+HEADER_1 = b"%b 1\n" % FORMAT
+"""The whole first line of a journal of version 1."""
+KEY_LIMIT = 1 << 31
+"""Keys are below this, so that no stamp exceeds 32 bits before there are 2**31 records."""
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 
@@ -55,6 +63,8 @@ _is_usual_delete = re.compile(rb"D %b(?: (?:(base=none)|%b))?%b" % (_START, _BAS
 _is_usual_rename = re.compile(rb"R %b %b(?: (exchange))?(?: (base=none))?%b" % (_START, _PATH, _END)).fullmatch
 """These match nearly every line of nearly every journal; reading them at once takes a third of the time."""
 _has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
+_is_key_field = re.compile(rb"[0-7][0-9a-f]{7}").fullmatch
+_is_closing = re.compile(rb" #([0-9a-f]{8})").fullmatch
 _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _AT = b"at"
@@ -155,15 +165,62 @@ def _read_fingerprint(value: bytes) -> Fingerprint:
     return Fingerprint(_int(parts[0]), _int(parts[1], 0), _int(parts[2], 0))
 
 
+# --- the first line ----------------------------------------------------------------------------------------
+
+
+class Form(NamedTuple):
+    """What the first line of a journal says about all others."""
+
+    version: int
+    key: int
+    """Drawn when the journal was made; 0 in version 1."""
+    header_bytes: int
+    """Where the first record stands."""
+    step: int
+    """By how much the stamp of a record exceeds that of the one before it: 1, in version 1 it is 0."""
+
+    def stamp(self, number: int) -> int:
+        """Return the stamp of the record with this number, from 1."""
+        return self.key + self.step * number
+
+
+def header(key: int) -> bytes:
+    """Return the first line of a journal of the present version, newline included."""
+    return seal(b"%b %d %08x" % (FORMAT, VERSION, key))
+
+
+def read_header(line: bytes) -> Form:
+    """Return what the first line of a journal, without its newline, says.
+
+    Raises:
+        JournalError: it is of no journal, of a version that is not known, or damaged.  The message goes after a path.
+    """
+    if line == HEADER_1[:-1]:
+        return Form(1, 0, len(HEADER_1), 0)
+    word, _, rest = line.partition(b" ")
+    version, _, key = rest.partition(b" ")
+    if word != FORMAT or not version.isdigit() or int(version[:9]) < 1:
+        hint = f"its first line should begin with {FORMAT.decode()} {VERSION}"
+        raise JournalError("is not a yolofs journal", hint=hint)
+    if int(version[:9]) > VERSION:
+        raise JournalError(
+            f"has format version {display(version)}, but this yolofs reads versions 1 to {VERSION}",
+            hint="use the yolofs that made it, or a newer one",
+        )
+    if not _is_key_field(key[:8]) or line + b"\n" != header(int(key[:8], 16)):
+        raise JournalError("is damaged in its first line", hint="put that line back from a copy of the file")
+    return Form(VERSION, int(key[:8], 16), len(line) + 1, 1)
+
+
 # --- encoding ----------------------------------------------------------------------------------------------
 
 
-def seal(body: bytes) -> bytes:
+def seal(body: bytes, stamp: int = 0) -> bytes:
     """Return the line whose fields are ``body``: with its checksum and a newline."""
-    return b"%b #%08x\n" % (body, crc32(b" ", crc32(body)))
+    return b"%b #%08x\n" % (body, crc32(b" ", crc32(body)) ^ stamp)
 
 
-def encode(record: Record) -> bytes:
+def encode(record: Record, stamp: int = 0) -> bytes:
     """Return ``record`` as one line, newline included.
 
     Raises:
@@ -188,7 +245,7 @@ def encode(record: Record) -> bytes:
             body = b"T %d %d %b" % (record.time_ns, _checked(record.generation, 0), quote(record.name))
         case _:
             assert_never(record)
-    return seal(body + _encode_extra(record) if record.extra else body)
+    return seal(body + _encode_extra(record) if record.extra else body, stamp)
 
 
 def _encode_stage(record: Stage) -> bytes:
@@ -248,12 +305,18 @@ def _encode_extra(record: Record) -> bytes:
 # --- decoding ----------------------------------------------------------------------------------------------
 
 
-def is_sealed(line: bytes) -> bool:
+def is_sealed(line: bytes, stamp: int = 0) -> bool:
     """Tell whether ``line``, without its newline, ends in the right checksum."""
-    return line.endswith(b" #%08x" % crc32(line[:-9]))
+    return line.endswith(b" #%08x" % (crc32(line[:-9]) ^ stamp))
 
 
-def decode(line: bytes) -> Record:
+def stamp_of(line: bytes) -> int | None:
+    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends in no checksum."""
+    found = _is_closing(line[-10:])
+    return None if found is None else int(found[1], 16) ^ crc32(line[:-9])
+
+
+def decode(line: bytes, stamp: int = 0) -> Record:
     """Return the record in ``line``; a newline at its end is optional.
 
     Raises:
@@ -262,7 +325,7 @@ def decode(line: bytes) -> Record:
     """
     if line.endswith(b"\n"):
         line = line[:-1]
-    if not is_sealed(line):
+    if not is_sealed(line, stamp):
         raise JournalError("the checksum does not match")
     try:
         usual = _read_usual(line)

@@ -11,30 +11,18 @@ import errno
 import os
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from yolofs import syscalls
+from yolofs.cuts import SUFFIX as CUTS_SUFFIX
+from yolofs.cuts import TORN_SUFFIX, Cut
 from yolofs.errors import JournalError
-from yolofs.journal_codec import FORMAT, HEADER, VERSION, decode
+from yolofs.journal_codec import Form, header, read_header
 from yolofs.paths import display
 
-TORN_SUFFIX = b".torn"
 ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20
 _NO_END = 1 << 64
 """Above every file offset."""
-
-
-class Damage(NamedTuple):
-    """Where a journal stops being readable, and why."""
-
-    offset_bytes: int
-    """Where the bad line starts; all before it is good."""
-    line_number: int
-    """Of the bad line; line 1 is the header."""
-    cut_bytes: int
-    """How much a repair cuts: the bad line and all after it."""
-    reason: str
 
 
 class Room:
@@ -72,8 +60,8 @@ class Room:
         self._end = 0
 
 
-def create(path: bytes) -> int:
-    """Make a journal without records (mode 0600) and return a descriptor for reading and appending.
+def create(path: bytes, key: int) -> int:
+    """Make a journal with a key and without records (mode 0600); return a descriptor for reading and appending.
 
     It is durable when this returns, and appears complete or not at all.
 
@@ -88,7 +76,7 @@ def create(path: bytes) -> int:
         os.unlink(unfinished)
     fd = os.open(unfinished, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        write_whole(fd, HEADER)
+        write_whole(fd, header(key))
         os.fsync(fd)
         os.rename(unfinished, path)
         sync_directory_of(path)
@@ -110,23 +98,17 @@ def write_whole(fd: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "the write was cut short")
 
 
-def check_header(fd: int, path: bytes) -> None:
-    """Refuse what is no journal of this version.
+def read_form(fd: int, path: bytes) -> Form:
+    """Return what the first line says.
 
     Raises:
-        JournalError: it is none.
+        JournalError: it is no journal, of an unknown version, or damaged in that line.
     """
     line, newline, _ = os.pread(fd, 64, 0).partition(b"\n")
-    if line + newline == HEADER:
-        return
-    word, _, version = line.partition(b" ")
-    if word == FORMAT and version.isdigit() and newline:
-        raise JournalError(
-            f"{display(path)} has format version {display(version)}, but this yolofs reads version {VERSION}",
-            hint="use the yolofs that made it, or a newer one",
-        )
-    hint = "its first line should be " + HEADER.decode().rstrip()
-    raise JournalError(f"{display(path)} is not a yolofs journal", hint=hint)
+    try:
+        return read_header(line if newline else b"")
+    except JournalError as error:
+        raise JournalError(f"{display(path)} {error.message}", hint=error.hint) from error
 
 
 def read_lines(fd: int, start: int, end: int) -> Iterator[list[bytes]]:
@@ -161,39 +143,51 @@ def checksum(fd: int, size: int) -> int:
     return crc
 
 
-def line_number(fd: int, offset: int) -> int:
-    """Return the number, from 1, of the line that starts at ``offset``."""
-    return 1 + sum(chunk.count(b"\n") for chunk in read_chunks(fd, 0, offset))
+def count_lines(fd: int, start: int, end: int) -> int:
+    """Return how many lines end between two byte offsets."""
+    return sum(chunk.count(b"\n") for chunk in read_chunks(fd, start, end))
 
 
-def find_damage(fd: int) -> Damage | None:
-    """Decode every line; return where the first bad one is, None if there is none."""
-    file_size = os.fstat(fd).st_size
-    offset = len(HEADER)
-    for lines in read_lines(fd, offset, file_size):
-        for line in lines:
-            try:
-                decode(line)
-            except JournalError as error:
-                return Damage(offset, line_number(fd, offset), file_size - offset, error.message)
-            offset += len(line) + 1
-    if offset == file_size:
-        return None
-    return Damage(offset, line_number(fd, offset), file_size - offset, "the line is cut")
+def append_to(path: bytes, data: bytes) -> None:
+    """Append ``data`` to a file (mode 0600), durably: all of it or, after an error, nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        size = os.fstat(fd).st_size
+        try:
+            write_whole(fd, data)
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
-def move_tail(fd: int, path: bytes, offset: int) -> None:
+def read_tail(fd: int, offset: int) -> bytes:
+    """Return all from ``offset`` on."""
+    return b"".join(read_chunks(fd, offset, os.fstat(fd).st_size))
+
+
+def keep_tail(path: bytes, offset: int, tail: bytes) -> None:
+    """Append ``tail``, which stands at ``offset``, to ``journal.torn``, durably.
+
+    That file grows by a line ``# <count> bytes cut from offset <offset>``, those bytes and a newline.
+    """
+    append_to(path + TORN_SUFFIX, b"# %d bytes cut from offset %d\n%b\n" % (len(tail), offset, tail))
+
+
+def move_tail(fd: int, path: bytes, offset: int, note: Cut | None = None) -> None:
     """Move all from ``offset`` on to ``journal.torn``: first made durable there, then cut from ``fd``.
 
-    ``journal.torn`` grows by a line ``# <count> bytes cut from offset <offset>``, those bytes and a newline.
+    The ``note`` of it is durable before the cut, so that no cut goes untold.
     """
-    tail = b"".join(read_chunks(fd, offset, os.fstat(fd).st_size))
-    torn = os.open(path + TORN_SUFFIX, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        write_whole(torn, b"# %d bytes cut from offset %d\n%b\n" % (len(tail), offset, tail))
-        os.fsync(torn)
-    finally:
-        os.close(torn)
+    keep_tail(path, offset, read_tail(fd, offset))
+    if note is not None:
+        append_to(path + CUTS_SUFFIX, note.encode())
     sync_directory_of(path)
     os.ftruncate(fd, offset)
     os.fsync(fd)

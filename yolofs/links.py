@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 
 from yolofs.base import Base
+from yolofs.paths import RelPath, StoreIno
+from yolofs.records import Change, Keep, Stage
 from yolofs.tree import Staged, Tree, link_key
 
 
@@ -39,6 +42,30 @@ def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
     if st.st_nlink < 2 or not tree.unlinked:
         return st.st_nlink
     return max(1, st.st_nlink - tree.unlinked.get(base.number(st), 0))
+
+
+def misnamed(records: Iterable[Change]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
+    """Return the tree of some records, and what it shows of which they have the base path of a name that did not move.
+
+    That is how older versions recorded a file with hard links one name of which had been renamed after another was
+    looked at.  The tree has the path that is right (:attr:`~yolofs.tree.Staged.origin`).
+
+    Raises:
+        JournalError: the records contradict themselves.
+    """
+    tree = Tree()
+    recorded: dict[StoreIno, RelPath] = {}
+    for record in records:
+        tree.apply(record)
+        if not isinstance(record, Stage | Keep) or record.ino is None:
+            continue
+        staged = tree.staged.get(record.ino)
+        if staged is not None and staged.links and record.origin not in (None, staged.origin):
+            assert record.origin is not None
+            recorded[staged.ino] = record.origin
+        else:
+            recorded.pop(record.ino, None)
+    return tree, [(tree.staged[ino], rel) for ino, rel in recorded.items() if ino in tree.staged]
 
 
 def _is_home_of(staged: Staged, base: Base, st: os.stat_result) -> bool:

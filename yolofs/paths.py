@@ -11,6 +11,8 @@ import functools
 import os
 from typing import TYPE_CHECKING, NewType
 
+from yolofs.characters import is_harmless
+
 if TYPE_CHECKING:
     import re
 
@@ -81,10 +83,9 @@ def display(path: bytes) -> str:
     if text.isprintable() and '"' not in text and "\\" not in text and (text or not path):
         if text.isascii() and " " not in text:
             return text
-        quoted, invisible = _unseen()
-        if invisible.search(text):
+        if not is_harmless(text):
             return '"' + quote_c(path) + '"'
-        if not quoted.search(text):
+        if not _outer_space().search(text):
             return text
     return '"' + quote_c(path, ascii_only=not text) + '"'
 
@@ -100,16 +101,11 @@ def in_shell(path: bytes) -> str:
 
 
 @functools.cache
-def _unseen() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of names to be quoted for their spaces, and of what shows nothing though it counts as printable.
-
-    That is fillers, and selectors that follow no character they could change.
-    """
+def _outer_space() -> re.Pattern[str]:
+    """Return a pattern of names that start or end with a space."""
     import re  # most commands show plain names alone, and start faster without
 
-    fillers = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U000e0100-\U000e01ef]"
-    selectors = "(?:^|[\x00-\x7f\ufe00-\ufe0f])[\ufe00-\ufe0f]"
-    return re.compile("(?:^|/) | (?:/|$)"), re.compile(f"{fillers}|{selectors}")
+    return re.compile("(?:^|/) | (?:/|$)")
 
 
 _C_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
@@ -124,6 +120,6 @@ def quote_c(path: bytes, *, ascii_only: bool = True) -> str:
     if ascii_only:
         return "".join(_C_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in path)
     return "".join(
-        _C_ESCAPES.get(ord(c)) or (c if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode()))
+        _C_ESCAPES.get(ord(c)) or (c if is_harmless(c) else "".join(f"\\{b:03o}" for b in c.encode()))
         for c in path.decode()
     )

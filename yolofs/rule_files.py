@@ -10,22 +10,39 @@ import dataclasses
 import errno
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
+from yolofs.config.lines import key_lines
 from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserSettings
+from yolofs.config.trust import Meaning, Waiting, with_lines
 from yolofs.errors import ConfigError
 from yolofs.paths import display
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
 from yolofs.rules.links import follow_links, waypoints
+from yolofs.rules.trusted import TrustedRules, remaining
+from yolofs.sessions.trust import (
+    Agreed,
+    Agreements,
+    Loaded,
+    content_hash,
+    in_force,
+    load_in_force,
+    read_agreements,
+    remember,
+)
 
 FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
 """The sources that are files."""
 _MEND = "mend it, or move it away and start afresh"
+
+
+_NOTHING = Loaded(Settings.defaults(), Settings.defaults(), (), b"")
+_NO_AGREEMENTS = Agreements(Agreed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +59,13 @@ class _Content:
     """What a file said when it was last in order."""
 
     rules: RuleSet
+    """All of them, whether they hold or not."""
     preset: str = "auto"
     asks: AskSettings | None = None
+    loaded: Loaded = _NOTHING
+    """Of the project's file."""
+    agreements: Agreements = _NO_AGREEMENTS
+    """About the project's file."""
 
 
 class FileState(NamedTuple):
@@ -79,7 +101,7 @@ class RuleFiles:
     """
 
     def __init__(self, project: bytes, directory: bytes, home: bytes | None = None) -> None:
-        """``project`` is absolute and has no links in it, ``directory`` is its ``.yolofs``; nothing is read yet."""
+        """``project`` is absolute and has no links in it, ``directory`` that of its session; nothing is read yet."""
         self.project = project
         self.directory = directory
         self.home = os.path.abspath(home if home is not None else os.path.expanduser(b"~"))
@@ -104,6 +126,10 @@ class RuleFiles:
             self._contents[origin] = self._read(origin)
         self.problems = {}
 
+    def are_as_read(self) -> bool:
+        """Tell whether the files are those that were read last."""
+        return all(file_state(self.paths[origin]) == state for origin, state in self.states.items())
+
     def reload(self) -> bool:
         """Read all files again; return whether any rule is another now, or :attr:`problems` are."""
         before = dict(self._contents), self.problems
@@ -121,9 +147,10 @@ class RuleFiles:
         return self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
-        """Return the rules of all sources, those that links add among them.
+        """Return the rules of all sources, those that links add among them, and what waits to be agreed to.
 
         ``answers`` are for this session only.  They are about the very paths that were asked about, be there a link.
+        Of the rules of ``.yolofs.toml`` those are there that hold.
         """
         contents = self._contents
         words = (contents[Origin.PROJECT].preset, contents[Origin.USER].preset)
@@ -139,10 +166,86 @@ class RuleFiles:
                 config_dir = os.path.realpath(config_dir)
             written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
         target_of = functools.cache(_target_of)
+        of_tree = written.pop(Origin.PROJECT)
         followed = {origin: follow_links(rules, self.project, target_of) for origin, rules in written.items()}
-        notes = tuple(note for one in followed.values() for note in one.notes)
-        by_origin = {Origin.SESSION: answers} | {origin: one.rules for origin, one in followed.items()}
-        return Sources(MappingProxyType(by_origin), notes)
+        others = {Origin.SESSION: answers} | {origin: one.rules for origin, one in followed.items()}
+        agreed, loaded = contents[Origin.PROJECT].agreements.agreed, contents[Origin.PROJECT].loaded
+        waiting = loaded.waiting
+        if of_tree.rules:
+            parted = TrustedRules.find(
+                loaded.written.rules, of_tree.rules, others, agreed, self.project, self.home, target_of
+            )
+            of_tree = parted.in_force
+            waiting += parted.waiting
+        followed[Origin.PROJECT] = follow_links(of_tree, self.project, target_of)
+        notes = [note for origin in (*FILES, Origin.PRESET) for note in followed[origin].notes]
+        if waiting and contents[Origin.PROJECT].agreements.problem:
+            notes.append(f"what you agreed to does not count: {contents[Origin.PROJECT].agreements.problem}")
+        by_origin = others | {Origin.PROJECT: followed[Origin.PROJECT].rules}
+        return Sources(MappingProxyType(by_origin), tuple(notes), waiting)
+
+    # ---- what the user has to agree to
+
+    def ask_for(self, answers: RuleSet = RuleSet()) -> tuple[Waiting, ...]:  # noqa: B008 - it is frozen
+        """Return the lines that have to be agreed to for the whole file to be in force, in its order.
+
+        These may be more than wait now: a rule that opens nothing while the built-in rules hold may do so without them.
+        """
+        content = self._contents[Origin.PROJECT]
+        found: dict[tuple[Meaning, ...], Waiting] = {}
+        try:
+            while more := [one for one in self.sources(answers).waiting if one.meanings not in found]:
+                found |= {one.meanings: one for one in more}
+                self._assume(_with(self._contents[Origin.PROJECT].agreements.agreed, more))
+        finally:
+            self._contents[Origin.PROJECT] = content
+        if not found:
+            return ()
+        lines = key_lines(content.loaded.text.decode().replace("\r\n", "\n"))
+        return tuple(sorted(with_lines(found.values(), lines), key=lambda one: (one.line or 0, one.key)))
+
+    def agree(self, waiting: Iterable[Waiting]) -> int:
+        """Remember that the user agrees to some lines, and put them in force here; return how many agreements went.
+
+        Those are the earlier ones to what the file does not hold any more.
+
+        Raises:
+            TrustError, OSError: it cannot be remembered.
+        """
+        content = self._contents[Origin.PROJECT]
+        before = content.agreements.agreed
+        new = frozenset[Meaning]().union(*(one.meanings for one in waiting))
+        target_of = functools.cache(_target_of)
+        plain = in_force(self.project, content.loaded.written, b"", Agreed()).waiting
+        of_plain = frozenset[Meaning]().union(*(one.meanings for one in plain))
+        of_rules, closed = remaining(content.rules.rules, before.meanings | new, self.project, target_of)
+        kept = (before.meanings & of_plain) | of_rules | new
+        agreed = Agreed(kept, closed, content_hash(content.loaded.text))
+        if agreed != before:
+            remember(self.directory, agreed)
+        self._assume(agreed)
+        return len(before.meanings - kept)
+
+    @property
+    def agreed_problem(self) -> str:
+        """Why it cannot be told what the user has agreed to, if it cannot."""
+        return self._contents[Origin.PROJECT].agreements.problem
+
+    @property
+    def text(self) -> bytes:
+        """The project's file as it was read."""
+        return self._contents[Origin.PROJECT].loaded.text
+
+    @property
+    def agreed(self) -> Agreed:
+        """What the user has agreed to, as it was when the files were read."""
+        return self._contents[Origin.PROJECT].agreements.agreed
+
+    def _assume(self, agreed: Agreed) -> None:
+        """Take what the project's file says, as it was read, with other agreements."""
+        loaded = self._contents[Origin.PROJECT].loaded
+        loaded = in_force(self.project, loaded.written, loaded.text, agreed)
+        self._contents[Origin.PROJECT] = self._content_of(loaded, Agreements(agreed))
 
     # ---- the learned rules
 
@@ -209,11 +312,23 @@ class RuleFiles:
         if origin is Origin.USER:
             user = load_file(path, display(path), UserSettings)
             return _Content(parse_rules(user.rules, None, self.home, file_name=display(path)), user.preset)
-        settings = load_file(path, FILE_NAME, Settings)
-        return _Content(self._parse(settings.rules, FILE_NAME), settings.preset, _asks_of(settings))
+        loaded = load_in_force(self.project, self.directory, agreed=Agreed())
+        if not (loaded.waiting or loaded.written.rules):
+            return self._content_of(loaded, _NO_AGREEMENTS)
+        agreements = read_agreements(self.directory)
+        loaded = in_force(self.project, loaded.written, loaded.text, agreements.agreed)
+        return self._content_of(loaded, agreements)
+
+    def _content_of(self, loaded: Loaded, agreements: Agreements) -> _Content:
+        rules = self._parse(loaded.written.rules, FILE_NAME)
+        return _Content(rules, loaded.settings.preset, _asks_of(loaded.settings), loaded, agreements)
 
     def _parse(self, lines: tuple[RuleLine, ...], name: str) -> RuleSet:
         return parse_rules(lines, self.project, self.home, file_name=name)
+
+
+def _with(agreed: Agreed, waiting: Iterable[Waiting]) -> Agreed:
+    return Agreed(agreed.meanings.union(*(one.meanings for one in waiting)), agreed.closed)
 
 
 def with_waypoints(sources: Sources) -> Sources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -17,6 +17,8 @@ class Selection(msgspec.Struct, frozen=True):
     wanted: frozenset[Region] = frozenset((Region.PROJECT,))
     paths: tuple[RelPath, ...] = ()
     """If there are any, they alone count."""
+    unnamed: Mapping[RelPath, str] = {}
+    """Why paths are taken only by who names each of them, which has not been done."""
 
     def has(self, path: bytes) -> bool:
         """Tell whether a path relative to base is selected."""

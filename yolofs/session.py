@@ -1,4 +1,4 @@
-"""A session: one ``.yolofs/`` and all that belongs to it, with and without a mount.
+"""A session: one directory (``yolofs/sessions/`` has where it lies) and all that belongs to it, mounted or not.
 
 At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any number may look
 (:attr:`Access.READ`): the journal only ever grows, and store inodes of older generations do not change.  A mount's
@@ -14,31 +14,44 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from yolofs import checkpoint
+import msgspec
+
+from yolofs import checkpoint, cuts
 from yolofs.archive import (
     begin_journal,
     commit_directory,
     commit_numbers,
     finish_put_away,
+    give_up,
     interrupted_commit,
     store_numbers,
 )
 from yolofs.base import Base
 from yolofs.clock import coarse_clock_ns
-from yolofs.config.load import load
 from yolofs.config.settings import Settings
-from yolofs.errors import ConfigError, NoSessionError, SessionBusyError, UsageError, YolofsError
-from yolofs.journal import Journal
+from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
+from yolofs.journal import Journal, Known
+from yolofs.journal_file import sync_directory_of
+from yolofs.marks import SESSION_LINK
 from yolofs.paths import Generation, display
 from yolofs.records import Snapshot, Travel
 from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
-from yolofs.session_root import DIRECTORY_NAME, find_project, has_root, settle_root
+from yolofs.session_root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
+from yolofs.sessions.link import exclude_from_git, put_link
+from yolofs.sessions.private import private_directory
+from yolofs.sessions.search import Found, session_of
+from yolofs.sessions.start import Started, start, state_of
+from yolofs.sessions.state import state_directory
+from yolofs.sessions.trust import load_in_force
 from yolofs.states import State, States
 from yolofs.store import Store
 from yolofs.timeline import Timeline
+
+if TYPE_CHECKING:
+    from yolofs.interrupted import Interrupted
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
@@ -56,13 +69,14 @@ class Session(States):
     """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
 
     def __init__(
-        self, project: bytes, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
+        self, found: Found, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
     ) -> None:
         """Take over the journal and the lock; use :meth:`open`."""
-        directory = os.path.join(project, DIRECTORY_NAME)
-        base = Base(root, hidden=[directory], runtime=[runtime_root()])
+        directory = found.session
+        hidden = [os.path.join(found.project, SESSION_LINK), state_of(directory), state_directory()]
+        base = Base(root, hidden=hidden, runtime=[runtime_root()])
         super().__init__(directory, base, Store(os.path.join(directory, b"files")), journal)
-        self.project = project
+        self.project = found.project
         self.access = access
         self.settings = settings
         self.settings_problem = ""
@@ -77,36 +91,25 @@ class Session(States):
     # ---- opening and closing
 
     @classmethod
-    def create(cls, project: bytes) -> bool:
-        """Make ``.yolofs/`` in ``project``; return whether it was missing.
+    def create(cls, project: bytes, state: bytes | None = None) -> Started:
+        """Start the session of ``project``, unless it has one; ``state`` as for :func:`yolofs.sessions.start.start`.
 
         Raises:
-            UsageError: ``project`` is no directory.
+            UsageError: ``project`` is no directory, or ``state`` cannot be used.
+            TrustError: the project is somebody else's, or its state could be changed by others.
             OSError: it cannot be made.
         """
-        directory = os.path.join(project, DIRECTORY_NAME)
-        if not os.path.isdir(project):
-            raise UsageError(f"{display(project)} is not a directory")
-        is_new = not os.path.isdir(directory)
+        started = start(project, state)
+        directory = started.found.session
         os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
-        os.chmod(directory, 0o700)
-        with contextlib.suppress(FileExistsError), open(os.path.join(directory, b".gitignore"), "xb") as ignored:
-            ignored.write(b"*\n")  # no git should ever take in what is staged
         journal = os.path.join(directory, b"journal")
         if not os.path.lexists(journal) and not commit_numbers(
             directory
         ):  # else the next open knows what it begins with
             Journal.create(journal).close()
-        return is_new
-
-    @staticmethod
-    def find(start: bytes) -> bytes:
-        """Return the project that ``start`` lies in: the nearest directory upwards that holds ``.yolofs/``.
-
-        Raises:
-            NoSessionError: there is none.
-        """
-        return find_project(start)
+        put_link(started.found.project, directory)
+        exclude_from_git(started.found.project)
+        return started
 
     @classmethod
     def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
@@ -117,34 +120,33 @@ class Session(States):
         (:attr:`settings_problem`).
 
         Raises:
-            NoSessionError: there is no ``.yolofs/``.
+            NoSessionError: it has none.
+            TrustError: the session's directory could be changed by others.
             SessionBusyError: another process holds the lock.
             ConfigError, JournalError: a file of the session cannot be used.
         """
-        project = os.path.realpath(project)
-        directory = os.path.join(project, DIRECTORY_NAME)
-        if not os.path.isdir(directory):
-            raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
-        settings, problem = _load_settings(project, access)
+        found = locate(project)
+        project, directory = found.project, found.session
+        settings, problem = _load_settings(project, directory, access)
         lock_fd = _lock(directory) if access is Access.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
+                finish_move(directory)
                 finish_put_away(directory)
             else:
                 _wait_for_journal(directory, path)
             known = checkpoint.read(directory)
-            journal = Journal.open(
-                path, read_only=access is Access.READ, known=known.known if known is not None else None
-            )
+            journal = _open_journal(path, access, known.known if known is not None else None)
             base_root = settle_root(
+                directory,
                 project,
                 settings.root,
                 root,
                 is_empty=not journal.markers and not any(journal.segment_counts()),
                 may_write=access is Access.WRITE,
             )
-            session = cls(project, access, settings, base_root, journal, lock_fd)
+            session = cls(found, access, settings, base_root, journal, lock_fd)
             session.settings_problem = problem
             if journal.known_bytes:
                 session._checkpoint = known
@@ -253,6 +255,8 @@ class Session(States):
         else:
             os.rename(path, archive)
         begin_journal(path, os.path.dirname(archive) if archive is not None else None)
+        with contextlib.suppress(OSError):  # they were about the old one, as their key tells
+            cuts.forget(path)
         self._read(Journal.open(path))
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
@@ -273,14 +277,34 @@ class Session(States):
         """
         return interrupted_commit(self.directory)
 
+    def interrupted(self) -> Interrupted | None:
+        """Return what is known of the interrupted commit, None if there is none."""
+        if self.interrupted_commit() is None:
+            return None
+        from yolofs.interrupted import examine  # it takes all that commits need along
+
+        return examine(self.directory, self.base, self.store)
+
     def check_no_interrupted_commit(self) -> None:
-        """Raise YolofsError if there is an interrupted commit."""
-        directory = self.interrupted_commit()
-        if directory is not None:
-            raise YolofsError(
-                f"a commit was interrupted (what base had before lies in {display(directory)}); it has to be finished",
-                hint="yolofs commit",
-            )
+        """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished here."""
+        found = self.interrupted()
+        if found is not None:
+            raise found.error
+
+    def give_up(self, number: int) -> None:
+        """Give interrupted commit ``number`` up: the journal goes to it, and an empty one follows.
+
+        Raises:
+            TrustError: the state directory is not the user's alone.
+        """
+        path = self.journal.path
+        self.journal.close()
+        checkpoint.remove(self.directory)
+        give_up(self.directory, number)
+        self._read(Journal.open(path))
+        from yolofs.audit import note_journal_end
+
+        note_journal_end(self.directory, is_commit=False)
 
     def collect(self) -> int:
         """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.
@@ -314,9 +338,50 @@ class Session(States):
         return numbers
 
 
+def locate(project: bytes) -> Found:
+    """Return the session of the very directory ``project``, its own directory opened once and found safe.
+
+    Raises:
+        NoSessionError: it has none, or that is gone.
+        TrustError: the session's directory could be changed by others.
+    """
+    found = session_of(project)
+    if found is None:
+        raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
+    try:
+        with private_directory(found.session):
+            is_ready = is_in_line(found)
+    except FileNotFoundError:
+        raise NoSessionError(
+            f"the session of {display(found.project)} is gone: {display(found.session)} does not exist",
+            hint=f"mount the disk that it was on, or: yolofs sessions --forget {found.entry.id}",
+        ) from None
+    if not is_ready:
+        raise UsageError(
+            f"{display(found.project)} has been moved since its session was used last", hint="yolofs status"
+        )
+    return found
+
+
+def finish_move(directory: bytes) -> None:
+    """Put the journal in its place that :mod:`yolofs.session_move` has written, if it died before it could.
+
+    The caller holds the session's lock.
+    """
+    content = read_session_file(directory)
+    if content is None or not content.has_moved_journal:
+        return
+    moved = os.path.join(directory, MOVED_JOURNAL)
+    if os.path.lexists(moved):
+        checkpoint.remove(directory)
+        os.rename(moved, os.path.join(directory, b"journal"))
+        sync_directory_of(moved)
+    write_session_file(directory, msgspec.structs.replace(content, has_moved_journal=False))
+
+
 @contextlib.contextmanager
 def locked(directory: bytes) -> Iterator[None]:
-    """Hold the lock of the session in ``directory`` (its ``.yolofs``) without opening it, which might not succeed.
+    """Hold the lock of the session in ``directory`` without opening it, which might not succeed.
 
     Raises:
         SessionBusyError: another process holds it.
@@ -328,6 +393,19 @@ def locked(directory: bytes) -> Iterator[None]:
         os.close(fd)
 
 
+def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
+    try:
+        return Journal.open(path, read_only=access is Access.READ, known=known)
+    except OSError as error:
+        if access is Access.READ:
+            raise
+        place = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else path + cuts.TORN_SUFFIX
+        raise JournalError(
+            f"a torn tail of the journal cannot be moved away, and so stays: {display(place)}: {error.strerror}",
+            hint="see that this can be written to; yolofs doctor tells what is torn",
+        ) from error
+
+
 def _wait_for_journal(directory: bytes, path: bytes) -> None:
     """See that there is a journal: a commit ends one before it begins the next, and may have died in between.
 
@@ -337,9 +415,10 @@ def _wait_for_journal(directory: bytes, path: bytes) -> None:
         SessionBusyError: there is none after a while, and another process holds the lock.
     """
     deadline = time.monotonic() + _JOURNAL_WAIT_S
-    while not os.path.lexists(path):
+    while not os.path.lexists(path) or _has_moved_journal(directory):
         try:
             with locked(directory):
+                finish_move(directory)
                 finish_put_away(directory)
         except SessionBusyError:
             if time.monotonic() > deadline:
@@ -347,12 +426,17 @@ def _wait_for_journal(directory: bytes, path: bytes) -> None:
             time.sleep(0.01)  # between two looks at a condition with a deadline
 
 
-def _load_settings(project: bytes, access: Access) -> tuple[Settings, str]:
-    """Return the settings, and what is wrong with them if the defaults are good enough to look at the session."""
+def _has_moved_journal(directory: bytes) -> bool:
+    content = read_session_file(directory)
+    return content is not None and content.has_moved_journal
+
+
+def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Settings, str]:
+    """Return the settings in force, and what is wrong with them if the defaults are good enough to look at it."""
     try:
-        return load(os.fsdecode(project)), ""
+        return load_in_force(project, directory).settings, ""
     except ConfigError as error:
-        if access is not Access.READ or not has_root(project):
+        if access is not Access.READ or not has_root(directory):
             raise
         return Settings.defaults(), error.message
 

@@ -1,8 +1,10 @@
-"""Commit and abort of a session: what ends a journal."""
+"""Commit and abort of a session, and what becomes of a commit that was interrupted: what ends a journal."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,14 +12,18 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
+from yolofs.commit.execution import write_new
+from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import survey
-from yolofs.errors import ConflictError
+from yolofs.errors import ConflictError, YolofsError
+from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
 from yolofs.session import Session
+from yolofs.sessions.seal import MACHINE_FILES, Sealer
 from yolofs.states import Progress
 from yolofs.tree import Tree
 
@@ -41,7 +47,7 @@ def split(session: Session, selection: Selection | None, *, tree: Tree | None = 
     ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a commit.
     """
     tree = tree if tree is not None else session.state()
-    if selection is None or selection.is_everything or takes_all(tree, selection):
+    if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
         return Split(tree, (), ())
     authors = Authors(session.live_changes(), coarse_clock_ns())
     return split_state(tree, session.base, session.store, selection, authors)
@@ -64,15 +70,15 @@ def commit(
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.
 
-    A commit that was interrupted is finished instead.
-
     Raises:
         ConflictError: paths changed in base; nothing was done.
-        CommitError: a step failed half way; nothing is lost, and the next commit goes on there.
+        YolofsError: base would not have the names that the view shows; nothing was done.
+        CommitError: a step failed half way, and nothing is lost; or a commit was interrupted, which has to be finished
+            first: see :func:`finish_interrupted`.
+        TrustError: the state directory is not the user's alone, or a commit was interrupted that did not begin here;
+            nothing was done.
     """
-    finished = finish_interrupted(session, progress=progress)
-    if finished is not None:
-        return finished
+    session.check_no_interrupted_commit()
     parts = parts if parts is not None else split(session, selection)
     names = list(survey(parts.taken, session.base))
     conflicts = find_conflicts(parts.taken, session.base, session.store, names=names)
@@ -86,12 +92,17 @@ def commit(
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:
         return CommitResult(None, 0, {}, parts.held)
+    if parts.rest:
+        check_rest(plan, session.state(), session.base, Tree(parts.rest))
+    sealer = Sealer.open(session.directory, make=True)
     number = session.next_commit()
     directory = session.commit_directory(number)
     if parts.rest:
         _write_rest(directory, number, parts.rest)
-    outcome = execute(plan, session.store, parking=directory, progress=progress)
+    seals = CommitSeals(sealer, number, plan.root, directory)
+    outcome = execute(plan, session.store, parking=directory, seals=seals, progress=progress)
     session.put_away(os.path.join(directory, b"journal"))
+    session.check_no_interrupted_commit()
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
 
 
@@ -103,20 +114,69 @@ def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
         journal.sync()
 
 
-def finish_interrupted(session: Session, *, progress: Progress | None = None) -> CommitResult | None:
+def finish_interrupted(
+    session: Session, *, progress: Progress | None = None, machine_files: Sequence[bytes] = MACHINE_FILES
+) -> CommitResult | None:
     """Finish the commit that a crash or an error interrupted; None if there was none.  Blocks.
 
-    Until that is done base is neither what it was nor what the view showed, so nothing else can be done first.
+    Until that is done base is neither what it was nor what the view showed, so nothing else can be done first.  The
+    user has been asked.
 
     Raises:
+        TrustError: it did not begin here, or what it needs is not there any more; nothing is done.
         CommitError: a step fails (again).
+    """
+    found = examine(session.directory, session.base, session.store, machine_files=machine_files)
+    if found is None:
+        return None
+    if found.plan is None or found.seals is None:
+        raise found.error
+    outcome = resume(
+        found.plan,
+        session.store,
+        parking=found.directory,
+        seals=found.seals,
+        check_root=found.seals.check_root,
+        progress=progress,
+    )
+    session.put_away(os.path.join(found.directory, b"journal"))
+    session.check_no_interrupted_commit()
+    return CommitResult(found.number, outcome.steps, outcome.left_out)
+
+
+def discard_interrupted(session: Session) -> bytes | None:
+    """Give an interrupted commit up, and return its directory; None if there was none.
+
+    Base stays as it is, no file is removed or moved: what base had, and what was on its way, stays in the commit's
+    directory, where a list says what was where, and what the store holds.  The journal goes there, too, as what is
+    staged is about base as it was; the view is base again.  A mount of the session must be paused meanwhile.
+
+    Raises:
+        TrustError: the state directory is not the user's alone.
     """
     directory = session.interrupted_commit()
     if directory is None:
         return None
-    outcome = resume(session.store, parking=directory, progress=progress)
-    session.put_away(os.path.join(directory, b"journal"))
-    return CommitResult(int(os.path.basename(directory)), outcome.steps, outcome.left_out)
+    lines = [*list_contents(directory), *_staged(session)]
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(directory, CONTENTS))
+    write_new(directory, CONTENTS, "".join(f"{line}\n" for line in lines).encode())
+    session.give_up(int(os.path.basename(directory)))
+    return directory
+
+
+def _staged(session: Session) -> list[str]:
+    """Return one line for each staged file and the name that it had in the view; none if the journal is damaged."""
+    try:
+        staged = session.state().staged
+    except YolofsError:
+        return []
+    place = session.base.path
+    return [
+        f"{display(session.store.path(ino))}\twas staged as {display(place(entry.path()))}"
+        for ino in sorted(staged)
+        for entry in staged[ino].names
+    ]
 
 
 def abort(session: Session) -> None:

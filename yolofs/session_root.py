@@ -7,40 +7,54 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from yolofs.errors import NoSessionError, UsageError, YolofsError
+from yolofs.errors import UsageError, YolofsError
 from yolofs.paths import display
+from yolofs.sessions.private import write_private
+from yolofs.sessions.search import Found
 
-DIRECTORY_NAME = b".yolofs"
+MOVED_JOURNAL = b"journal.moved"
+"""The journal of a session whose project has moved, until it takes the other one's place."""
 
 
-class Identity(msgspec.Struct, frozen=True):
-    """``session.json``: what a session's paths are relative to.  Both paths are percent-encoded bytes."""
+class SessionFile(msgspec.Struct, frozen=True):
+    """``session.json``: what a session's paths are relative to.  All paths here are percent-encoded bytes."""
 
     root: str
     configured: str
     """What the configuration said then: once it says something else, that counts again."""
+    project: str = ""
+    """Where the project was when the paths in the journal were right; empty: as the registry has it."""
     version: int = 1
+    has_moved_journal: bool = False
+    """Whether the journal is the one called :data:`MOVED_JOURNAL`, which has not been renamed yet."""
+
+    @property
+    def root_path(self) -> bytes:
+        """The base directory."""
+        return unquote_to_bytes(self.root)
+
+    @property
+    def configured_path(self) -> bytes:
+        """What the configuration said."""
+        return unquote_to_bytes(self.configured)
+
+    @property
+    def project_path(self) -> bytes:
+        """Where the project was; empty if that is not noted."""
+        return unquote_to_bytes(self.project)
+
+    def with_paths(self, *, root: bytes, configured: bytes, project: bytes) -> SessionFile:
+        """Return the same with other paths."""
+        paths = map(quote_from_bytes, (root, configured, project))
+        return msgspec.structs.replace(self, **dict(zip(("root", "configured", "project"), paths, strict=True)))
 
 
-def find_project(start: bytes) -> bytes:
-    """Return the project that ``start`` lies in: the nearest directory upwards that holds ``.yolofs/``.
-
-    Raises:
-        NoSessionError: there is none.
-    """
-    directory = os.path.realpath(start)
-    while True:
-        if os.path.isdir(os.path.join(directory, DIRECTORY_NAME)):
-            return directory
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            raise NoSessionError(f"there is no session in {display(start)} or above it", hint="yolofs init")
-        directory = parent
-
-
-def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_empty: bool, may_write: bool) -> bytes:
+def settle_root(
+    directory: bytes, project: bytes, configured_root: str, root: bytes | None, *, is_empty: bool, may_write: bool
+) -> bytes:
     """Return the base directory of a session, and note it so that every later command uses the same.
 
+    ``directory`` is the session's.
     ``root`` is what the user asks for now, ``configured_root`` what the configuration says; ``is_empty``: nothing is
     staged, so that it may change.
 
@@ -48,8 +62,7 @@ def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_
         UsageError: the root cannot change now, or is no directory.
         YolofsError: ``session.json`` cannot be read.
     """
-    path = _identity_path(project)
-    stored = _read_identity(path)
+    stored = read_session_file(directory)
     configured = _absolute(project, configured_root)
     old = unquote_to_bytes(stored.root) if stored is not None else None
     if stored is not None and old is not None:
@@ -67,47 +80,67 @@ def settle_root(project: bytes, configured_root: str, root: bytes | None, *, is_
     if not os.path.isdir(wanted):
         raise UsageError(f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or --root")
     if may_write:
-        _write_identity(path, Identity(quote_from_bytes(wanted), quote_from_bytes(configured)))
+        write_session_file(
+            directory, SessionFile(quote_from_bytes(wanted), quote_from_bytes(configured), quote_from_bytes(project))
+        )
     return wanted
 
 
-def has_root(project: bytes) -> bool:
+def has_root(directory: bytes) -> bool:
     """Tell whether the base directory of a session has been settled."""
-    return os.path.exists(_identity_path(project))
+    return os.path.exists(_path(directory))
 
 
-def known_root(project: bytes) -> bytes | None:
+def known_root(directory: bytes) -> bytes | None:
     """Return the base directory that a session was last used with, None if it was not used yet.
 
     Raises:
         YolofsError: ``session.json`` cannot be read.
     """
-    stored = _read_identity(_identity_path(project))
+    stored = read_session_file(directory)
     return unquote_to_bytes(stored.root) if stored is not None else None
 
 
-def _identity_path(project: bytes) -> bytes:
-    return os.path.join(project, DIRECTORY_NAME, b"session.json")
+def _path(directory: bytes) -> bytes:
+    return os.path.join(directory, b"session.json")
 
 
 def _absolute(project: bytes, root: str) -> bytes:
     return os.path.realpath(os.path.join(project, os.path.expanduser(os.fsencode(root))))
 
 
-def _read_identity(path: bytes) -> Identity | None:
+def read_session_file(directory: bytes) -> SessionFile | None:
+    """Return the ``session.json`` of the session in ``directory``, None if it was not used yet.
+
+    Raises:
+        YolofsError: it cannot be read.
+    """
+    path = _path(directory)
     try:
         with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=Identity)
+            return msgspec.json.decode(file.read(), type=SessionFile)
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
         raise YolofsError(f"{display(path)} cannot be read: {error}", hint="yolofs doctor") from error
 
 
-def _write_identity(path: bytes, identity: Identity) -> None:
-    temporary = path + b".new"
-    with open(temporary, "wb") as file:
-        file.write(msgspec.json.encode(identity))
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(temporary, path)
+def is_in_line(found: Found) -> bool:
+    """Tell whether a session is about its project where that is: not if it moved, or came back before all had followed.
+
+    Raises:
+        YolofsError: its ``session.json`` cannot be read.
+    """
+    if found.moved_from is not None:
+        return False
+    content = read_session_file(found.session)
+    return content is None or content.project_path in (b"", found.project)
+
+
+def write_session_file(directory: bytes, content: SessionFile) -> None:
+    """Replace the ``session.json`` of the session in ``directory`` in one step, durably."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        write_private(fd, b"session.json", msgspec.json.encode(content))
+    finally:
+        os.close(fd)

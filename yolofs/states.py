@@ -40,7 +40,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class States:
-    """The states of one session, ``directory`` its ``.yolofs``."""
+    """The states of one session, ``directory`` its own."""
 
     def __init__(self, directory: bytes, base: Base, store: Store, journal: Journal) -> None:
         self.directory = directory

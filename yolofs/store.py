@@ -45,7 +45,7 @@ _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
 class Store:
-    """The store inodes below one directory (``.yolofs/files``).
+    """The store inodes below one directory (``files/`` of a session).
 
     One thread calls, except for :meth:`copy_into` and :meth:`open`, which any may.
 

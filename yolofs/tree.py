@@ -50,14 +50,16 @@ class Staged:
     ) -> None:
         self.ino = ino
         self.origin = origin
-        """The base path that data (or children) still come from; None if the store inode has it all."""
+        """The base path that data (or children) still come from; None if the store inode has it all.  With ``links`` it
+        is ``home``: all names have the same data, and older versions recorded one that had not moved with the entry."""
         self.key = key
         """Which file this is, over all its versions: the base path that it was first copied up from (bytes), the
         number of its first store inode (int), or :func:`link_key` of a base file with several names."""
         self.base = base
         """The fingerprint of the base file at the first copy-up; None for a file born in the view."""
         self.home = home
-        """A base path that it was copied up from; None for a file born in the view."""
+        """The base path that its first entry showed when it was copied up, wherever that had been renamed to; None for
+        a file born in the view."""
         self.links = links
         """How many names the base file had, if it had several; else 0."""
         self.names: list[Entry] = []
@@ -313,11 +315,11 @@ class Tree:
                 key, fingerprint, home, links = record.ino, None, None, 0
             if links and fingerprint is not None:
                 key = link_key(fingerprint.ino)
-            staged = Staged(record.ino, record.origin, key, fingerprint, home=home, links=links)
+            staged = Staged(record.ino, None, key, fingerprint, home=home, links=links)
             self._take_in(staged)
         if record.links and record.base is not None:
             self._count_unlinked(record.base.ino)  # it is an entry now
-        staged.origin = record.origin
+        staged.origin = origin_of(staged, record.origin)
         if staged is not previous:
             if previous is not None:
                 self._forget_name(previous, entry)
@@ -330,9 +332,9 @@ class Tree:
         staged = self.staged.get(record.ino)
         if staged is None:
             key = link_key(record.base.ino)
-            staged = Staged(record.ino, record.origin, key, record.base, home=record.path, links=record.links)
+            staged = Staged(record.ino, None, key, record.base, home=record.path, links=record.links)
             self._take_in(staged)
-        staged.origin = record.origin
+        staged.origin = origin_of(staged, record.origin)
 
     def _take_in(self, staged: Staged) -> None:
         """Take in a new version of a file."""
@@ -461,11 +463,18 @@ class Tree:
             del self.linked[staged.base.ino]
 
 
+def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
+    """Return the base path that a staged file's data comes from, where a record says ``recorded``."""
+    return recorded if recorded is None or not staged.links else staged.home
+
+
 def _kept_file(record: Keep, ino: StoreIno) -> Staged:
     key: bytes | int = record.key
     if not key:
         key = record.home if record.home is not None else ino
-    return Staged(ino, record.origin, key, record.base, home=record.home, links=record.links)
+    staged = Staged(ino, None, key, record.base, home=record.home, links=record.links)
+    staged.origin = origin_of(staged, record.origin)
+    return staged
 
 
 def _misfit(record: Change, why: str) -> JournalError:

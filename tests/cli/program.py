@@ -65,10 +65,14 @@ class Program:
         assert done.err.startswith("yolofs: ")
         return done.err
 
+    def trust(self) -> None:
+        """Agree to all that the project's ``.yolofs.toml`` says, as it is now."""
+        self("trust", "--digest", self("trust", "--json").json["digest"])
+
     @property
     def session(self) -> Path:
-        """The ``.yolofs`` of the project."""
-        return self.project / ".yolofs"
+        """The directory of the project's session; ``.yolofs`` in the project as long as it has none."""
+        return Path(os.path.realpath(self.project / ".yolofs"))
 
     @property
     def log(self) -> str:

@@ -91,7 +91,7 @@ def test_what_the_store_has_lost_is_found(yolofs: Program) -> None:
         lost.unlink()
         for _ in range(2):
             found = findings(yolofs, code=1)["store"]
-            assert found["message"] == "the content of lost, lost too is missing from .yolofs/files"
+            assert found["message"] == "the content of lost, lost too is missing from the store"
             assert "yolofs timeline" in found["advice"]
             assert "hint: yolofs doctor" in yolofs("status", code=1).err
 

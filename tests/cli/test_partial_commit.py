@@ -26,6 +26,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     (project / ".yolofs.toml").write_text(f'scratch = ["{tmp_path}/cache"]\n')
     program = Program(project)
     program("init")
+    program.trust()
     with program.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(tmp_path)[1:]
         (view / "project/a").write_text("A\n")
@@ -177,6 +178,7 @@ def test_the_json_tells_what_stays_and_what_is_held_back(yolofs: Program) -> Non
         {
             "paths": [{"path": f"{top}/other/data"}, {"path": f"{top}/project/data"}],
             "reason": f"it goes together with {top}/other/data",
+            "has_to_be_named": False,
         }
     ]
 

@@ -21,6 +21,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     (project / ".yolofs.toml").write_text(f'scratch = ["build", "{tmp_path}/cache"]\n')
     program = Program(project)
     program("init")
+    program.trust()
     with program.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(tmp_path)[1:]
         (view / "project/kept").write_text("kept\n")

@@ -78,7 +78,7 @@ def test_the_nearest_name_is_offered(yolofs: Program) -> None:
     assert "hint: did you mean tests-pass?" in yolofs.refused("travel", "test-pass", code=7)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor", "hook")])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor", "hook", "sessions")])
 def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program, command: str) -> None:
     words = [
         command,
@@ -142,7 +142,7 @@ def test_a_damaged_journal_is_one_line_with_its_place(yolofs: Program, command: 
         journal.write("S nonsense\nD more nonsense\n")
     message = yolofs.refused(command, code=6)
     assert_one_line_and_a_hint(message)
-    assert "journal, line 2 (byte 17): " in message
+    assert "journal, line 2 (byte 36): " in message
     assert "yolofs doctor --repair" in message
 
 
@@ -162,7 +162,7 @@ def test_init_is_quick_to_say_that_there_is_a_session_and_touches_nothing(yolofs
 
 def test_init_makes_a_session_a_config_and_nothing_else(nowhere: Program) -> None:
     done = nowhere("init")
-    assert (done.out, done.err.splitlines()[1]) == ("", "next: yolofs mount")
+    assert (done.out, done.err.splitlines()[1]) == ("", "next: yolofs run -- COMMAND, or yolofs mount")
     assert sorted(os.listdir(nowhere.project)) == [".yolofs", ".yolofs.toml"]
     assert nowhere.session.stat().st_mode & 0o777 == 0o700
     assert "no changes" in nowhere("status").out
@@ -207,7 +207,7 @@ def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
     broken = tmp_path / "site"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "import yolofs.session\ndef broken(*_): raise ZeroDivisionError('oops')\nyolofs.session.Session.find = broken\n"
+        "import yolofs.cli.here\ndef broken(*_): raise ZeroDivisionError('oops')\nyolofs.cli.here.find = broken\n"
     )
     path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = nowhere("status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))

@@ -181,7 +181,7 @@ def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(
     prepare(directory)
     total = killed_at(0, project, SOME)
     after = by_first_name(dict(walk_tree(project)))
-    for line in range(total - 239 + share, total + 1, 4):
+    for line in range(total - 319 + share, total + 1, 4):
         expected = prepare(directory)
         killed_at(line, project, SOME)
         view = CoreDriver(project)

@@ -1,4 +1,5 @@
-"""A commit that is killed anywhere is finished by the next command, and base is what the view was."""
+"""A commit that is killed anywhere is finished by who says so, or by the mount that lent it the session: base is what
+the view was."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import Terminal
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
-from yolofs.archive import CARRIED
+from yolofs.archive import CARRIED, interrupted_commit
 from yolofs.session import locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
@@ -82,6 +84,30 @@ def kill_commit_before(project: Project, step: int) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
+def agree_to_finish(project: Project) -> None:
+    """Have the next commit finish the one that was interrupted, if it was, by agreeing at the terminal."""
+    is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
+    with Terminal(project.directory, ["commit"]) as terminal:
+        if is_interrupted:
+            terminal.wait_for("finish it? [y/N]")
+            terminal.type("y\n")
+        terminal.type("n\n")  # to what else is staged
+        terminal.wait()
+        assert ("is finished" in terminal.text) is is_interrupted, terminal.text
+
+
+def refuses_to_mount(project: Project) -> None:
+    """Check that no mount finishes the commit by itself; then have it finished."""
+    before = manifest(str(project.directory))
+    is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
+    if is_interrupted:
+        command = [sys.executable, "-m", "yolofs.cli.main", "mount"]
+        done = subprocess.run(command, cwd=project.directory, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (12, "hint: yolofs commit --continue")
+        assert without_settings(manifest(str(project.directory))) == without_settings(before)
+    project.run("commit", "--continue")
+
+
 def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
     return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
 
@@ -100,8 +126,10 @@ def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
         project.run("unmount")
     stop_commit_after(project, random.Random(seed).randrange(0, 190))
     if finisher == "commit":
-        project.run("commit", "--yes")
+        agree_to_finish(project)
     else:
+        if finisher == "mount":
+            refuses_to_mount(project)
         project.run("mount")
         assert without_settings(manifest(str(project.view))) == expected
     assert without_settings(manifest(str(directory))) == expected
@@ -126,7 +154,9 @@ def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: st
     some = ("moved", "kept", "chain")
     stop_commit_after(project, random.Random(seed).randrange(0, 120), *some)
     if finisher == "commit":
-        project.run("commit", "--yes", *some)
+        agree_to_finish(project)
+    elif finisher == "mount":
+        refuses_to_mount(project)
     project.run("mount")
     assert without_settings(manifest(str(project.view))) == expected
     project.run("commit", "--yes", *some)
@@ -155,10 +185,10 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        assert done.returncode == 1
+        assert done.returncode == 12
         assert "a commit was interrupted" in done.stderr
-        assert "hint: yolofs commit" in done.stderr
-    project.run("commit", "--yes")
+        assert "hint: yolofs commit --continue" in done.stderr
+    project.run("commit", "--continue")
 
 
 @pytest.mark.parametrize("leaves", ["nothing", "something"])

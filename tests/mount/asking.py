@@ -35,6 +35,8 @@ def settings(program: Program, **values: object) -> None:
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
     rules = ["[rules]", '"." = "allow"', '"secret" = "ask"']
     (program.project / ".yolofs.toml").write_text("\n".join([*lines, *rules]) + "\n")
+    if values.get("ask_default") == "allow":
+        program.trust()
 
 
 class Reader:

@@ -188,6 +188,7 @@ class ContentMachine(RuleBasedStateMachine):
         watch = "true" if is_watched else "false"
         settings = f'[rules]\n"/" = "allow"\n[mount]\nwatch = {watch}\nbase_timeout = 0.5\n'
         (self._project / ".yolofs.toml").write_text(settings)
+        self._yolofs.trust()
         base = {}
         for name, size in (("a", 3 * PAGE + 5), ("b", 0), ("c", LARGE + 1), ("h1", READ_AHEAD + 1)):
             base[name] = HostFile(bytearray(self._pattern(size)))

@@ -9,11 +9,13 @@ from typing import Any
 
 from tests.property.core_driver import commit_some
 from tests.property.view_machine import PlainDirectory
+from yolofs.changes import Change, compare
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
 from yolofs.inodes import Inode
 from yolofs.overlay import Overlay
 from yolofs.session import Access, Session
+from yolofs.tree import Tree
 
 
 class MountedView(PlainDirectory):
@@ -112,6 +114,14 @@ class MountedView(PlainDirectory):
 
         self._and_invalidate(job)
         return is_done
+
+    def changes(self) -> list[Change]:
+        self.settle()
+        self.mount.flush()
+        session = self.session
+        return self.mount.call(
+            lambda: compare(Tree(), session.state(), session.base, session.store, expand_renames=True)
+        )
 
     def abort(self) -> None:
         self.settle()

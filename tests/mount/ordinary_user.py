@@ -28,6 +28,8 @@ UID = GID = 47110
 CHECKOUT = Path(__file__).parents[2]
 OTHERS_VARIABLE = "YOLOFS_TEST_OTHERS"
 """Names the directory in which root's files lie."""
+HOME_VARIABLE = "YOLOFS_TEST_HOME"
+"""Names the home of the user, for root beside him."""
 
 _MS_NOSUID_NODEV, _MS_BIND, _MS_REC = 2 | 4, 4096, 16384
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,10 +39,21 @@ def run_as_ordinary_user(
     command: Sequence[str | Path], *, cwd: Path = CHECKOUT, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
     """Run a command as an ordinary user; needs root.  Its stdout and stderr come together as ``stdout``."""
+    return _run(command, cwd=cwd, timeout_s=timeout_s)
+
+
+def run_beside_ordinary_user(
+    command: Sequence[str | Path], *, cwd: Path = CHECKOUT, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as root where there is an ordinary user, whose home :data:`HOME_VARIABLE` names; else the same."""
+    return _run(command, "--stay", cwd=cwd, timeout_s=timeout_s)
+
+
+def _run(command: Sequence[str | Path], *options: str, cwd: Path, timeout_s: float) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="yolofs-u.") as room:
         unshare = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc")
         return subprocess.run(
-            [*unshare, sys.executable, "-P", __file__, room, *map(str, command)],
+            [*unshare, sys.executable, "-P", __file__, *options, room, *map(str, command)],
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -51,8 +64,9 @@ def run_as_ordinary_user(
         )
 
 
-def _main(room: Path, command: Sequence[str]) -> None:
+def _main(room: Path, command: Sequence[str], *, stays_root: bool) -> None:
     room.chmod(0o755)
+    os.chown(room, UID, GID)
     stage = room / "stage"
     stage.mkdir()
     _mount("tmpfs", stage, "tmpfs", 0, "mode=755")
@@ -62,6 +76,8 @@ def _main(room: Path, command: Sequence[str]) -> None:
     for name in ("home", "run", "tmp"):
         (room / name).mkdir(mode=0o700)
         os.chown(room / name, UID, GID)
+    if stays_root:
+        os.execvpe(command[0], list(command), {**os.environ, HOME_VARIABLE: str(room / "home")})
     _make_others(room / "others")
     os.setgroups([])
     os.setresgid(GID, GID, GID)
@@ -73,6 +89,7 @@ def _main(room: Path, command: Sequence[str]) -> None:
         "USER": USER,
         "LOGNAME": USER,
         "XDG_RUNTIME_DIR": str(room / "run"),
+        "XDG_STATE_HOME": str(room / "home/.local/state"),
         "TMPDIR": str(room / "tmp"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(room / "tmp/hypothesis"),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -92,7 +109,7 @@ def _open_device(stage: Path) -> None:
 
 def _add_user(stage: Path) -> None:
     text = Path("/etc/passwd").read_text()
-    (stage / "passwd").write_text(f"{text.rstrip()}\n{USER}:x:{UID}:{GID}::/nonexistent:/bin/sh\n")
+    (stage / "passwd").write_text(f"{text.rstrip()}\n{USER}:x:{UID}:{GID}::{stage.parent}/home:/bin/sh\n")
     _bind(stage / "passwd", Path("/etc/passwd"))
 
 
@@ -148,4 +165,5 @@ def _mount(source: str, target: Path, kind: str | None, flags: int, options: str
 
 if __name__ == "__main__":
     assert shutil.which("fusermount3"), "fusermount3 is not there; scripts/setup.sh installs it"
-    _main(Path(sys.argv[1]), sys.argv[2:])
+    stays = sys.argv[1] == "--stay"
+    _main(Path(sys.argv[1 + stays]), sys.argv[2 + stays :], stays_root=stays)

@@ -54,6 +54,10 @@ def test_rules() -> None:
     run_tests("tests/mount/test_gate.py", "tests/mount/test_gate_paths.py", "tests/mount/test_gate_refusals.py")
 
 
+def test_settings_of_a_tree() -> None:
+    run_tests("tests/security/test_settings_are_trusted_first.py", "-k", "cloned or tightens or inside or remembered")
+
+
 def test_nothing_of_it_is_left_on_the_machine() -> None:
     def machine() -> tuple[object, ...]:
         return Path("/etc/passwd").read_text(), os.stat("/dev/fuse").st_mode, os.stat(CHECKOUT).st_dev

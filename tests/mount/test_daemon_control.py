@@ -352,7 +352,7 @@ def test_a_state_that_cannot_be_shown_ends_the_mount_and_loses_nothing(yolofs: P
     (mountpoint / "a.txt").write_text("two\n")
     pid = yolofs.daemon["pid"]
     message = yolofs.refused("travel", "0", code=11)
-    assert "see .yolofs/daemon.log" in message
+    assert f"see {yolofs.session}/daemon.log" in message
     wait_until(lambda: has_ended(pid), "the daemon's end")
     assert "travel failed half-way: the mount ends; what is staged is safe" in yolofs.log
     (yolofs.session / "daemon.log").unlink()

@@ -539,3 +539,74 @@ def test_what_has_taken_the_place_of_a_hard_link_is_another_file_after_a_commit_
     assert ((view / "h1").read_bytes(), (view / "h2").read_bytes()) == (content, b"other!")
     mount.commit()
     assert ((base / "h1").read_bytes(), (base / "h2").read_bytes()) == (content, b"other!")
+
+
+ORDERS = (("one", "d/two"), ("d/two", "one"), ())
+"""In which two names are looked at before one of them is renamed; by none the kernel knows the file."""
+
+
+@pytest.mark.parametrize("change", ["chmod", "append", "link", "utime"])
+@pytest.mark.parametrize("looked", ORDERS)
+def test_the_name_that_was_renamed_is_the_one_that_moves(links: Links, looked: tuple[str, ...], change: str) -> None:
+    for name in looked:
+        (links.root / name).stat()
+    moved = links.root / "d/moved"
+    (links.root / "one").rename(moved)
+    expected = ["d/moved", "d/two", "far/away/three"]
+    match change:
+        case "chmod":
+            moved.chmod(0o600)
+        case "append":
+            with moved.open("ab") as file:
+                file.write(b"+")
+        case "link":
+            (links.root / "linked").hardlink_to(moved)
+            expected.append("linked")
+        case "utime":
+            os.utime(moved, ns=(5, 5))
+    content = b"base+" if change == "append" else b"base"
+    links.check(content, *expected)
+    links.view.remount()
+    links.check(content, *expected)
+    links.view.commit()
+    links.check_base(content, *expected)
+    links.check(content, *expected)
+
+
+@pytest.mark.parametrize("looked", ORDERS)
+def test_two_names_may_move_and_so_may_the_directory_of_the_third(links: Links, looked: tuple[str, ...]) -> None:
+    for name in looked:
+        (links.root / name).stat()
+    (links.root / "d/two").rename(links.root / "two")
+    (links.root / "far").rename(links.root / "d/far")
+    (links.root / "one").rename(links.root / "d/one")
+    (links.root / "d/one").chmod(0o600)
+    links.check(b"base", "two", "d/one", "d/far/away/three")
+    links.view.commit()
+    links.check_base(b"base", "two", "d/one", "d/far/away/three")
+
+
+@pytest.mark.parametrize("looked", ORDERS)
+def test_a_name_may_be_renamed_over_and_back_while_the_file_is_open(links: Links, looked: tuple[str, ...]) -> None:
+    for name in looked:
+        (links.root / name).stat()
+    with (links.root / "far/away/three").open("r+b", buffering=0) as file:
+        (links.root / "one").rename(links.root / "single")
+        (links.root / "d/two").rename(links.root / "one")
+        file.write(b"BASE")
+    links.check(b"BASE", "single", "one", "far/away/three")
+    links.view.commit()
+    links.check_base(b"BASE", "single", "one", "far/away/three")
+
+
+def test_an_abort_shows_what_base_has_at_names_that_were_renamed_over(links: Links) -> None:
+    """Also to the kernel, which knows the file that was put there by that name, and the other one did before."""
+    (links.base / "other").write_bytes(b"other")
+    (links.base / "d/other").hardlink_to(links.base / "other")
+    for name in (*NAMES[:2], "other", "d/other"):
+        (links.root / name).stat()
+    (links.root / "other").rename(links.root / "one")
+    assert (links.root / "one").read_bytes() == b"other"
+    links.view.abort()
+    links.check(b"base", *NAMES)
+    assert {(links.root / name).read_bytes() for name in ("other", "d/other")} == {b"other"}

@@ -8,7 +8,7 @@ from hypothesis.stateful import invariant
 from tests.model_steps import model_settings
 from tests.mount.in_process import MountedView
 from tests.mount.test_listings import assert_true
-from tests.property.view_machine import ViewMachine
+from tests.property.view_machine import StatesMachine, ViewMachine
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
@@ -34,3 +34,13 @@ class MountMachine(ViewMachine):
 
 TestMountModel = MountMachine.TestCase
 TestMountModel.settings = model_settings(ci=(20, 30), nightly=(50, 100))
+
+
+class MountStatesMachine(StatesMachine):
+    """The same, by few rules: most of what it does is names of files with several, looked at in any order."""
+
+    make_driver = MountDriver
+
+
+TestMountStates = MountStatesMachine.TestCase
+TestMountStates.settings = model_settings(ci=(30, 6), nightly=(1000, 8))

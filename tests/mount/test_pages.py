@@ -152,6 +152,7 @@ def test_the_daemon_looks_after_what_is_open(tmp_path: Path) -> None:
     program = Program(project)
     program("init")
     (project / ".yolofs.toml").write_text('[rules]\n"/" = "allow"\n[mount]\nwatch = false\nbase_timeout = 600\n')
+    program.trust()
     (project / "f").write_bytes(b"old")
     with program.mounted() as view, opened(view / "f") as fd:
         assert os.pread(fd, 3, 0) == b"old"

@@ -22,11 +22,13 @@ def base(tmp_path: Path) -> Iterator[Path]:
     """A base directory on a disk of 2 MiB, with its session."""
     if os.getuid() != 0:
         pytest.skip("only root can mount a small disk")
-    path = tmp_path / "base"
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", disk], check=True)
+    path = disk / "base"
     path.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", path], check=True)
     yield path
-    subprocess.run(["umount", "--lazy", path], check=True)
+    subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def is_full(operation: Callable[[], object]) -> bool:

@@ -51,6 +51,8 @@ def compare(case: Callable[[], Any], tmp_path: Path, settings: str = "") -> None
     yolofs("init")
     for directory in (project, plain):
         (directory / ".yolofs.toml").write_text(settings)
+    if settings:
+        yolofs.trust()
     before = untouched(project)
     with yolofs.mounted() as root:
         processes = [start(case, directory) for directory in (root, plain)]

@@ -86,6 +86,7 @@ def test_learned_rules_written_by_hand_take_effect(yolofs: Program, view: Path) 
 
 def test_the_preset_can_be_switched_off_while_mounted(yolofs: Program, view: Path) -> None:
     (yolofs.project / ".yolofs.toml").write_text('preset = "none"\nask_timeout = 0\n[rules]\n"a.txt" = "allow"\n')
+    yolofs.trust()
     wait_until(lambda: "standard" not in yolofs("status").out and len(os.listdir(view)) > 0, "the view")
     (view / "a.txt").write_text("allowed\n")
 
@@ -233,6 +234,7 @@ def test_names_that_are_not_utf8_beside_the_file_do_no_harm(yolofs: Program, vie
 def test_what_becomes_of_asks_that_nobody_answers_can_be_changed_while_mounted(yolofs: Program, view: Path) -> None:
     rules = '[rules]\n"a.txt" = "ask"\n"dir/b.txt" = "deny"\n'
     (yolofs.project / ".yolofs.toml").write_text(f'ask_timeout = 0.2\nask_default = "allow"\n{rules}')
+    yolofs.trust()
     wait_until(lambda: not can_read(view / "dir/b.txt"), "the rules")
     assert (view / "a.txt").read_text() == "one\n"
     (yolofs.project / ".yolofs.toml").write_text(f"ask_timeout = 0.1\n{rules}")

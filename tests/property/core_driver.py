@@ -9,12 +9,14 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from tests.property.view_machine import by_first_name, describe
+from tests.property.view_machine import RENAME_EXCHANGE, by_first_name, describe
+from yolofs.changes import Change, compare
 from yolofs.inodes import Attr, Inode
 from yolofs.overlay import Overlay, Owner
 from yolofs.paths import RelPath
 from yolofs.selection import Selection
 from yolofs.session import Access, Session
+from yolofs.tree import Tree
 
 T = TypeVar("T")
 OWNER = Owner(os.getuid(), os.getgid())
@@ -26,6 +28,8 @@ class CoreDriver:
     def __init__(self, root: bytes) -> None:
         self.root = root
         self.handles: dict[int, tuple[contextlib.ExitStack, Inode]] = {}
+        self._known: dict[tuple[int, bytes], Inode] = {}
+        """What :meth:`look` has found under a name of a directory: not looked up again, as little as by the kernel."""
         Session.create(root)
         self._open()
 
@@ -43,6 +47,7 @@ class CoreDriver:
         )
 
     def close(self) -> None:
+        self._known.clear()
         self.overlay.close()
         self.session.close()
 
@@ -57,10 +62,15 @@ class CoreDriver:
             for name in path.split(b"/") if path else ():
                 if not inode.is_directory:
                     raise OSError(errno.ENOTDIR if inode.kind != stat.S_IFLNK else errno.ENOENT, "not a directory")
-                found = self.overlay.lookup(inode, name)
-                if found is None:
-                    raise OSError(errno.ENOENT, "not found")
-                inode, attr = found
+                known = self._known.get((inode.number, name))
+                if known is not None:
+                    inode, attr = known, self.overlay.getattr(known)
+                    known.lookups += 1
+                else:
+                    found = self.overlay.lookup(inode, name)
+                    if found is None:
+                        raise OSError(errno.ENOENT, "not found")
+                    inode, attr = found
                 held.append(inode.number)
             yield inode, attr
         finally:
@@ -91,23 +101,60 @@ class CoreDriver:
             finally:
                 self.overlay.release(inode, writer=flags & os.O_ACCMODE != os.O_RDONLY)
 
+    # ---- knowing names as the kernel does
+
+    def look(self, path: bytes) -> None:
+        """Look all names on a path up, and know them from then on."""
+        directory = b""
+        for name in path.split(b"/") if path else ():
+            with self._held(directory) as (parent, _), self._held(directory := os.path.join(directory, name)) as found:
+                if (parent.number, name) not in self._known:
+                    found[0].lookups += 1
+                    self._known[parent.number, name] = found[0]
+
+    def _forget_name(self, directory: int, name: bytes) -> None:
+        known = self._known.pop((directory, name), None)
+        if known is not None:
+            self.overlay.forget(known.number, 1)
+
+    def _target(self, parent: Inode, name: bytes) -> Inode | None:
+        """Return what a rename would replace, which the kernel looks up if it does not know it."""
+        known = self._known.get((parent.number, name))
+        if known is None and (found := self.overlay.lookup(parent, name)) is not None:
+            known = found[0]
+            self.overlay.forget(known.number, 1)
+        return known
+
+    def _renamed(self, old: tuple[int, bytes], new: tuple[int, bytes], *, is_swap: bool) -> None:
+        moved, other = self._known.pop(old, None), self._known.pop(new, None)
+        if moved is not None:
+            self._known[new] = moved
+        if other is not None and is_swap:
+            self._known[old] = other
+        elif other is not None:
+            self.overlay.forget(other.number, 1)
+
     # ---- operations
+
+    def _write(self, inode: Inode, offset: int, data: bytes) -> int:
+        """Write; nothing at all where there is no data, as the kernel does not ask for that."""
+        return self.overlay.write(inode, offset, data) if data else 0
 
     def create(self, path: bytes, data: bytes, mode: int) -> None:
         with self._parent(path) as (parent, name):
             inode, _ = self.overlay.create(parent, name, mode, OWNER)
-            self.overlay.write(inode, 0, data)
+            self._write(inode, 0, data)
             self.overlay.release(inode, writer=True)
             self.overlay.forget(inode.number, 1)
 
     def overwrite(self, path: bytes, data: bytes) -> None:
-        self._file(path, os.O_WRONLY | os.O_TRUNC, lambda inode, _: self.overlay.write(inode, 0, data))
+        self._file(path, os.O_WRONLY | os.O_TRUNC, lambda inode, _: self._write(inode, 0, data))
 
     def append(self, path: bytes, data: bytes) -> None:
-        self._file(path, os.O_WRONLY, lambda inode, attr: self.overlay.write(inode, attr.size, data))
+        self._file(path, os.O_WRONLY, lambda inode, attr: self._write(inode, attr.size, data))
 
     def write_at(self, path: bytes, offset: int, data: bytes) -> None:
-        self._file(path, os.O_WRONLY, lambda inode, _: data and self.overlay.write(inode, offset, data))
+        self._file(path, os.O_WRONLY, lambda inode, _: data and self._write(inode, offset, data))
 
     def write_without_name(self, path: bytes, data: bytes) -> None:
         """Open a file, remove that name of it, and write at the file's beginning."""
@@ -115,7 +162,7 @@ class CoreDriver:
         def unlink_and_write(inode: Inode, _: Attr) -> None:
             self.unlink(path)
             if data:
-                self.overlay.write(inode, 0, data)
+                self._write(inode, 0, data)
 
         self._file(path, os.O_WRONLY, unlink_and_write)
 
@@ -138,14 +185,23 @@ class CoreDriver:
     def rmdir(self, path: bytes) -> None:
         with self._parent(path) as (parent, name):
             self.overlay.rmdir(parent, name)
+            self._forget_name(parent.number, name)
 
     def unlink(self, path: bytes) -> None:
         with self._parent(path) as (parent, name):
             self.overlay.unlink(parent, name)
+            self._forget_name(parent.number, name)
 
     def rename(self, old: bytes, new: bytes, flags: int = 0) -> None:
         with self._parent(old) as (parent, name), self._parent(new) as (new_parent, new_name):
+            source = self._known.get((parent.number, name))
+            target = None
+            if source is not None:
+                self.look(os.path.dirname(new))
+                target = self._target(new_parent, new_name)
             self.overlay.rename(parent, name, new_parent, new_name, flags)
+            if source is None or source is not target:
+                self._renamed((parent.number, name), (new_parent.number, new_name), is_swap=flags == RENAME_EXCHANGE)
 
     def link(self, old: bytes, new: bytes) -> None:
         with self._held(old) as (inode, _), self._parent(new) as (parent, name):
@@ -183,7 +239,7 @@ class CoreDriver:
             if not attr.size:
                 raise OSError(errno.ENODEV, "cannot be mapped")
             if fitting := data[: max(0, attr.size - offset)]:
-                self.overlay.write(inode, offset, fitting)
+                self._write(inode, offset, fitting)
 
         with self._held(path) as (inode, _):
             if inode.kind == stat.S_IFIFO:
@@ -207,7 +263,7 @@ class CoreDriver:
 
     def handle_write(self, slot: int, offset: int, data: bytes) -> None:
         if data:
-            self.overlay.write(self.handles[slot][1], offset, data)
+            self._write(self.handles[slot][1], offset, data)
 
     def handle_truncate(self, slot: int, size: int) -> None:
         self.overlay.setattr(self.handles[slot][1], size=size)
@@ -265,6 +321,10 @@ class CoreDriver:
         names = sorted(name for name in self.overlay.listxattr(inode) if name.startswith(b"user."))
         return tuple((os.fsdecode(name), self.overlay.getxattr(inode, name)) for name in names)
 
+    def changes(self) -> list[Change]:
+        session = self.session
+        return compare(Tree(), session.state(), session.base, session.store, expand_renames=True)
+
     # ---- time
 
     def snapshot(self) -> int:
@@ -280,7 +340,9 @@ class CoreDriver:
 
     def _reload(self, *, committed: bool) -> None:
         state = self.session.present()
-        self.overlay.reload(self.session.journal, state.tree, fresh_from=state.fresh_from, committed=committed)
+        stale = self.overlay.reload(self.session.journal, state.tree, fresh_from=state.fresh_from, committed=committed)
+        for directory, name in stale.entries:
+            self._forget_name(directory, name)
 
     def remount(self) -> None:
         self.close()

@@ -148,6 +148,7 @@ class World:
     def look(self) -> Shown:
         """Return what the view shows now, and take note of which paths are names of one file."""
         shadow = object.__new__(CoreDriver)
+        shadow._known = {}
         session = self._session
         shadow.overlay = Overlay(
             session.base, session.store, session.journal, session.state(), fresh_from=session.store.next_ino

@@ -14,9 +14,12 @@ from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.commit_model import CommitScribe, contents, scan, untouched
+from tests.property.view_machine import names_listed
 from yolofs import syscalls
+from yolofs.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split
+from yolofs.tree import Tree
 
 NAMES = (b"a", b"b", b"c", b"d", b"e f", b"\xff\xfe")
 CONTENTS = (b"", b"one\n", b"two\n" * 3, b"\0three" * 5000)
@@ -43,7 +46,10 @@ operations = st.one_of(
     st.tuples(st.just("freeze")),
 )
 programs = st.lists(operations, max_size=25)
-hard_links = st.lists(st.tuples(st.sampled_from(FILES), st.sampled_from(DIRECTORIES), st.just(b"link")), max_size=3)
+hard_links = st.lists(
+    st.tuples(st.sampled_from(FILES), st.sampled_from(DIRECTORIES), st.sampled_from((b"link", b"b"))), max_size=6
+)
+"""A third of the files has two names, or three."""
 
 
 def has_second_device() -> bool:
@@ -147,6 +153,8 @@ def check(program: list[Operation], links: list[tuple[bytes, ...]], session: str
     with after(program, links, session) as (scribe, parking):
         root = scribe.base.root
         expected, had, alone = scribe.expected(), contents(root), untouched(scribe)
+        went, came = names_listed(compare(Tree(), scribe.tree, scribe.base, scribe.store, expand_renames=True))
+        assert scan(root).keys() - went | came == expected.keys()
         plan = scribe.plan()
         for line in plan.lines():
             note(line)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yolofs.errors import JournalError
 from yolofs.journal import Journal
-from yolofs.journal_codec import HEADER, _read_fields, decode, encode, quote, seal, unquote
+from yolofs.journal_codec import HEADER_1, Form, _read_fields, decode, encode, header, quote, read_header, seal, unquote
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 
@@ -68,6 +69,21 @@ snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)
 travels = st.builds(Travel, times, counts.map(Generation), st.binary(max_size=40), extras)
 records: st.SearchStrategy[Record] = stages | deletes | renames | keeps | snapshots | travels
 
+KEY = 0x1234ABCD
+forms = st.sampled_from([HEADER_1, header(KEY), header(0), header(2**31 - 1)])
+"""First lines of journals of each version, and of all kinds of keys."""
+
+
+def form_of(first: bytes) -> Form:
+    return read_header(first.rstrip(b"\n"))
+
+
+def lines_of(first: bytes, written: list[Record]) -> list[bytes]:
+    """Return the lines of a journal that begins with ``first``, without that."""
+    form = form_of(first)
+    return [encode(record, form.stamp(number)) for number, record in enumerate(written, 1)]
+
+
 Flips: TypeAlias = list[tuple[float, int]]
 """Where, as a fraction of the file, and which bits."""
 
@@ -112,23 +128,32 @@ def test_any_line_under_a_good_checksum_is_a_record_or_a_journal_error(body: byt
     assert decode(encode(record)) == record
 
 
-@given(st.lists(records, max_size=8))
-def test_a_journal_gives_back_what_was_appended(written: list[Record]) -> None:
-    with journal_file(HEADER) as path:
+@given(st.lists(records, max_size=8), st.integers(0, 8), forms)
+def test_a_journal_gives_back_what_was_appended(written: list[Record], at_once: int, first: bytes) -> None:
+    with journal_file(first) as path:
         with Journal.open(path) as journal:
-            journal.append(*written)
+            journal.append(*written[:at_once])
+            for record in written[at_once:]:
+                journal.append(record)
             markers = journal.markers
         with Journal.open(path) as journal:
             assert list(journal.read()) == written
             assert journal.markers == markers
+            offset = len(first)
+            for number, line in enumerate(lines_of(first, written)):
+                assert list(journal.read(offset)) == written[number:]
+                offset += len(line)
+            for segment in range(1, len(markers) + 2):
+                assert len(list(journal.read_segment(segment))) == journal.segment_counts()[segment - 1]
 
 
 @given(
     st.lists(records, min_size=1, max_size=6),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=6),
+    forms,
 )
-def test_flipped_bytes_are_an_error_or_a_torn_last_line(written: list[Record], flips: Flips) -> None:
-    sound = HEADER + b"".join(map(encode, written))
+def test_flipped_bytes_are_an_error_or_a_torn_last_line(written: list[Record], flips: Flips, first: bytes) -> None:
+    sound = first + b"".join(lines_of(first, written))
     damaged = bytearray(sound)
     for where, bits in flips:
         damaged[int(where * len(sound))] ^= bits
@@ -145,28 +170,91 @@ def test_flipped_bytes_are_an_error_or_a_torn_last_line(written: list[Record], f
         assert torn == sum(len(encode(record)) for record in written[len(found) :]) > 0
 
 
-@given(st.lists(records, min_size=1, max_size=6), st.floats(0, 1, exclude_max=True))
-def test_a_cut_file_holds_the_records_before_the_cut(written: list[Record], where: float) -> None:
-    content = HEADER + b"".join(map(encode, written))
-    cut = content[: len(HEADER) + int(where * (len(content) - len(HEADER)))]
+@given(st.lists(records, min_size=1, max_size=6), st.floats(0, 1, exclude_max=True), forms, st.integers(0, 5000))
+def test_a_cut_file_holds_the_records_before_the_cut(
+    written: list[Record], where: float, first: bytes, zeros: int
+) -> None:
+    """Wherever it is cut, and also if the file has grown beyond that without anything being written there."""
+    content = first + b"".join(lines_of(first, written))
+    cut = content[: len(first) + int(where * (len(content) - len(first)))] + b"\0" * zeros
     with journal_file(cut) as path:
         with Journal.open(path) as journal:
             found = list(journal.read())
             assert journal.size + journal.torn_bytes == len(cut)
         assert found == written[: len(found)]
         with open(path, "rb") as file:
-            assert file.read() == HEADER + b"".join(map(encode, found))
+            assert file.read() == first + b"".join(lines_of(first, found))
         assert len(found) == cut.count(b"\n") - 1
+
+
+def harms(lines: list[bytes], others: list[bytes]) -> st.SearchStrategy[tuple[list[bytes], int]]:
+    """Draw one harm to a journal's lines, but for the first line; and the index of the first that is then not right."""
+    spots = st.integers(0, len(lines) - 1)
+
+    def remove(at: int, count: int) -> tuple[list[bytes], int]:
+        at, count = min(at, len(lines) - 2), min(count, len(lines) - 1 - at)
+        return [*lines[:at], *lines[at + max(count, 1) :]], at
+
+    def duplicate(at: int, to: int) -> tuple[list[bytes], int]:
+        at, to = sorted((at, to))
+        return [*lines[: to + 1], lines[at], *lines[to + 1 :]], to + 1
+
+    def swap(at: int, to: int) -> tuple[list[bytes], int]:
+        at, to = sorted((at, to)) if at != to else (0, len(lines) - 1)
+        changed = list(lines)
+        changed[at], changed[to] = lines[to], lines[at]
+        return changed, at
+
+    def replace(at: int, other: int) -> tuple[list[bytes], int]:
+        other %= len(others)
+        return [*lines[:at], others[other], *lines[at + 1 :]], at
+
+    return st.one_of(
+        st.builds(remove, spots, spots),
+        st.builds(duplicate, spots, spots),
+        st.builds(swap, spots, spots),
+        st.builds(replace, spots, st.integers(0, 5)),
+    )
+
+
+@given(
+    st.lists(records, min_size=2, max_size=6),
+    st.lists(records, min_size=1, max_size=6),
+    st.sampled_from([HEADER_1, header(KEY - 99), header(KEY + 99), header(5)]),
+    st.data(),
+)
+def test_a_line_removed_duplicated_swapped_or_of_another_journal_is_noticed_where_it_is(
+    written: list[Record], foreign: list[Record], other: bytes, data: st.DataObject
+) -> None:
+    first = header(KEY)
+    changed, at = data.draw(harms(lines_of(first, written), lines_of(other, foreign)))
+    good = first + b"".join(changed[:at])
+    with journal_file(first + b"".join(changed)) as path:
+        damage = Journal.find_damage(path)
+        assert damage is not None
+        assert (damage.line_number, damage.offset_bytes) == (at + 2, len(good))
+        if damage.is_torn:  # a last line that is none of this journal, as a crash leaves one
+            assert changed[at] not in lines_of(first, written)
+            assert at == len(changed) - 1
+            with Journal.open(path) as journal:
+                assert list(journal.read()) == written[:at]
+        else:
+            for read_only in (True, False):
+                with pytest.raises(JournalError, match=rf"journal, line {at + 2} \(byte {len(good)}\)"):
+                    Journal.open(path, read_only=read_only)
+            Journal.repair(path)
+        with open(path, "rb") as file:
+            assert file.read() == good
 
 
 @given(st.lists(records, min_size=2, max_size=6), st.data())
 def test_repair_keeps_all_before_the_first_bad_line_and_moves_the_rest(
     written: list[Record], data: st.DataObject
 ) -> None:
-    lines = [encode(record) for record in written]
+    lines = lines_of(header(KEY), written)
     bad = data.draw(st.integers(0, len(lines) - 1))
     position = data.draw(st.integers(0, len(lines[bad]) - 2))
-    before = HEADER + b"".join(lines[:bad])
+    before = header(KEY) + b"".join(lines[:bad])
     cut = bytearray(b"".join(lines[bad:]))
     cut[position] ^= 1
     with journal_file(before + cut) as path:

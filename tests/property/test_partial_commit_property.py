@@ -22,6 +22,7 @@ from tests.property.test_commit_property import (
     programs,
 )
 from yolofs.commit import execute, plan_commit
+from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.journal_codec import decode, encode
 from yolofs.paths import RelPath, is_below, join
@@ -66,6 +67,9 @@ def check(
         parts = split(scribe, selection)
         note(f"stays: {parts.rest}")
         note(f"held: {parts.held}")
+        if parts.rest:
+            plan = plan_commit(parts.taken, scribe.base, scribe.store)
+            check_rest(plan, scribe.tree, scribe.base, Tree(parts.rest))
         commit(scribe, parts.taken, parking)
         now = scan(root)
         numbers_now = numbers_of(root)

@@ -13,13 +13,15 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.session_cleaning import remove_sessions_below
+from yolofs.changes import Change, Kind
 from yolofs.paths import is_below
 from yolofs.session import Session
 
@@ -34,8 +36,12 @@ NAMES = (b"a", b"b", b"c", b"d e", b"n\nl%#", b"\xff\xfe")
 EXPLICIT_NS = 1_000_000_000_123_456_789
 """A time that only utimes sets (2001): compared exactly, any other only to be no such time."""
 
+LINKED = ((b"a/a", b"b/a"), (b"a/b/a", b"c", b"a/b/c/c"), (b"d e", b"b/d e"))
+"""What :func:`populate` gives two or three names."""
+POPULATED = (*(name for some in LINKED for name in some), b"a", b"a/b", b"a/b/c", b"a/b/c/b", b"a/c", b"b", b"b/b")
+
 names = st.sampled_from(NAMES)
-paths = st.lists(names, min_size=1, max_size=3).map(b"/".join)
+paths = st.lists(names, min_size=1, max_size=3).map(b"/".join) | st.sampled_from(POPULATED)
 contents = st.sampled_from((b"", b"x", b"hello\n", b"y" * 5000, b"\0" * 100))
 modes = st.sampled_from((0o644, 0o600, 0o755, 0o444, 0o700, 0o2755, 0o4711, 0o1777))
 xattr_names = st.sampled_from((b"user.one", b"user.two"))
@@ -45,6 +51,31 @@ owners = st.sampled_from((-1, *OWNERS))
 groups = st.sampled_from((-1, *OWNERS)) if os.getuid() == 0 else st.sampled_from((-1, os.getgid()))
 slots = st.sampled_from((0, 1))
 """Handles that are kept open."""
+FREE = (b"n\nl%#", b"\xff\xfe", b"a/d e", b"b/c", b"a/b/b")
+"""Names that are not there at first."""
+near = st.sampled_from((*POPULATED, *FREE))
+"""What is there at first, and some names beside it that are not."""
+unwatched = st.one_of(
+    st.tuples(st.just("rename"), near, near, st.sampled_from((0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE))),
+    st.tuples(st.just("rename"), near, near),
+    st.tuples(st.just("link"), near, near),
+    st.tuples(st.sampled_from(("unlink", "unlink", "rmdir", "look", "look")), near),
+    st.tuples(st.just("append"), near, st.just(b"more")),
+    st.tuples(st.just("overwrite"), near, contents),
+    st.tuples(st.just("truncate"), near, st.sampled_from((0, 3))),
+    st.tuples(st.just("chmod"), near, modes),
+    st.tuples(st.just("utimes"), near, st.just(EXPLICIT_NS)),
+    st.tuples(st.just("setxattr"), near, xattr_names, st.just(b"v")),
+    st.tuples(st.just("create"), near, contents, modes),
+    st.tuples(st.just("mkdir"), near, modes),
+)
+"""Operations with their arguments that nobody looks in between of."""
+changes = st.sampled_from(
+    (("chmod", 0o600), ("append", b"more"), ("truncate", 2), ("utimes", EXPLICIT_NS), ("setxattr", b"user.one", b"v"))
+)
+"""What is done to a file, without its path."""
+orders = st.sampled_from(LINKED).flatmap(st.permutations) | st.lists(near, max_size=3)
+"""Names in the order in which they are looked at, and no names."""
 
 
 class Driver(Protocol):
@@ -61,6 +92,7 @@ class Driver(Protocol):
     def write_without_name(self, path: bytes, data: bytes) -> None: ...
     def truncate(self, path: bytes, size: int) -> None: ...
     def read(self, path: bytes) -> bytes: ...
+    def look(self, path: bytes) -> None: ...
     def mkdir(self, path: bytes, mode: int) -> None: ...
     def rmdir(self, path: bytes) -> None: ...
     def unlink(self, path: bytes) -> None: ...
@@ -80,6 +112,7 @@ class Driver(Protocol):
     def handle_facts(self, slot: int) -> tuple[Any, ...]: ...
     def close_handle(self, slot: int) -> None: ...
     def tree(self) -> dict[bytes, tuple[Any, ...]]: ...
+    def changes(self) -> list[Change]: ...
     def snapshot(self) -> int: ...
     def travel(self, generation: int) -> int: ...
     def remount(self) -> None: ...
@@ -148,6 +181,10 @@ class PlainDirectory:
             return os.read(fd, 1 << 20)
         finally:
             os.close(fd)
+
+    def look(self, path: bytes) -> None:
+        """Look at a name, which the view may know the file by from then on."""
+        os.lstat(self._at(path))
 
     def mkdir(self, path: bytes, mode: int) -> None:
         os.mkdir(self._at(path), mode)
@@ -315,8 +352,8 @@ def populate(root: bytes) -> None:
     os.chmod(os.path.join(root, b"a/b"), 0o2755)
 
 
-class ViewMachine(RuleBasedStateMachine):
-    """Performs operations on both sides and compares."""
+class StatesMachine(RuleBasedStateMachine):
+    """Performs operations on both sides, many at a time, and what ends or exchanges a state; and compares."""
 
     make_driver: Callable[[bytes], Driver]
 
@@ -340,6 +377,7 @@ class ViewMachine(RuleBasedStateMachine):
             self.view.close()
         finally:
             os.umask(self.old_umask)
+            remove_sessions_below(self.directory)
             shutil.rmtree(self.directory)
 
     # ---- comparing
@@ -358,6 +396,103 @@ class ViewMachine(RuleBasedStateMachine):
     def handles_are_equal(self) -> None:
         for slot in self.model.handles:
             self.both("handle_facts", slot)
+
+    @rule(looked=orders, program=st.lists(unwatched, min_size=1, max_size=6))
+    def between_looks(self, looked: list[bytes], program: list[tuple[Any, ...]]) -> None:
+        """Names are looked at in an order of their own, and then none until all is done that is to be done."""
+        for path in looked:
+            self.both("look", path)
+        for operation in program:
+            self.both(*operation)
+
+    def _close_handles(self, *, if_named: bool = False) -> None:
+        """Close all handles, or those of files that have a name: to which state these belong is not for here."""
+        for slot, fd in list(self.model.handles.items()):
+            if not if_named or os.fstat(fd).st_nlink:
+                self.both("close_handle", slot)
+
+    @rule(looked=orders, old=near, new=st.sampled_from(FREE), change=changes)
+    def change_one_that_moved(self, looked: list[bytes], old: bytes, new: bytes, change: tuple[Any, ...]) -> None:
+        """One of the names that were looked at, or another, is renamed and changed before anybody looks again."""
+        for path in looked:
+            self.both("look", path)
+        self.both("rename", looked[0] if looked else old, new)
+        self.both(change[0], new, *change[1:])
+
+    # ---- time
+
+    @rule()
+    def snapshot(self) -> None:
+        self._keep(self.view.snapshot())
+
+    @precondition(lambda self: len(self.generations) > 1)
+    @rule(data=st.data())
+    def travel(self, data: st.DataObject) -> None:
+        target = data.draw(st.sampled_from(sorted(self.generations)))
+        self._close_handles(if_named=True)
+        present = self.view.travel(target)
+        if present - 1 not in self.generations:  # travel has snapshotted what was not
+            self._keep(present - 1)
+        self._restore(self.generations[target])
+        self._keep(present)
+
+    @rule()
+    def remount(self) -> None:
+        self._close_handles()
+        self.view.remount()
+
+    @rule()
+    def commit(self) -> None:
+        self._check_listing()
+        self.view.commit()
+        assert by_first_name(dict(walk_tree(self.base))) == self.model.tree()
+        self._new_base()
+
+    def _check_listing(self) -> None:
+        """What is listed says which names come and which go, so that all others stay."""
+        went, came = names_listed(self.view.changes())
+        assert set(dict(walk_tree(self.base))) - went | came == set(self.model.tree())
+
+    @rule(some=st.lists(paths, min_size=1, max_size=3))
+    def commit_some(self, some: list[bytes]) -> None:
+        """The view stays what it is; base is what the view was without what stays staged."""
+        before = dict(walk_tree(self.base))
+        if not self.view.commit_paths(some):
+            assert dict(walk_tree(self.base)) == before
+            return
+        after = dict(walk_tree(self.base))
+        for path in before.keys() | after.keys():
+            if not any(is_below(path, one) or is_below(one, path) for one in some):
+                assert _without_links(after.get(path)) == _without_links(before.get(path)), path
+        self.generations.clear()
+        self._keep(0, self.base)
+        if self.view.session.timeline.present:  # something stays staged
+            self._keep(1)
+
+    @rule()
+    def abort(self) -> None:
+        self._close_handles(if_named=True)
+        self.view.abort()
+        self._restore(self.generations[0])
+        self._new_base()
+
+    def _new_base(self) -> None:
+        self.generations.clear()
+        self._keep(0)
+
+    def _keep(self, generation: int, root: bytes | None = None) -> None:
+        """Keep a copy of the plain directory (or of ``root``) as it is now."""
+        copy = os.path.join(self.directory, b"kept-%d-%d" % (generation, len(os.listdir(self.directory))))
+        _copy(root or self.model.root, copy)
+        self.generations[generation] = copy
+
+    def _restore(self, copy: bytes) -> None:
+        shutil.rmtree(self.model.root)
+        _copy(copy, self.model.root)
+
+
+class ViewMachine(StatesMachine):
+    """Performs single operations, too, and compares after each."""
 
     # ---- operations
 
@@ -466,80 +601,24 @@ class ViewMachine(RuleBasedStateMachine):
         if slot in self.model.handles:
             self.both("close_handle", slot)
 
-    def _close_handles(self, *, if_named: bool = False) -> None:
-        """Close all handles, or those of files that have a name: to which state these belong is not for here."""
-        for slot, fd in list(self.model.handles.items()):
-            if not if_named or os.fstat(fd).st_nlink:
-                self.both("close_handle", slot)
-
     @rule(path=paths, shift=st.integers(0, 3))
     def utimes(self, path: bytes, shift: int) -> None:
         self.both("utimes", path, EXPLICIT_NS + shift)
 
-    # ---- time
 
-    @rule()
-    def snapshot(self) -> None:
-        self._keep(self.view.snapshot())
-
-    @precondition(lambda self: len(self.generations) > 1)
-    @rule(data=st.data())
-    def travel(self, data: st.DataObject) -> None:
-        target = data.draw(st.sampled_from(sorted(self.generations)))
-        self._close_handles(if_named=True)
-        present = self.view.travel(target)
-        if present - 1 not in self.generations:  # travel has snapshotted what was not
-            self._keep(present - 1)
-        self._restore(self.generations[target])
-        self._keep(present)
-
-    @rule()
-    def remount(self) -> None:
-        self._close_handles()
-        self.view.remount()
-
-    @rule()
-    def commit(self) -> None:
-        self.view.commit()
-        assert by_first_name(dict(walk_tree(self.base))) == self.model.tree()
-        self._new_base()
-
-    @rule(some=st.lists(paths, min_size=1, max_size=3))
-    def commit_some(self, some: list[bytes]) -> None:
-        """The view stays what it is; base is what the view was without what stays staged."""
-        before = dict(walk_tree(self.base))
-        if not self.view.commit_paths(some):
-            assert dict(walk_tree(self.base)) == before
-            return
-        after = dict(walk_tree(self.base))
-        for path in before.keys() | after.keys():
-            if not any(is_below(path, one) or is_below(one, path) for one in some):
-                assert _without_links(after.get(path)) == _without_links(before.get(path)), path
-        self.generations.clear()
-        self._keep(0, self.base)
-        if self.view.session.timeline.present:  # something stays staged
-            self._keep(1)
-
-    @rule()
-    def abort(self) -> None:
-        self._close_handles(if_named=True)
-        self.view.abort()
-        self._restore(self.generations[0])
-        self._new_base()
-
-    def _new_base(self) -> None:
-        self.generations.clear()
-        self._keep(0)
-
-    def _keep(self, generation: int, root: bytes | None = None) -> None:
-        """Keep a copy of the plain directory (or of ``root``) as it is now."""
-        copy = os.path.join(self.directory, b"kept-%d-%d" % (generation, len(os.listdir(self.directory))))
-        _copy(root or self.model.root, copy)
-        self.generations[generation] = copy
-
-    def _restore(self, copy: bytes) -> None:
-        shutil.rmtree(self.model.root)
-        _copy(copy, self.model.root)
+def names_listed(changes: Iterable[Change]) -> tuple[set[bytes], set[bytes]]:
+    """Return the names that go and those that come by a list of changes, in which each renamed thing has its line."""
+    went: set[bytes] = set()
+    came: set[bytes] = set()
+    for change in changes:
+        if change.kind is Kind.ADDED:
+            came.add(change.path)
+        elif change.kind is Kind.DELETED:
+            went.add(change.path)
+        elif change.old_path is not None:  # renamed; or of another type, below something renamed
+            went.add(change.old_path)
+            came.add(change.path)
+    return went - came, came
 
 
 def _copy(source: bytes, target: bytes) -> None:

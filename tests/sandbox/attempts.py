@@ -11,10 +11,14 @@ from dataclasses import dataclass
 HEAD = """
 import contextlib, ctypes, errno, fcntl, os, signal, socket, stat, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
-project, victim, control, hosts_only = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+project, victim, control, session, other_session, shm_key = sys.argv[1:]
+victim = int(victim)
 static, live = (os.path.join(os.path.dirname(project), name) for name in ("static", "live"))
 def out(is_out):
     print("out" if is_out else "kept in")
+def out_by_each(found):  # else one way that is open would hide that another one never is
+    ways = [way for way in found if found[way]]
+    print("out" if len(ways) == len(found) else "kept in" if not ways else f"out by {ways} alone")
 def works(call, *arguments):
     try:
         call(*arguments)
@@ -32,7 +36,9 @@ PLAIN_ROOT = ("--unshare-user", "--cap-drop ALL")
 
 
 HOST_FILES = "read-only host files"
-"""Stands for what is mounted before bubblewrap is started; no option."""
+"""Stands for mounts that are made before bubblewrap is started; no option."""
+NATIVE_BINDS = "native binds"
+"""Likewise.  They keep nothing in; what they are parts of lies over /sys, so that the host's is there only without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +53,14 @@ class Attempt:
 
 
 NAMESPACE = "--unshare-pid"
+FIRST_PROCESS = "--perms 0555 --tmpfs /proc/1"
 
 ATTEMPTS: dict[str, Attempt] = {
     "the roots of other processes": Attempt(
         """
-found = False
-for name in os.listdir("/proc"):
-    if name.isdigit() or name in ("self", "thread-self"):
-        found |= os.path.lexists(f"/proc/{name}/root{project}/.yolofs/journal")
-        found |= os.path.lexists(f"/proc/{name}/cwd/{project}/.yolofs/journal")
-out(found)
+processes = [name for name in os.listdir("/proc") if name.isdigit() or name in ("self", "thread-self")]
+out_by_each({way: any(os.path.lexists(f"/proc/{name}/{way}{session}/journal") for name in processes)
+             for way in ("root", "cwd")})
 """,
         without=(NAMESPACE, *PLAIN_ROOT),
     ),
@@ -71,6 +75,22 @@ out(attached)
     ),
     "the memory of a process outside": Attempt(
         'out(works(lambda: open(f"/proc/{victim}/mem", "rb").close()))', without=(NAMESPACE, *PLAIN_ROOT)
+    ),
+    "the memory of the first process inside": Attempt(
+        """
+first = "/proc/1/mem"
+out(works(lambda: os.close(os.open(first, os.O_RDWR))))
+""",
+        without=(FIRST_PROCESS, "--remount-ro /proc"),
+    ),
+    "holding up the first process inside": Attempt(
+        """
+PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
+attached = libc.ptrace(PTRACE_SEIZE, 1, None, None) == 0
+libc.ptrace(PTRACE_DETACH, 1, None, None)
+out(attached)
+""",
+        without=("--seccomp",),
     ),
     "a user namespace by unshare": Attempt("out(libc.unshare(0x10000000) == 0)", without=("--seccomp",)),
     "a user namespace by clone, and a mount in it": Attempt(
@@ -172,10 +192,13 @@ out(works(lambda: os.utime("/dev/full", ns=(st.st_atime_ns, st.st_mtime_ns))) or
     ),
     "the mode and times of the program that makes the sandbox": Attempt(
         """
+if not os.path.exists("/proc/1/exe"):
+    out(False)
+    raise SystemExit
 st = os.stat("/proc/1/exe")
 out(works(lambda: os.utime("/proc/1/exe", ns=(st.st_atime_ns, st.st_mtime_ns))))
 """,
-        without=(HOST_FILES,),
+        without=(HOST_FILES, FIRST_PROCESS),
     ),
     "the mode and times of the restricted socket": Attempt(
         """
@@ -186,7 +209,10 @@ out(works(lambda: os.utime(agent, ns=(st.st_atime_ns, st.st_mtime_ns))))
         without=(),
         extra=("--bind", "AGENT", "AGENT_INSIDE"),
     ),
-    "/sys": Attempt('out(os.path.exists("/sys/kernel"))', without=("--seccomp",), extra=("--bind", "/sys", "/sys")),
+    "/sys": Attempt('out(bool(os.listdir("/sys")))', without=(NATIVE_BINDS,), extra=("--bind", "/sys", "/sys")),
+    "the overlays aside, which show more than the parts that are bound": Attempt(
+        'out(bool(os.listdir("/sys")))', without=(), extra=("--bind", "/sys", "/sys")
+    ),
     "the control socket": Attempt(
         """
 found = [control, f"/proc/self/root{control}", os.path.join(os.path.dirname(control), "mnt/../control.sock")]
@@ -200,17 +226,36 @@ out(any(works(connect, path) for path in found))
     ),
     "the session's directory": Attempt(
         """
-import glob
-paths = [f"{project}/.yolofs", f"{project}/link", f"{project}/../project/.yolofs/journal"]
-paths.append(f"/proc/self/cwd{project}/.yolofs")
-found = any(os.path.exists(path) for path in paths) or ".yolofs" in os.listdir(project)
-try:
-    os.mkdir(f"{project}/.yolofs")
-except FileExistsError:
-    found = True
-except OSError:
-    pass
-out(found)
+def is_taken(path):
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        return error.errno == errno.EEXIST
+    os.rmdir(path)
+    return False
+root = os.open("/", os.O_RDONLY)
+out_by_each({
+    "path": os.path.lexists(session),
+    "journal": os.path.lexists(f"{session}/journal"),
+    "root": os.path.lexists(f"/proc/self/root{session}"),
+    "descriptor": os.path.lexists(f"/proc/self/fd/{root}{session}/journal"),
+    "from the project": os.path.lexists(f"{project}/{os.path.relpath(session, project)}"),
+    "listing": os.path.isdir(above := os.path.dirname(session)) and os.path.basename(session) in os.listdir(above),
+    "its name": is_taken(session),
+})
+""",
+        without=("--bind VIEW /",),
+        extra=("--bind", "/", "/"),
+    ),
+    "the link to the session's directory": Attempt(
+        """
+out_by_each({
+    "path": os.path.lexists(f"{project}/.yolofs"),
+    "where it leads": os.path.exists(f"{project}/.yolofs/journal"),
+    "by another link": os.path.exists(f"{project}/link/journal"),
+    "from beside": os.path.exists(f"{project}/../project/.yolofs/journal"),
+    "listing": ".yolofs" in os.listdir(project),
+})
 """,
         without=("--bind VIEW /",),
         extra=("--bind", "/", "/"),
@@ -250,6 +295,11 @@ with socket.socket(socket.AF_UNIX) as sock:
         extra=("--ro-bind", "LIVE", "LIVE"),
     ),
     "the directory of another session": Attempt(
+        'out(os.path.lexists(f"{other_session}/journal"))',
+        without=("--bind VIEW /",),
+        extra=("--bind", "/", "/"),
+    ),
+    "the directory of a session of an earlier version": Attempt(
         'out(os.path.exists(f"{live}/session/.yolofs/journal"))',
         without=(),
         extra=("--ro-bind", "LIVE", "LIVE"),
@@ -258,7 +308,7 @@ with socket.socket(socket.AF_UNIX) as sock:
         """
 with contextlib.suppress(OSError):
     open(f"{project}/real", "w").write("changed")
-out(open(f"{project}/real").read() == "changed" and os.path.lexists(hosts_only.split(":")[0]))
+out(open(f"{project}/real").read() == "changed" and os.path.lexists(f"{session}/journal"))
 """,
         without=("--bind VIEW /",),
         extra=("--bind", "/", "/"),
@@ -273,7 +323,7 @@ out(libc.syscall(number, 0, -4, 1) >= 0)
     "shared memory of System V": Attempt(
         """
 import pathlib
-out(hosts_only.split(":")[-1] in pathlib.Path("/proc/sysvipc/shm").read_text())
+out(shm_key in pathlib.Path("/proc/sysvipc/shm").read_text())
 """,
         without=("--unshare-ipc",),
     ),

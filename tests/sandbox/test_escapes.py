@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
-from tests.sandbox.attempts import ATTEMPTS, HEAD, HOST_FILES, Attempt
+from tests.sandbox.attempts import ATTEMPTS, HEAD, HOST_FILES, NATIVE_BINDS, Attempt
 from tests.sandbox.binds import native_binds
 from yolofs.cli.host_files import make_read_only, own_host_files
 from yolofs.cli.namespaces import leave_mounts
@@ -40,6 +40,7 @@ class Scene:
 
     program: Program
     victim: int
+    other_session: Path
     shm_key: str
 
     @property
@@ -59,8 +60,8 @@ class Scene:
     @property
     def arguments(self) -> list[str]:
         """The arguments of an attempt's script."""
-        hosts_only = f"{self.program.session}/journal:{self.shm_key}"
-        return [str(self.program.project), str(self.victim), self.program.daemon["socket"], hosts_only]
+        sessions = [str(self.program.session), str(self.other_session)]
+        return [str(self.program.project), str(self.victim), self.program.daemon["socket"], *sessions, self.shm_key]
 
     def bubblewrap(self, without: Sequence[str], extra: Sequence[str], start: Sequence[str]) -> str:
         """Run something in a sandbox that lacks some options, and return its stdout."""
@@ -93,7 +94,7 @@ class Scene:
         command = sandbox.command([])[:-1]
         added = [names.get(word, word.encode()) for word in extra]
         for option in without:
-            if option == HOST_FILES:
+            if option in (HOST_FILES, NATIVE_BINDS):
                 continue
             wanted = [names.get(word, word.encode()) for word in option.split()]
             wanted += [b"%d" % fd] if option == "--seccomp" else []
@@ -104,7 +105,7 @@ class Scene:
         try:
             done = subprocess.run(
                 [*command, b"--", *map(os.fsencode, start)],
-                preexec_fn=partial(self._mount, guarded=HOST_FILES not in without),
+                preexec_fn=partial(self._mount, without),
                 pass_fds=(fd, null_fd, info_fd),
                 capture_output=True,
                 check=False,
@@ -116,16 +117,17 @@ class Scene:
         assert done.returncode == 0, done.stderr
         return done.stdout.decode()
 
-    def _mount(self, *, guarded: bool) -> None:
+    def _mount(self, without: Sequence[str]) -> None:
         leave_mounts()
-        mount_over(self.mountpoint, [os.fsencode(self.static)])
-        if guarded:
+        if NATIVE_BINDS not in without:
+            mount_over(self.mountpoint, {os.fsencode(self.static): [os.fsencode(self.static)]})
+        if HOST_FILES not in without:
             make_read_only(own_host_files(os.environ["PATH"]))
 
 
 @pytest.fixture(scope="module")
 def scene(shared: Program) -> Iterator[Scene]:
-    """Return a session with a process outside, shared memory, a link to its directory, device nodes, and so on."""
+    """Return a session with a process outside, shared memory, another session, device nodes, and so on."""
     project = shared.project
     (project / "real").write_text("real")
     (project / "link").symlink_to(".yolofs")
@@ -148,11 +150,15 @@ def scene(shared: Program) -> Iterator[Scene]:
         shared("rule", "read-only", f"{path}/**")
     wait_until(lambda: str(static) in native_binds(shared), "a directory with nothing but files is bound")
     assert not [path for path in native_binds(shared) if path.startswith(str(live))]
+    other = Program(project.parent / "other")
+    other.project.mkdir()
+    other("init")
+    assert os.listdir("/sys")  # of the host; else nothing of it could show
     key = 0x796F6C6F
     shm = ctypes.CDLL(None).shmget(key, 4096, 0o1600)
     victim = subprocess.Popen(["sleep", "606"], cwd="/")
     try:
-        yield Scene(shared, victim.pid, str(key))
+        yield Scene(shared, victim.pid, other.session, str(key))
         assert victim.poll() is None
     finally:
         victim.kill()

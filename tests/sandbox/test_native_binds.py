@@ -58,6 +58,7 @@ def session(tmp_path: Path, *rules: str, settings: str = "") -> Iterator[Place]:
     (project / ".yolofs.toml").write_text("\n".join(lines) + "\n")
     program = Program(project)
     program("init")
+    program.trust()
     with program.mounted("--root", "/"):
         yield Place(program, static)
 
@@ -72,9 +73,13 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def test_a_read_only_directory_without_other_rules_comes_straight_from_base(place: Place) -> None:
     assert native_binds(place.program) == [str(place.static)]
-    script = "import os, sys; print(open(sys.argv[1] + '/file').read(), os.stat(sys.argv[1]).st_ino)"
-    out = place.program("run", "python3", "-c", script, place.static).out
-    assert out.split() == ["base", str(place.static.stat().st_ino)]
+    mounted = place.program("run", "--no-review", "findmnt", "-nrvo", "SOURCE,FSTYPE,FSROOT", "-T", place.static).out
+    source, kind, part = mounted.split()
+    assert kind == "overlay"  # of which nothing but the disk is a layer
+    assert os.path.normpath(source + part) == str(place.static)
+    script = "import os, sys; print(open(sys.argv[1]).read(), os.stat(sys.argv[1]).st_ino)"
+    out = place.program("run", "python3", "-c", script, place.static / "file").out
+    assert out.split() == ["base", str((place.static / "file").stat().st_ino)]
 
 
 def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:

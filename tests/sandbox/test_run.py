@@ -102,6 +102,7 @@ def test_secrets_in_the_environment_stay_outside_unless_kept(yolofs: Program) ->
     config = yolofs.project / ".yolofs.toml"
     before = config.read_text()
     config.write_text('[run]\nkeep_env = ["OTHER_TOKEN"]\n')
+    yolofs.trust()
     try:
         shown = yolofs("run", "env", SSH_AUTH_SOCK="/x", MY_TOKEN="t", OTHER_TOKEN="o").out.splitlines()
     finally:
@@ -354,7 +355,7 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
     mountpoint = os.fsencode(yolofs.daemon["mountpoint"])
     above = os.path.dirname(mountpoint)
     socket = os.path.join(above, AGENT_SOCKET_NAME)
-    place = Place(mountpoint, os.path.dirname(above), socket, b"/", native=(), has_network=True)
+    place = Place(mountpoint, os.path.dirname(above), socket, b"/", native={}, has_network=True)
     begun = Path(os.fsdecode(mountpoint + bytes(tmp_path / "started")))
     command = [b"sh", b"-c", b"touch %b; sleep 600" % bytes(tmp_path / "started")]
     with confined(place, command, os.environb, 0) as sandbox, pidfd_of(sandbox.info.child_pid) as init:
@@ -429,6 +430,7 @@ def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_ar
     config = yolofs.project / ".yolofs.toml"
     before = config.read_text()
     config.write_text('scratch = ["build"]\n')
+    yolofs.trust()
     (yolofs.project / "build").mkdir()
     try:
         done = yolofs("run", "sh", "-c", "echo > build/more; echo >> beside")

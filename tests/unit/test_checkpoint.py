@@ -11,7 +11,7 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from yolofs import checkpoint
 from yolofs.journal import Journal
-from yolofs.journal_codec import HEADER
+from yolofs.journal_codec import header
 from yolofs.paths import RelPath
 from yolofs.session import Access, Session
 from yolofs.timeline import BASE
@@ -208,7 +208,7 @@ def test_two_states_are_compared_without_reading_what_it_holds(driver: CoreDrive
     driver.create(b"c", b"4", 0o644)
     with Session.open(driver.root, Access.READ, root=driver.root) as reader:
         with open(reader.journal.path, "r+b") as file:
-            file.seek(len(HEADER) + 5)
+            file.seek(len(header(0)) + 5)
             file.write(b"damage, which who reads it would find")
         before, after = reader.states(BASE, None)
         assert before.resolve(b"a") == Shown(None, None, RelPath(b"a"))

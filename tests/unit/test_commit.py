@@ -211,7 +211,7 @@ def test_what_has_lost_its_known_names_is_written_once_and_first(scribe: CommitS
     for name in ("progress", "done"):  # as after a power failure
         Path(os.fsdecode(parking), name).unlink()
     Path(os.fsdecode(scribe.base.path(RelPath(b"e/other")))).write_bytes(b"by the host, later")
-    resume(scribe.store, parking=parking)
+    resume(plan, scribe.store, parking=parking)
     assert read(scribe, b"e/other") == b"by the host, later"
 
 
@@ -223,7 +223,7 @@ def test_metadata_of_what_has_lost_its_known_names(scribe: CommitScribe, parking
     execute(plan, scribe.store, parking=parking)
     for name in ("progress", "done"):
         Path(os.fsdecode(parking), name).unlink()
-    resume(scribe.store, parking=parking)
+    resume(plan, scribe.store, parking=parking)
     assert stat.S_IMODE(stat_of(scribe, b"e/other").st_mode) == 0o600
     assert read(scribe, b"e/other") == b"base a"
 

@@ -17,6 +17,7 @@ from yolofs.commit.plan import (
     Remove,
     Rewrite,
     SetMetadata,
+    Step,
 )
 from yolofs.errors import YolofsError
 from yolofs.paths import ROOT, RelPath, StoreIno
@@ -30,7 +31,7 @@ PLAN = Plan(
         Remove(A, 2, 101),
         MakeDirectory(A, INO),
         Create(A, INO, 3, 4096, -1),
-        Create(A, INO, 3, 4096, 10**18, replaced=102),
+        Create(A, INO, 7, 4096, 10**18, replaced=102),
         Place(B, 1),
         Duplicate(B, A, INO, 4),
         Link(A, B, 5),
@@ -64,6 +65,38 @@ def test_a_plan_survives_json() -> None:
 def test_what_is_no_plan_is_refused() -> None:
     with pytest.raises(YolofsError, match=r"this is no plan of a commit: .*truncated"):
         Plan.decode(PLAN.encode()[:-5])
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ((Remove(RelPath(b"../a"), 1, 2),), "not a path relative to base: ../a"),
+        ((Remove(RelPath(b"/a"), 1, 2),), "not a path relative to base: /a"),
+        ((Remove(RelPath(b"a/"), 1, 2),), "not a path relative to base: a/"),
+        ((Remove(RelPath(b"a\0"), 1, 2),), "NUL"),
+        ((Remove(RelPath(b"a" * 256), 1, 2),), "longer than 255"),
+        ((Remove(ROOT, 1, 2),), "Remove of base itself"),
+        ((SetMetadata(ROOT, INO, WAS),), "SetMetadata of base itself"),
+        ((Link(A, RelPath(b"../a"), 1),), "not a path relative to base: ../a"),
+        ((Duplicate(A, RelPath(b"/a"), INO, 1),), "not a path relative to base: /a"),
+        ((Link(A, ROOT, 1),), "Link of base itself"),
+        ((Remove(A, -1, 2),), "-1 is no number of a slot"),
+        ((Remove(A, 1, 2), Remove(B, 1, 3)), "1 is no number of a slot, or that of two"),
+        ((Place(A, 1),), "nothing is parked under 1 for a"),
+        ((Park(B, 1, 2), Place(A, 1), Place(A, 1)), "nothing is parked under 1 for a"),
+        ((MakeDirectory(A, StoreIno(0)),), "0 is no number of a store inode"),
+    ],
+)
+def test_what_no_plan_could_mean_is_refused(steps: tuple[Step, ...], said: str) -> None:
+    with pytest.raises(YolofsError, match="this is no plan of a commit: ") as caught:
+        Plan.decode(Plan(b"/base", steps).encode())
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize("root", [b"", b"base", b"/base/../etc", b"/base/", b"/base\0"])
+def test_a_plan_is_for_a_directory(root: bytes) -> None:
+    with pytest.raises(YolofsError, match="is no absolute path of a directory"):
+        Plan.decode(Plan(root).encode())
 
 
 def test_a_plan_of_a_later_version_is_refused() -> None:

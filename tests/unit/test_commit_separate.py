@@ -161,7 +161,7 @@ def test_what_a_crash_left_half_done_is_finished(
         with pytest.raises(Crash):
             execute(plan, scribe.store, parking=os.fsencode(parking))
     assert not (parking / "done").exists()
-    resume(scribe.store, parking=os.fsencode(parking))
+    resume(plan, scribe.store, parking=os.fsencode(parking))
     assert (base / "a").stat().st_nlink == 1
     assert [node.content for node in kept(parking).values()] == [b"base a"] * 2
     assert os.listdir(parking / "new") == []

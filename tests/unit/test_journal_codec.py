@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal_codec import HEADER, decode, encode, quote, seal, unquote
+from yolofs.journal_codec import (
+    HEADER_1,
+    decode,
+    encode,
+    header,
+    is_sealed,
+    quote,
+    read_header,
+    seal,
+    stamp_of,
+    unquote,
+)
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
 
@@ -91,10 +102,41 @@ def test_each_record_has_the_documented_spelling(record: Record, line: bytes) ->
 
 def test_the_journal_in_the_documentation_is_a_real_one() -> None:
     text = (Path(__file__).parents[2] / "docs/reference/format.md").read_bytes()
-    header, *lines = text.partition(b"```journal\n")[2].partition(b"```")[0].splitlines(keepends=True)
-    assert header == HEADER
-    assert [encode(decode(line)) for line in lines] == lines
+    first, *lines = text.partition(b"```journal\n")[2].partition(b"```")[0].splitlines(keepends=True)
+    form = read_header(first.rstrip(b"\n"))
+    assert first == header(form.key)
+    stamps = [form.stamp(number) for number in range(1, len(lines) + 1)]
+    assert [encode(decode(line, stamp), stamp) for line, stamp in zip(lines, stamps, strict=True)] == lines
     assert {line[:1] for line in lines} == {b"S", b"D", b"R", b"P", b"T"}
+
+
+def test_a_stamp_is_the_key_plus_the_number_and_xors_the_checksum() -> None:
+    form = read_header(b"yolofs-journal 2 0000000a #3fece366")
+    assert (form.version, form.key, form.header_bytes, form.stamp(1), form.stamp(2)) == (2, 10, 36, 11, 12)
+    assert encode(Snapshot(1, b"x")) == b"P 1 x #d0df8c42\n"
+    assert encode(Snapshot(1, b"x"), 11) == b"P 1 x #%08x\n" % (0xD0DF8C42 ^ 11)
+    assert encode(Snapshot(1, b"x"), 0xFFFFFFFF) == b"P 1 x #%08x\n" % (0xD0DF8C42 ^ 0xFFFFFFFF)
+
+
+def test_version_1_has_no_stamps() -> None:
+    form = read_header(HEADER_1.rstrip(b"\n"))
+    assert (form.version, form.key, form.header_bytes, form.stamp(1), form.stamp(7)) == (1, 0, 17, 0, 0)
+
+
+def test_a_line_is_good_with_its_own_stamp_alone_and_tells_it() -> None:
+    line = encode(Snapshot(1, b"x"), 1000).rstrip(b"\n")
+    assert is_sealed(line, 1000)
+    assert not is_sealed(line, 1001)
+    assert not is_sealed(line)
+    assert stamp_of(line) == 1000
+    assert decode(line, 1000) == Snapshot(1, b"x")
+    with pytest.raises(JournalError, match="the checksum does not match"):
+        decode(line, 999)
+
+
+@pytest.mark.parametrize("line", [b"", b"x", b"#12345678", b"P 1 x #1234567", b"P 1 x #1234567G", b"P 1 x 12345678"])
+def test_a_line_without_a_checksum_has_no_stamp(line: bytes) -> None:
+    assert stamp_of(line) is None
 
 
 def test_options_are_read_in_any_order_and_written_in_the_documented_one() -> None:

@@ -85,7 +85,23 @@ def test_the_preset_can_be_switched_off_by_either_file(
     place.write(Origin.PROJECT, project)
     place.write(Origin.USER, user)
     place.files.load()
+    place.files.agree(place.files.ask_for())
     assert bool(place.files.sources().by_origin[Origin.PRESET].rules) == is_in_force
+
+
+def test_what_the_project_opens_counts_once_the_user_has_agreed_to_it(place: Place) -> None:
+    path = place.home / ".ssh"
+    place.write(Origin.PROJECT, '[rules]\n"~/.ssh" = "allow"\n"a" = "deny"\n')
+    place.files.load()
+    assert place.decide(path)[0] == "hidden"
+    assert place.decide(place.project / "a") == ("deny", ".yolofs.toml:3")
+    (waits,) = place.files.ask_for()
+    assert (waits.line, waits.shown) == (2, '"~/.ssh" = "allow"')
+    place.files.agree([waits])
+    assert place.decide(path) == ("allow", ".yolofs.toml:2")
+    again = place.read()
+    assert again.sources().waiting == ()
+    assert place.read().sources().sets() == place.files.sources().sets()
 
 
 def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +128,11 @@ def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkey
             "[rules]\n'./**/x' = 'deny'\n",
             "expected an absolute path or one below ~: this file is not about one project",
         ),
-        (Origin.USER, "ask_timeout = 3\n", "ask_timeout: unknown key; known here: preset, rules"),
+        (
+            Origin.USER,
+            "ask_timeout = 3\n",
+            "ask_timeout: unknown key; known here: preset, state, safe_directories, rules",
+        ),
         (Origin.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
         (Origin.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),
         (Origin.PROJECT, '[rules]\n"../x" = "deny"\n', "climbs out of the project"),

@@ -9,6 +9,7 @@ In the order in which a commit goes through them::
     conflicts    what base has changed under the staged state
     holdings     which name of the view goes on using which object that base has
     planner      the plan: which object goes where
+    last_check   the plan leaves base the names that the view shows: found anew, before the first step
     plan         the plan as it is written, before the first step
     steps        the steps of it
     making       making a file of the store anew, which is what most of them do
@@ -16,6 +17,7 @@ In the order in which a commit goes through them::
     trees        copying and removing whole directories, where another device keeps them from being renamed
     separate     what is kept of a file that lost a name gets apart from the others
     execution    carries the plan out
+    recheck      looks, before that, whether the plan of an interrupted commit is still one for this base
     resume       finds out how far a commit came that was killed
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -23,6 +23,8 @@ class Held(msgspec.Struct, frozen=True):
     reason: str
     needs: RelPath | None = None
     """A path that has to be selected, too, for them to go."""
+    unnamed: tuple[RelPath, ...] = ()
+    """Those of the paths that have to be named for them to go."""
 
 
 class Layout:
@@ -99,6 +101,12 @@ class Choice:
         """What stays though it was asked for, or a part of it."""
         return sorted(self._why.values(), key=lambda held: held.paths)
 
+    def _hold_unnamed(self, unit: Unit, unnamed: Sequence[RelPath]) -> None:
+        """Let a unit stay as some paths of it have to be named."""
+        self.taken.discard(unit)
+        reasons = dict.fromkeys(self._selection.unnamed[path] for path in unnamed)
+        self._why[unit] = Held(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
+
     def _hold(self, unit: Unit, reason: str, needs: RelPath | None = None, names: Iterable[RelPath] = ()) -> None:
         """Let a unit stay; ``names`` are others that it would change."""
         self.taken.discard(unit)
@@ -116,6 +124,9 @@ class Choice:
                 self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, by_link)
             elif self._is_asked_within(unit):
                 self._hold(unit, "it goes only as a whole", other)
+            return
+        if unnamed := [path for path in unit.paths if path in self._selection.unnamed]:
+            self._hold_unnamed(unit, unnamed)
             return
         for directory in unit.removed:
             inside = self._selection.left_out_below(directory)
@@ -149,6 +160,9 @@ class Choice:
         """Hold a unit back if a file of it has names in base that are not selected, or may have."""
         assert staged.home is not None
         names, are_all = find_names_at(self._base, staged.home)
+        if unnamed := [name for name in names if name in self._selection.unnamed]:  # it is one file, by whatever name
+            self._hold_unnamed(unit, unnamed)
+            return False
         other = next((name for name in names if not self._selection.has(name)), None)
         if other is not None:
             self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, self._asked_by_link(unit))
@@ -181,6 +195,8 @@ class Choice:
                 place = self.layout.of_slot(entry)
                 if place is None:
                     self._hold(unit, "it would lie in itself, as another rename stays")
+                elif not entry.is_tombstone and place in self._selection.unnamed:
+                    self._hold_unnamed(unit, [place])
                 elif not entry.is_tombstone and not self._selection.has(place):
                     self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", place)
                 else:

@@ -2,12 +2,14 @@
 
 ::
 
+    commits/N/seal          what tells that the plan was written here and for this; durable before the plan
     commits/N/plan.json     the plan, durable before the first step
     commits/N/progress      one line for each step done: its index, from 0
     commits/N/new/          what is being made
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
+    commits/N/given-up      written instead, if what is left of it is not to be done
 
 ``docs/design/commit.md`` has the order of the steps and the reasons.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -27,9 +30,34 @@ from yolofs.commit.steps import Steps
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath, display
 
-_PLAN = b"plan.json"
+PLAN = b"plan.json"
+SEAL = b"seal"
+DONE = b"done"
 _PROGRESS = b"progress"
-_DONE = b"done"
+
+
+class Seals(Protocol):
+    """Who vouches for what is written of a commit (:mod:`yolofs.sessions.seal`); this package knows nothing of keys."""
+
+    def of_plan(self, plan: bytes) -> bytes:
+        """Return what is to lie beside a plan as ``seal``."""
+        ...
+
+    def of_end(self, steps: int) -> bytes:
+        """Return what ``done`` is to hold."""
+        ...
+
+
+class Unsealed:
+    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests do."""
+
+    def of_plan(self, plan: bytes) -> bytes:  # noqa: ARG002 - the protocol's signature
+        """Return nothing: no file is written."""
+        return b""
+
+    def of_end(self, steps: int) -> bytes:
+        """Return the number of steps."""
+        return b"%d\n" % steps
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -46,52 +74,69 @@ def execute(
     store: StoreFiles,
     *,
     parking: bytes,
+    seals: Seals | None = None,
     progress: Callable[[int, int], None] | None = None,
     durable: bool = True,
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
 
-    ``parking`` is the commit's own directory (``.yolofs/commits/N``, absolute; made if missing), best on the same
-    filesystem as most of what changes.  ``progress`` is called after each step with the steps done and all steps.
-    Without ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
+    ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if missing), best on the same
+    filesystem as most of what changes.  ``seals`` vouches for the plan, without which nobody will finish it.
+    ``progress`` is called after each step with the steps done and all steps.  Without ``durable`` the disk is not
+    waited for: for tests, which expect no power failure.  Blocks.
 
     Raises:
         CommitError: a step failed; those before it are done.
         OSError: the commit's directory or base cannot be opened, or a commit was there already; nothing was done.
     """
     os.makedirs(parking, 0o700, exist_ok=True)
-    _write_new(parking, _PLAN, plan.encode(), durable=durable)
+    seals = seals if seals is not None else Unsealed()
+    text = plan.encode()
+    seal = seals.of_plan(text)
+    if seal:  # before the plan: one that lies there without a seal is nobody's
+        write_new(parking, SEAL, seal, durable=durable)
+    write_new(parking, PLAN, text, durable=durable)
     with Steps(plan, store, parking, durable=durable) as steps:
         _do_from(0, plan, steps, parking, progress)
-        _complete(plan, steps, parking, durable=durable)
+        _complete(plan, steps, parking, seals, durable=durable)
         return Outcome(len(plan.steps), steps.left_out)
 
 
-def resume(store: StoreFiles, *, parking: bytes, progress: Callable[[int, int], None] | None = None) -> Outcome:
+def resume(
+    plan: Plan,
+    store: StoreFiles,
+    *,
+    parking: bytes,
+    seals: Seals | None = None,
+    check_root: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outcome:
     """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for :func:`execute`.
+
+    The caller has checked that ``plan`` is to be trusted.  ``check_root`` is called with the descriptor of base before
+    anything is done: what it raises ends this.
 
     Raises:
         CommitError: a step failed, as it may have before; those before it are done.
-        YolofsError: the plan cannot be read.
         OSError: the commit's directory or base cannot be opened.
     """
-    with open(os.path.join(parking, _PLAN), "rb") as file:
-        plan = Plan.decode(file.read())
     with ResumedSteps(plan, store, parking, durable=True) as steps:
-        done = _count_done(os.path.join(parking, _PROGRESS))
+        check_root(steps.root_fd)
+        done = count_done(parking)
         for step in plan.steps[:done]:
             steps.recall(step)
         _do_from(done, plan, steps, parking, progress)
-        _complete(plan, steps, parking, durable=True)
+        _complete(plan, steps, parking, seals if seals is not None else Unsealed(), durable=True)
         return Outcome(len(plan.steps), steps.left_out)
 
 
-def _count_done(path: bytes) -> int:
-    """Return how many steps are done for certain: as many as there are whole lines in their order."""
+def count_done(parking: bytes) -> int:
+    """Return how many steps of a commit are done for certain: as many as there are whole lines in their order."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with open(path, "rb") as file:
+        with open(os.open(os.path.join(parking, _PROGRESS), flags), "rb") as file:
             lines = file.read().split(b"\n")[:-1]
-    except FileNotFoundError:
+    except OSError:  # none is known for certain then, and each is looked at
         return 0
     done = 0
     while done < len(lines) and lines[done] == b"%d" % done:
@@ -103,7 +148,7 @@ def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Cal
     """Do the steps from ``first`` on, and log each."""
     total = len(plan.steps)
     path = os.path.join(parking, _PROGRESS)
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.ftruncate(log, sum(len(b"%d\n" % index) for index in range(first)))
         for index in range(first, total):
@@ -124,11 +169,11 @@ def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
             f"the commit stopped at step {index + 1} of {len(plan.steps)}, to {describe(step)}: {_reason(error)}",
             done=index,
             directory=parking,
-            hint=f"nothing is lost; mend that and go on with yolofs commit (what base had: {display(parking)})",
+            hint=f"nothing is lost; mend that, then: yolofs commit --continue (what base had: {display(parking)})",
         ) from error
 
 
-def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> None:
+def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable: bool) -> None:
     """Make everything durable, tidy up what is kept, and say that it is done."""
     total = len(plan.steps)
     try:
@@ -138,7 +183,7 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, *, durable: bool) -> Non
             steps.sync()
         put_in_place(copies)
         steps.discard_leftovers()
-        _write_new(parking, _DONE, b"%d\n" % total, durable=durable)
+        write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
         raise CommitError(
@@ -153,7 +198,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool) -> None:
+def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:
     """Write a file that must not be there yet, whole or not at all."""
     path = os.path.join(directory, name)
     if os.path.lexists(path):

@@ -75,7 +75,7 @@ class Holdings:
         if other is not entry:
             raise YolofsError(
                 f"both {display(other.path())} and {display(entry.path())} show what base has at {display(rel)}",
-                hint="yolofs doctor",
+                hint="replace one of them by a copy in the view (cp -p FILE NEW && mv NEW FILE), then commit again",
             )
         self.held[entry] = rel
 

@@ -15,13 +15,14 @@ commit's directory.  Inode numbers (``inode``) are those of the disk: they tell,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
 import msgspec
 
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, StoreIno, display
+from yolofs.paths import RelPath, StoreIno, display, parse_relpath
 
 VERSION = 1
 
@@ -160,15 +161,55 @@ class Plan(msgspec.Struct, frozen=True):
         """Return the plan that :meth:`encode` made ``text`` from.
 
         Raises:
-            YolofsError: it is no plan, or one of a newer version.
+            YolofsError: it is no plan, or one of a newer version, or it names what no commit could mean.
         """
         try:
             plan = msgspec.json.decode(text, type=Plan)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise YolofsError(f"this is no plan of a commit: {error}") from None
         if plan.version != VERSION:
             raise YolofsError(f"this plan of a commit has version {plan.version}; only {VERSION} is known")
+        try:
+            _check(plan)
+        except ValueError as error:
+            raise YolofsError(f"this is no plan of a commit: {error}") from None
         return plan
+
+
+def paths_of(step: Step) -> tuple[RelPath, ...]:
+    """Return the paths of base that a step is about: its own first, then where it takes something from."""
+    return (step.path, step.existing) if isinstance(step, Link | Duplicate) else (step.path,)
+
+
+def _check(plan: Plan) -> None:
+    """Check what the types do not say.
+
+    Raises:
+        ValueError: a path leads out of base, a number is none, or two steps have the same slot.
+    """
+    if not plan.root.startswith(b"/") or b"\0" in plan.root or os.path.normpath(plan.root) != plan.root:
+        raise ValueError(f"{display(plan.root)} is no absolute path of a directory")
+    slots: set[int] = set()
+    parked: set[int] = set()
+    for step in plan.steps:
+        for path in paths_of(step):
+            parse_relpath(path)
+            if not path and not isinstance(step, FinishDirectory):
+                raise ValueError(f"{type(step).__name__} of base itself")
+        ino = getattr(step, "ino", None)
+        if ino is not None and ino < 1:
+            raise ValueError(f"{ino} is no number of a store inode")
+        number = getattr(step, "number", None)
+        if isinstance(step, Place):
+            if number not in parked:
+                raise ValueError(f"nothing is parked under {number} for {display(step.path)}")
+            parked.discard(number)
+        elif number is not None:
+            if number < 0 or number in slots:
+                raise ValueError(f"{number} is no number of a slot, or that of two")
+            slots.add(number)
+            if isinstance(step, Park):
+                parked.add(number)
 
 
 def describe(step: Step) -> str:

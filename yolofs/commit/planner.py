@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from yolofs import copying
 from yolofs.base import Base
 from yolofs.commit.holdings import Holdings, StorePaths
+from yolofs.commit.last_check import check_names
 from yolofs.commit.plan import (
     Attributes,
     Create,
@@ -41,10 +42,13 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
-        YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount.
+        YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount; or the plan
+            is wrong, so that base would lose a name (:mod:`yolofs.commit.last_check`).
         OSError: base or the store cannot be read.
     """
-    return _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()
+    plan = _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()
+    check_names(plan, tree, base)
+    return plan
 
 
 class _Planner:

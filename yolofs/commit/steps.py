@@ -55,6 +55,11 @@ class Spot(NamedTuple):
     name: bytes
 
 
+def hidden_prefix(directory: bytes) -> bytes:
+    """Return how names in base start that the commit in ``directory`` sets things aside under; a number follows."""
+    return b".yolofs-%08x-" % zlib.crc32(directory)
+
+
 def copied_from(spot: Spot) -> Spot:
     """Return the spot that something gets when all of it has been copied to the device that it goes to."""
     return Spot(spot.directory, spot.name + b"-copied")
@@ -73,7 +78,7 @@ class Steps:
         self._store = store
         self._durable = durable
         self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
-        self._aside = b".yolofs-%08x-" % zlib.crc32(directory)
+        self._aside = hidden_prefix(directory)
         self._parked = _make_folder(directory, b"parked")
         self._new = _make_folder(directory, b"new")
         self._replaced = _make_folder(directory, b"replaced")
@@ -124,6 +129,11 @@ class Steps:
                 self._finish_directory(step)
             case _:
                 assert_never(step)
+
+    @property
+    def root_fd(self) -> int:
+        """The descriptor (O_PATH) of base, which stays this object's."""
+        return self._directories.open(ROOT)
 
     def release(self) -> None:
         """Close the directories of base, and give those the modes back that had to be opened up."""

@@ -215,7 +215,16 @@ class CopyUp(Attributes):
             is_nameless = not inode.is_placed or not self._shows(self.path(inode), staged)
         path = home if is_nameless else self.path(inode)
         assert path is not None
+        if links and origin is not None:
+            origin = path if is_nameless else self._base_shown(path)
         return Stage(now, path, ino, base=fingerprint, origin=origin, links=links, is_nameless=is_nameless)
+
+    def _base_shown(self, path: RelPath) -> RelPath:
+        """Return the base path that a path of the view shows, which no other name of the same file has."""
+        shown = self.tree.resolve(path)
+        assert shown is not None
+        assert shown.base is not None
+        return shown.base
 
     def _shows(self, path: RelPath, staged: Staged) -> bool:
         """Tell whether a path still leads to a staged file by what base has there."""

@@ -338,10 +338,11 @@ class Naming(Data):
             self._lost_name(new_parent, new_name, target, other)
         swapped = other if exchange else None
         if moved is not None:
-            self._renamed(moved, (parent, name), (new_parent, new_name))
+            self._renamed(moved, source, (parent, name), (new_parent, new_name))
             moved.entry = entry
         if swapped is not None:
-            self._renamed(swapped, (new_parent, new_name), (parent, name))
+            assert target is not None
+            self._renamed(swapped, target, (new_parent, new_name), (parent, name))
             swapped.entry = self.tree.find(join(self.path(parent), name))
         if source.is_directory:
             self._count_subdir(parent, -1)
@@ -351,8 +352,14 @@ class Naming(Data):
             if exchange:
                 self._count_subdir(parent, 1)
 
-    def _renamed(self, inode: Inode, old: tuple[Inode, bytes], new: tuple[Inode, bytes]) -> None:
-        """Note that one of an inode's names, not necessarily the one that it was last seen by, is another now."""
+    def _renamed(self, inode: Inode, found: Found, old: tuple[Inode, bytes], new: tuple[Inode, bytes]) -> None:
+        """Note that one of an inode's names, not necessarily the one that it was last seen by, is another now.
+
+        ``found`` is what was at the old one, with the base path that moved along.  Danger: with that of another name a
+        file with hard links would be copied up as if that one had moved, and a commit would take it out of base.
+        """
+        if inode.staged is None:
+            inode.base = found.base
         if (inode.parent, inode.name) == old:
             self.inodes.move(inode, *new)
         else:
@@ -400,6 +407,8 @@ class Naming(Data):
         self.inodes.drop_if_unused(directory)
         if not is_empty:
             raise os_error(errno.ENOTEMPTY)
+        if source is not None and self.base.holds_hidden(source):  # somebody's session, which would go with it
+            raise os_error(errno.EBUSY)
 
     def _check_rename(
         self, source: Found, target: Found | None, new_parent: Inode, new_name: bytes, *, exchange: bool

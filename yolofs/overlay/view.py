@@ -54,11 +54,15 @@ class Overlay(Naming):
         known_as = {inode.entry: inode for inode in directories if inode.entry is not None}
         self._place_root()
         kept: set[tuple[Inode, bytes]] = set()
+        doubtful: set[tuple[Inode, bytes]] = set()
         for inode in self._by_depth():
             names = self._names_of(inode, known_as)
             was_left = inode.is_left  # the kernel may know since then that these names lead nowhere
             if self._revisit(inode, names, stale, committed=committed) and not was_left:
                 kept.update(names)
+            else:
+                doubtful.update(names)
+        kept -= doubtful  # a file may have been seen by a name that another has taken since, and the kernel knows by it
         if committed:
             self._follow_nameless(stale)
         else:

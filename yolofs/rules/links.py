@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolofs.paths import display
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
 from yolofs.rules.states import RuleState
-from yolofs.symlinks import TargetOf, follow
+from yolofs.symlinks import TargetOf, Way, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 
@@ -37,10 +37,10 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
         way = follow(path, target_of)
         if way.place == path:
             continue
-        own_links = [link for link in way.links if _is_in(link, project_dir)]
-        if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
+        own_link = _link_out(rule, way, project_dir)
+        if own_link is not None:
             notes.append(
-                f"{rule.source}: {display(path)} leads out of the project by the link {display(own_links[-1])}, "
+                f"{rule.source}: {display(path)} leads out of the project by the link {display(own_link)}, "
                 f"to {display(way.place)}: {rule.state.value} is not in force there"
             )
             continue
@@ -50,6 +50,24 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
             added[key] = moved
     all_rules = RuleSet((*rules.rules, *added.values()), rules.exempt, waypoints(rules, target_of))
     return Followed(all_rules, tuple(dict.fromkeys(notes)))
+
+
+def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | None:
+    """Return where links lead a rule that is in force there, None if that is where it is written for.
+
+    Arguments as for :func:`follow_links`.
+    """
+    path = _path_of(rule)
+    way = follow(path, target_of)
+    return None if way.place == path or _link_out(rule, way, project_dir) is not None else way.place
+
+
+def _link_out(rule: Rule, way: Way, project_dir: bytes) -> bytes | None:
+    """Return the link in the project by which a rule leads out of it, if its state may not go along."""
+    own_links = [link for link in way.links if _is_in(link, project_dir)]
+    if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
+        return own_links[-1]
+    return None
 
 
 def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:

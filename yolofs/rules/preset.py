@@ -14,10 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.paths import is_below
+from yolofs.rules.sources import PRESET_SOURCE
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, parse_rule, spell, subject
 from yolofs.rules.states import RuleState
 
-SOURCE = "built-in: "
+SOURCE = PRESET_SOURCE
 """How it starts where these rules are written, for messages; what follows is a section's title."""
 
 HISTORIES = "Histories"
@@ -134,7 +135,7 @@ SECTIONS: tuple[Section, ...] = (
         "./.yolofs.toml",
         (_CONFIG, "or where `XDG_CONFIG_HOME` has it"),
         (f"{_CONFIG}/config.toml", "the file that it leads to as well, where it is a link"),
-        ("**/.yolofs", "a session made in a subdirectory would be the one that yolofs finds there after a commit"),
+        ("**/.yolofs", "after a commit it would look like a session, or like the link to one"),
     ),
     _section(
         "Secrets by their name",

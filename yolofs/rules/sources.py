@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from yolofs.config.trust import Waiting
 from yolofs.rules.spelling import Rule, RuleSet
+
+PRESET_SOURCE = "built-in: "
+"""How it starts where the built-in rules are written, for messages; what follows is a section's title."""
 
 
 class Origin(enum.Enum):
@@ -34,6 +38,9 @@ class Sources:
 
     notes: tuple[str, ...] = ()
     """What the user should know about them."""
+
+    waiting: tuple[Waiting, ...] = ()
+    """The lines of ``.yolofs.toml``, other settings among them, that are not in force until the user agrees to them."""
 
     def rules_of(self, origin: Origin) -> tuple[Rule, ...]:
         """Return the rules of one source."""

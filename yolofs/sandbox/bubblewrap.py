@@ -49,6 +49,8 @@ class Sandbox(NamedTuple):
     def _files(self) -> Iterator[bytes]:
         yield from (b"--bind", self.view, b"/")
         yield from (b"--proc", b"/proc")
+        # The first process is bubblewrap's own, and the user's as all the others are: its memory could be written to.
+        yield from (b"--perms", b"0555", b"--tmpfs", b"/proc/1")
         if self.is_root:
             # Files of /proc/sys belong to root, who may write them without any capability: core_pattern, for example,
             # names a program that the kernel starts outside of every sandbox.

@@ -2,7 +2,8 @@
 
 Everything that is refused here either needs a capability, which the sandbox has none of anyway, or would let a program
 get one (a user namespace of its own) or reach past the sandbox without one (typing into the user's terminal, the user's
-keys in the kernel, having the host wait for a lease).  The program is classic BPF over ``struct seccomp_data``:
+keys in the kernel, having the host wait for a lease, the process by which bubblewrap keeps the sandbox together, and
+without network what a network namespace does not cut off).  The program is classic BPF over ``struct seccomp_data``:
 seccomp(2), linux/bpf_common.h.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 _LOAD_WORD: Final = 0x20
@@ -22,6 +23,7 @@ _RETURN: Final = 0x06
 _NUMBER_OFFSET: Final = 0
 _ARCH_OFFSET: Final = 4
 _ARGUMENT_OFFSET: Final = 16
+_ARGUMENT_BYTES: Final = 8
 
 _ALLOW: Final = 0x7FFF0000
 _KILL_PROCESS: Final = 0x80000000
@@ -33,6 +35,23 @@ _TIOCLINUX: Final = 0x541C
 _F_SETLEASE: Final = 1024
 _F_SETDELEG: Final = 1040
 _X32_BIT: Final = 0x40000000
+_FIRST_PROCESS: Final = 1
+_PTRACE_TRACEME: Final = 0
+_UFFD_USER_MODE_ONLY: Final = 1
+_SYS_SOCKET, _SYS_SOCKETPAIR = 1, 8
+
+FAMILIES: Final = (1, 2, 10, 16)
+"""The sockets that there are without network: AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK (linux/socket.h).
+
+These end where the network namespace does.  Others do not (AF_VSOCK leads to the hypervisor and its machines,
+AF_QIPCRTR to other processors of a board, AF_ALG into the kernel's cryptography), or are no use without a device.
+"""
+_AF_NETLINK: Final = 16
+NETLINK_PROTOCOLS: Final = (0, 4)
+"""NETLINK_ROUTE, which the C library asks for the interfaces there are, and NETLINK_SOCK_DIAG (linux/netlink.h).
+
+NETLINK_KOBJECT_UEVENT, for one, tells root of the host's devices in each network namespace.
+"""
 
 SAME_EVERYWHERE: Final[Mapping[str, int]] = {
     "open_tree": 428,
@@ -137,18 +156,70 @@ class Abi(NamedTuple):
     unshare: int
     ioctl: int
     fcntl: tuple[int, ...]
+    ptrace: int
+    of_a_process: tuple[int, ...]
+    """What takes a process by its number, as the first argument, and could change it."""
+    userfaultfd: int
+    sockets: tuple[int, ...]
+    """``socket`` and ``socketpair``."""
+    socketcall: int | None = None
+    """The one system call for all of them, whose arguments lie in memory."""
+    io_uring_setup: int = 425
     end: int | None = None
     """Numbers from this one on belong to another way, which is refused with ENOSYS."""
 
 
 ABIS: Final[Mapping[str, tuple[Abi, ...]]] = {
     "x86_64": (
-        Abi(0xC000003E, X86_64, clone=56, clone3=435, unshare=272, ioctl=16, fcntl=(72,), end=_X32_BIT),
-        Abi(0x40000003, I386, clone=120, clone3=435, unshare=310, ioctl=54, fcntl=(55, 221)),
+        Abi(
+            0xC000003E,
+            X86_64,
+            clone=56,
+            clone3=435,
+            unshare=272,
+            ioctl=16,
+            fcntl=(72,),
+            ptrace=101,
+            of_a_process=(310, 311, 434),
+            userfaultfd=323,
+            sockets=(41, 53),
+            end=_X32_BIT,
+        ),
+        Abi(
+            0x40000003,
+            I386,
+            clone=120,
+            clone3=435,
+            unshare=310,
+            ioctl=54,
+            fcntl=(55, 221),
+            ptrace=26,
+            of_a_process=(347, 348, 434),
+            userfaultfd=374,
+            sockets=(359, 360),
+            socketcall=102,
+        ),
     ),
-    "aarch64": (Abi(0xC00000B7, AARCH64, clone=220, clone3=435, unshare=97, ioctl=29, fcntl=(25,)),),
+    "aarch64": (
+        Abi(
+            0xC00000B7,
+            AARCH64,
+            clone=220,
+            clone3=435,
+            unshare=97,
+            ioctl=29,
+            fcntl=(25,),
+            ptrace=117,
+            of_a_process=(270, 271, 434),
+            userfaultfd=282,
+            sockets=(198, 199),
+        ),
+    ),
 }
-"""For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is killed."""
+"""For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is killed.
+
+``of_a_process`` are process_vm_readv, process_vm_writev and pidfd_open, the way to pidfd_getfd and process_madvise.
+"""
 
 
 class Instruction(NamedTuple):
@@ -165,22 +236,23 @@ def has_filter(machine: str) -> bool:
     return machine in ABIS
 
 
-def compile_filter(machine: str) -> bytes:
+def compile_filter(machine: str, *, has_network: bool = True) -> bytes:
     """Return the filter for a machine, as an array of ``struct sock_filter``.
 
     Raises:
         KeyError: there is none for this machine.
     """
-    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program(machine))
+    code = program(machine, has_network=has_network)
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def program(machine: str) -> list[Instruction]:
+def program(machine: str, *, has_network: bool = True) -> list[Instruction]:
     """Return the filter's instructions."""
     code = [Instruction(_LOAD_WORD, 0, 0, _ARCH_OFFSET)]
     for abi in ABIS[machine]:
-        section = [*_section(abi), _return(_ALLOW)]
+        section = [*_section(abi), *(() if has_network else _without_network(abi)), _return(_ALLOW)]
         # A conditional jump reaches 255 instructions at most, so the way past a section is checked here.
-        assert len(section) < 255
+        assert len(section) <= 255
         code += [Instruction(_JUMP_EQUAL, 0, len(section), abi.audit_arch), *section]
     return [*code, _return(_KILL_PROCESS)]
 
@@ -192,32 +264,66 @@ def _section(abi: Abi) -> Iterator[Instruction]:
         yield Instruction(_JUMP_AT_LEAST, 0, 1, abi.end)
         yield _refuse(errno.ENOSYS)
     for number in abi.refused.values():
-        yield Instruction(_JUMP_EQUAL, 0, 1, number)
-        yield _refuse(errno.EPERM)
+        yield from _where_it_is(number, [_refuse(errno.EPERM)])
     # The flags of clone3 lie in memory, where no filter can look: the C library falls back to clone.
-    yield Instruction(_JUMP_EQUAL, 0, 1, abi.clone3)
-    yield _refuse(errno.ENOSYS)
+    yield from _where_it_is(abi.clone3, [_refuse(errno.ENOSYS)])
     for number in (abi.clone, abi.unshare):
-        yield Instruction(_JUMP_EQUAL, 0, 4, number)
-        yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET)
-        yield Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE)
-        yield _refuse(errno.EPERM)
-        yield _return(_ALLOW)
+        body = [_load(0), Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE), _refuse(errno.EPERM), _return(_ALLOW)]
+        yield from _where_it_is(number, body)
     yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX)
     # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the host, where the file
     # is one of those that a sandbox has straight from base.
     for number in abi.fcntl:
         yield from _refused_requests(number, _F_SETLEASE, _F_SETDELEG)
+    # Who holds up bubblewrap's process in the sandbox keeps the run from ending, and who makes it forget with whom it
+    # has to die has processes that outlive the run.
+    for number in abi.of_a_process:
+        yield from _where_it_is(number, [_load(0), *_either([_FIRST_PROCESS], _refuse(errno.EPERM)), _return(_ALLOW)])
+    aimed_at_it = [*_either([_PTRACE_TRACEME], _return(_ALLOW)), _refuse(errno.EPERM)]
+    is_aimed_at_it = [_load(1), Instruction(_JUMP_EQUAL, 0, 1 + len(aimed_at_it), _FIRST_PROCESS)]
+    yield from _where_it_is(abi.ptrace, [*is_aimed_at_it, _load(0), *aimed_at_it, _return(_ALLOW)])
+    # Whoever lets the kernel wait for a page has it wait with what it holds then: the lock of a directory of the host,
+    # for example, that is being listed.
+    kernel_waits = [_load(0), Instruction(_JUMP_ANY_BIT, 1, 0, _UFFD_USER_MODE_ONLY), _refuse(errno.EPERM)]
+    yield from _where_it_is(abi.userfaultfd, [*kernel_waits, _return(_ALLOW)])
 
 
-def _refused_requests(number: int, first: int, second: int) -> Iterator[Instruction]:
-    """Yield what refuses a system call with one of two second arguments, of which the kernel takes the low half."""
-    yield Instruction(_JUMP_EQUAL, 0, 5, number)
-    yield Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + 8)
-    yield Instruction(_JUMP_EQUAL, 1, 0, first)
-    yield Instruction(_JUMP_EQUAL, 0, 1, second)
-    yield _refuse(errno.EPERM)
-    yield _return(_ALLOW)
+def _without_network(abi: Abi) -> Iterator[Instruction]:
+    """Yield what makes sockets that end where the network namespace does the only ones."""
+    # A socket that is asked for through memory that is shared with the kernel passes no filter.
+    yield from _where_it_is(abi.io_uring_setup, [_refuse(errno.ENOSYS)])
+    if abi.socketcall is not None:
+        makes_one = _either([_SYS_SOCKET, _SYS_SOCKETPAIR], _refuse(errno.EAFNOSUPPORT))
+        yield from _where_it_is(abi.socketcall, [_load(0), *makes_one, _return(_ALLOW)])
+    netlink = [_load(2), *_either(NETLINK_PROTOCOLS, _return(_ALLOW)), _refuse(errno.EPROTONOSUPPORT)]
+    others = [family for family in FAMILIES if family != _AF_NETLINK]
+    is_netlink = Instruction(_JUMP_EQUAL, 0, len(netlink), _AF_NETLINK)
+    body = [_load(0), *_either(others, _return(_ALLOW)), is_netlink, *netlink, _refuse(errno.EAFNOSUPPORT)]
+    for number in abi.sockets:
+        yield from _where_it_is(number, body)
+
+
+def _refused_requests(number: int, *requests: int) -> Iterator[Instruction]:
+    """Yield what refuses a system call with some second arguments, of which the kernel takes the low half."""
+    yield from _where_it_is(number, [_load(1), *_either(requests, _refuse(errno.EPERM)), _return(_ALLOW)])
+
+
+def _where_it_is(number: int, body: list[Instruction]) -> Iterator[Instruction]:
+    """Yield what is done at one system call alone, and ends with a verdict, as another word is loaded then."""
+    yield Instruction(_JUMP_EQUAL, 0, len(body), number)
+    yield from body
+
+
+def _either(values: Iterable[int], verdict: Instruction) -> Iterator[Instruction]:
+    """Yield a verdict for each of some values of the word that is loaded."""
+    for value in values:
+        yield Instruction(_JUMP_EQUAL, 0, 1, value)
+        yield verdict
+
+
+def _load(argument: int) -> Instruction:
+    """Return what loads the low half of an argument: what the kernel takes of a number of 32 bits."""
+    return Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + _ARGUMENT_BYTES * argument)
 
 
 def _refuse(number: int) -> Instruction:

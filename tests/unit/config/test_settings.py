@@ -14,6 +14,7 @@ from yolofs.config.check import dotted, expected, key_paths
 from yolofs.config.lines import key_lines
 from yolofs.config.load import parse
 from yolofs.config.settings import Settings, UserSettings
+from yolofs.config.trust import _JUDGES, KEYS, KeyTrust
 from yolofs.rules import parse_rules
 
 ROOT = Path(__file__).parents[3]
@@ -53,7 +54,7 @@ def test_the_reference_lists_every_key_with_its_default_and_what_it_may_be() -> 
 
 def test_the_reference_lists_what_the_users_own_file_may_have() -> None:
     section = REFERENCE.read_text().partition("\n## Your own file\n")[2].partition("\n## ")[0]
-    rows = dict(re.findall(r"^- `([a-z]+)`: (.+?),", section, re.MULTILINE))
+    rows = dict(re.findall(r"^- `([a-z_]+)`: (.+?),", section, re.MULTILINE))
     assert rows == {key: expected(type_) for key, type_, _ in _values(UserSettings)}
 
 
@@ -93,3 +94,13 @@ def _checked(info: inspect.Type) -> list[str]:
             return ["true", "false"]
         case _:
             return []
+
+
+def test_every_key_has_its_class_of_trust_and_the_reference_tells_it() -> None:
+    leaves = {path for path in key_paths() if path not in TABLES - {("rules",)}}
+    assert set(KEYS) == leaves
+    assert set(_JUDGES) == {path for path, trust in KEYS.items() if trust is KeyTrust.WAITS} - {("rules",)}
+    rows = dict(re.findall(r"^\| `([a-z_.]+)` \| .+? \| `.+?` \| (.+?) \| .+ \|$", REFERENCE.read_text(), re.MULTILINE))
+    assert rows.keys() == {".".join(path) for path in leaves - {("rules",)}}
+    for path in leaves - {("rules",)}:
+        assert re.match(rf"{KEYS[path].value}\b", rows[".".join(path)]), path

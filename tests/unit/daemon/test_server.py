@@ -15,9 +15,9 @@ import pytest
 import trio
 import trio.testing
 
-from yolofs.daemon import endpoint, server
+from yolofs.daemon import admission, endpoint, server
 from yolofs.daemon.backlog import Notice
-from yolofs.daemon.protocol import MAX_LINE_BYTES, Done, NoParams, SnapshotParams, SnapshotResult
+from yolofs.daemon.protocol import MAX_LINE_BYTES, NO_ROOM, Done, NoParams, SnapshotParams, SnapshotResult
 from yolofs.daemon.server import Connection, Method, Result, Server
 from yolofs.errors import BusyFilesError, GenerationError
 
@@ -286,19 +286,84 @@ def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
     serve(tmp_path, talk)
 
 
-def test_too_many_connections_are_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+def test_where_all_are_at_work_another_connection_is_told_so_and_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "PEER_SHARE", 2)
 
     async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
         first, second = connect(), connect()
-        await first.call(call("info"))
-        await second.call(call("info"))
-        assert await connect().is_hung_up()
-        await first.stream.aclose()
-        with trio.fail_after(20):
-            while not served._free.value:
-                await trio.sleep(0.001)
+        for client in (first, second):
+            await client.say(json.dumps(call("wait")).encode() + b"\n")
+        await trio.testing.wait_all_tasks_blocked()
+        third = connect()
+        assert (await third.answer())["error"]["code"] == NO_ROOM
+        assert await third.is_hung_up()
+        fake.gate.set()
+        assert (await first.answer())["result"] == (await second.answer())["result"] == {}
         assert (await connect().call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_one_that_says_nothing_makes_room_for_another_and_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "PEER_SHARE", 2)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
+        silent, at_work = connect(), connect()
+        await at_work.say(json.dumps(call("wait")).encode() + b"\n")
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await connect().call(call("info")))["result"] == {}
+        assert (await silent.answer())["error"]["code"] == NO_ROOM
+        assert await silent.is_hung_up()
+        fake.gate.set()
+        assert (await at_work.answer())["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b'{"jsonrpc"', json.dumps({"jsonrpc": "2.0", "method": "info"}).encode() + b"\n{"]
+)
+def test_a_line_whose_end_does_not_come_in_time_is_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    monkeypatch.setattr(server, "_LINE_TIMEOUT_S", 0.05)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
+        client = connect()
+        if said:
+            await client.say(said)
+        assert await client.is_hung_up()
+
+    serve(tmp_path, talk)
+
+
+def test_between_lines_a_client_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
+        client = connect()
+        await client.call(call("info"))
+        monkeypatch.setattr(server, "_LINE_TIMEOUT_S", 0.01)
+        await trio.sleep(0.2)  # longer than a line may take
+        monkeypatch.undo()
+        assert (await client.call(call("info")))["result"] == {}
+
+    serve(tmp_path, talk)
+
+
+def test_of_lines_without_end_only_so_much_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_MAX_PENDING_BYTES", MAX_LINE_BYTES)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
+        most, less = connect(), connect()
+        await less.say(b'{"jsonrpc":"2.0","method":"info","id":"' + b"i" * (MAX_LINE_BYTES // 4))
+        with contextlib.suppress(trio.BrokenResourceError):
+            await most.say(b"x" * (MAX_LINE_BYTES - 10))
+        assert (await most.answer())["error"]["code"] == NO_ROOM
+        await less.say(b'"}\n')
+        assert "result" in await less.answer()
 
     serve(tmp_path, talk)
 

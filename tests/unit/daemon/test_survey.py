@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from yolofs import marks
 from yolofs.daemon import survey
 
 
@@ -20,3 +22,25 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
+    assert (survey.SESSION_LINK, survey.JOURNAL, survey.STATE_MARK) == (
+        marks.SESSION_LINK,
+        marks.JOURNAL,
+        marks.STATE_MARK,
+    )
+
+
+def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
+    (tmp_path / "plain/sessions").mkdir(parents=True)
+    for place in ("anywhere", "home/yolofs"):
+        (tmp_path / place / "sessions/1").mkdir(parents=True)
+        (tmp_path / place / os.fsdecode(marks.STATE_MARK)).touch()
+    (tmp_path / "disk/.yolofs-1000/sessions").mkdir(parents=True)
+    (tmp_path / "old/.yolofs").mkdir(parents=True)
+    (tmp_path / "old/.yolofs/journal").touch()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/.yolofs").symlink_to("/anywhere")
+    found = {Path(os.fsdecode(path)).relative_to(tmp_path) for path in survey.find(os.fsencode(tmp_path))}
+    assert found == set(map(Path, ("anywhere", "home/yolofs", "disk/.yolofs-1000", "old/.yolofs", "project/.yolofs")))

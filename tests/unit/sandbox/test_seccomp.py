@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import struct
 
 import pytest
@@ -11,15 +12,16 @@ from yolofs.sandbox.seccomp import AARCH64, ABIS, I386, X86_64, compile_filter, 
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
+REFUSED = 0x00050000 | errno.EPERM
 NEWUSER = 0x10000000
 X86_64_ARCH, I386_ARCH, AARCH64_ARCH = 0xC000003E, 0x40000003, 0xC00000B7
 
 
-def judge(machine: str, arch: int, number: int, *arguments: int) -> int:
+def judge(machine: str, arch: int, number: int, *arguments: int, has_network: bool = True) -> int:
     """Return what the filter says to a system call: linux/filter.h, linux/seccomp.h."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<iIQ6Q", number if number < 1 << 31 else number - (1 << 32), arch, 0, *padded)
-    raw = compile_filter(machine)
+    raw = compile_filter(machine, has_network=has_network)
     code = [struct.unpack_from("=HBBI", raw, at) for at in range(0, len(raw), 8)]
     at = accumulator = 0
     while True:
@@ -102,6 +104,67 @@ class TestOneWayOfCalling:
             assert judge(machine, arch, numbers["fcntl"], 3, command, 1024) == ALLOW
 
 
+PTRACE = {X86_64_ARCH: 101, I386_ARCH: 26, AARCH64_ARCH: 117}
+OF_A_PROCESS = {X86_64_ARCH: (310, 311, 434), I386_ARCH: (347, 348, 434), AARCH64_ARCH: (270, 271, 434)}
+SOCKETS = {X86_64_ARCH: (41, 53), I386_ARCH: (359, 360), AARCH64_ARCH: (198, 199)}
+USERFAULTFD = {X86_64_ARCH: 323, I386_ARCH: 374, AARCH64_ARCH: 282}
+WAYS = [("x86_64", X86_64_ARCH), ("x86_64", I386_ARCH), ("aarch64", AARCH64_ARCH)]
+HIGH = 0xFFFFFFFF << 32
+
+
+@pytest.mark.parametrize("has_network", [True, False])
+@pytest.mark.parametrize(("machine", "arch"), WAYS)
+class TestTheFirstProcess:
+    def test_it_cannot_be_traced_and_others_can(self, machine: str, arch: int, has_network: bool) -> None:
+        for request in (16, 0x4206, 12, 0x4207):  # ATTACH, SEIZE, GETREGS, INTERRUPT
+            for pid in (1, 1 | HIGH):
+                assert judge(machine, arch, PTRACE[arch], request, pid, has_network=has_network) == REFUSED
+            for pid in (2, 0, 11, 257):
+                assert judge(machine, arch, PTRACE[arch], request, pid, has_network=has_network) == ALLOW
+        for pid in (0, 1, 2):  # TRACEME takes no process
+            assert judge(machine, arch, PTRACE[arch], 0, pid, has_network=has_network) == ALLOW
+
+    def test_nor_be_reached_by_its_number(self, machine: str, arch: int, has_network: bool) -> None:
+        for number in OF_A_PROCESS[arch]:
+            assert judge(machine, arch, number, 1, has_network=has_network) == REFUSED
+            assert judge(machine, arch, number, 1 | HIGH, has_network=has_network) == REFUSED
+            assert judge(machine, arch, number, 2, 1, has_network=has_network) == ALLOW
+
+
+@pytest.mark.parametrize(("machine", "arch"), WAYS)
+class TestSockets:
+    def test_without_network_there_are_four_families(self, machine: str, arch: int) -> None:
+        for number in SOCKETS[arch]:
+            for family in range(64):
+                is_kept = family in (1, 2, 10, 16)
+                told = ALLOW if is_kept else 0x00050000 | errno.EAFNOSUPPORT
+                assert judge(machine, arch, number, family, 3, 0, has_network=False) == told
+                assert judge(machine, arch, number, family | HIGH, 3, 0, has_network=False) == told
+                assert judge(machine, arch, number, family, 3, 0) == ALLOW
+
+    def test_without_network_two_kinds_of_netlink_are_left(self, machine: str, arch: int) -> None:
+        for protocol in range(32):
+            told = ALLOW if protocol in (0, 4) else 0x00050000 | errno.EPROTONOSUPPORT
+            assert judge(machine, arch, SOCKETS[arch][0], 16, 3, protocol, has_network=False) == told
+            assert judge(machine, arch, SOCKETS[arch][0], 2, 3, protocol, has_network=False) == ALLOW
+
+    def test_without_network_io_uring_is_not_there(self, machine: str, arch: int) -> None:
+        assert judge(machine, arch, 425, 8, has_network=False) == 0x00050000 | errno.ENOSYS
+        assert judge(machine, arch, 425, 8) == ALLOW
+
+    def test_the_kernel_waits_for_no_page(self, machine: str, arch: int) -> None:
+        for flags in (0, 0x80800, 2):
+            assert judge(machine, arch, USERFAULTFD[arch], flags) == REFUSED
+        assert judge(machine, arch, USERFAULTFD[arch], 0x80801) == ALLOW
+
+
+def test_the_one_call_of_32_bit_programs_makes_no_socket_without_network() -> None:
+    for call in range(21):
+        told = 0x00050000 | errno.EAFNOSUPPORT if call in (1, 8) else ALLOW
+        assert judge("x86_64", I386_ARCH, 102, call, has_network=False) == told
+        assert judge("x86_64", I386_ARCH, 102, call) == ALLOW
+
+
 def test_both_calls_of_32_bit_programs_for_descriptors_are_judged() -> None:
     assert judge("x86_64", I386_ARCH, 55, 3, 1024) == 0x00050000 | errno.EPERM
 
@@ -121,7 +184,7 @@ def test_there_is_no_filter_for_machines_that_nobody_has_looked_at() -> None:
 
 
 def test_no_jump_leaves_the_program() -> None:
-    for machine in ABIS:
-        code = program(machine)
+    for machine, has_network in itertools.product(ABIS, (True, False)):
+        code = program(machine, has_network=has_network)
         for at, instruction in enumerate(code):
             assert at + 1 + max(instruction.if_true, instruction.if_false) < len(code) or instruction.code == 0x06

@@ -1,0 +1,109 @@
+"""What `yolofs commit` does about a commit that was interrupted: say what it is, ask, finish it or give it up."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolofs.archive import interrupted_commit
+from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
+from yolofs.cli.project import changing, session_directory
+from yolofs.daemon.protocol import LoanKind
+from yolofs.interrupted import CONTENTS, Interrupted
+from yolofs.paths import display
+from yolofs.session import Access, Session
+from yolofs.session_commit import discard_interrupted, finish_interrupted
+
+
+def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
+    """See that no interrupted commit is in the way of another one: say what it is, and finish it if the user agrees.
+
+    Raises:
+        Exit: the answer is no.
+        CommitError: there is nobody to ask; or a step fails (again).
+        TrustError: it may not be finished here.
+    """
+    found = _look(project)
+    if found is None:
+        return
+    if found.plan is None or not (may_ask and can_ask()):
+        raise found.error
+    _describe(found)
+    if not ask("finish it?"):
+        say("nothing is done; before anything else it has to be finished: yolofs commit --continue")
+        raise click.exceptions.Exit(1)
+    _finish(project)
+
+
+def go_on(project: bytes) -> None:
+    """Finish the interrupted commit, as ``--continue`` says, without asking; if there is none, say so."""
+    found = _look(project)
+    if found is None:
+        say("no commit was interrupted; nothing to do")
+        return
+    if found.plan is None:
+        raise found.error
+    _describe(found)
+    _finish(project)
+
+
+def discard(project: bytes, *, asks: bool) -> None:
+    """Give the interrupted commit up, after asking.
+
+    Raises:
+        Exit: the answer is no.
+        UsageError: there is nobody to ask.
+    """
+    if _look(project) is None:
+        say("no commit was interrupted; nothing to do")
+        return
+    if asks and not _agrees_to_discard(project):
+        raise click.exceptions.Exit(1)
+    with changing(project, LoanKind.ABORT) as (session, _):
+        directory = discard_interrupted(session)
+    if directory is None:
+        say("no commit is interrupted any more; nothing to do")
+        return
+    number = display(os.path.basename(directory))
+    say(f"commit {number} is given up; base stays as it is, and nothing is staged")
+    say(f"what base had, what was staged and a list of what was where ({CONTENTS.decode()}): {display(directory)}")
+
+
+def _agrees_to_discard(project: bytes) -> bool:
+    check_can_ask(instead="yolofs commit --discard-interrupted --yes")
+    found = _look(project)
+    if found is None:
+        return True
+    say(found.text)
+    say("given up, base stays as it is now, partly committed; what is staged leaves the view, and no file is removed")
+    if ask("give it up?"):
+        return True
+    say("nothing is done")
+    return False
+
+
+def _look(project: bytes) -> Interrupted | None:
+    if interrupted_commit(session_directory(project)) is None:
+        return None
+    with Session.open(project, Access.READ) as session:
+        return session.interrupted()
+
+
+def _describe(found: Interrupted) -> None:
+    """Say what was interrupted, and what comes next in it."""
+    assert found.plan is not None
+    say(found.text)
+    left = len(found.plan.steps) - found.done
+    if left:
+        say(f"next of the {left} steps that are left:" if left > len(found.following) else "what is left:")
+    for line in found.following:
+        say(f"  {line}")
+    say(f"what base had before is kept in {display(found.replaced)}")
+
+
+def _finish(project: bytes) -> None:
+    with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
+        result = finish_interrupted(session, progress=update)
+    if result is not None:
+        say(f"commit {result.number}, which was interrupted, is finished")

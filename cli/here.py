@@ -1,0 +1,116 @@
+"""Which project a command is about, and where the session of that is.
+
+Imports little, as each command passes through here: what hardly any of them needs is imported when it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from yolofs.cli.options import options, start_directory
+from yolofs.cli.output import say
+from yolofs.daemon.mounts import is_inside_mount
+from yolofs.errors import NoSessionError, SessionBusyError
+from yolofs.marks import JOURNAL
+from yolofs.paths import display
+from yolofs.session_root import is_in_line, read_session_file
+from yolofs.sessions.identity import Identity
+from yolofs.sessions.registry import Entry, Registry
+from yolofs.sessions.search import EarlierLayout, Found, find, session_of
+from yolofs.sessions.state import SESSIONS, state_directory
+
+
+def find_project(*, follow_move: bool = True) -> bytes:
+    """Return the project that the command is about.
+
+    A session of an earlier version's layout is moved to the state directory first, and that of a project that was
+    moved goes on at its new path, with ``follow_move``.
+
+    Raises:
+        NoSessionError: there is no session here.
+        TrustError: this directory is somebody else's, or its session cannot be trusted.
+        SessionBusyError: the session has to be moved, and is in use.
+    """
+    known = options().project
+    if known is not None:
+        return known
+    start = start_directory()
+    try:
+        found = find(start)
+    except NoSessionError:
+        if is_inside_mount(start):
+            raise NoSessionError(
+                f"{display(start)} is inside a mount, where no session can be seen",
+                hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
+            ) from None
+        raise
+    if isinstance(found, EarlierLayout):
+        from yolofs.cli.adopting import adopt_harmless  # sessions of earlier versions are few
+
+        found = adopt_harmless(found.project)
+    if follow_move and not is_in_line(found):
+        _follow(found)
+    return found.project
+
+
+def session_directory(project: bytes) -> bytes:
+    """Return the directory of the session of ``project``.
+
+    Raises:
+        NoSessionError: it has none.
+        TrustError: the state directory could be changed by others.
+    """
+    found = session_of(project)
+    if found is None:
+        raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
+    return found.session
+
+
+NO_IDENTITY = Identity(0, 0)
+"""Of the project of a session that the registry does not know."""
+
+
+def unregistered() -> list[Entry]:
+    """Return entries for sessions in the user's state directory that the registry has none of: it was damaged."""
+    state = state_directory()
+    with Registry.open() as registry:
+        known = {entry.session_path for entry in registry}
+    found = []
+    with contextlib.suppress(OSError):
+        for name in map(os.fsencode, os.listdir(os.path.join(state, SESSIONS))):
+            session = os.path.join(state, SESSIONS, name)
+            if session not in known and os.path.lexists(os.path.join(session, JOURNAL)):
+                content = read_session_file(session)
+                project = content.project_path if content is not None else b""
+                found.append(Entry.make(session, project or b"/", NO_IDENTITY))
+    return found
+
+
+def entry_of(session: str) -> Entry:
+    """Return what the registry has of the session with an id.
+
+    Raises:
+        NoSessionError: there is none.
+    """
+    with Registry.open() as registry:
+        entries: list[Entry] = [*registry, *unregistered()]
+    for entry in entries:
+        if entry.id == session:
+            return entry
+    raise NoSessionError(f"there is no session {session}", hint="yolofs sessions lists them")
+
+
+def _follow(found: Found) -> None:
+    """Let a session go on where its project is now."""
+    from yolofs.session_move import move_session  # projects are seldom moved
+
+    before, now = display(found.entry.project_path), display(found.project)
+    try:
+        move_session(found)
+    except SessionBusyError as error:
+        raise SessionBusyError(
+            f"{now} was {before}, where it is in use: {error.message}", hint="yolofs unmount, and then again"
+        ) from None
+    if found.moved_from is not None:
+        say(f"{now} was {before}: its session goes on here, with all that is staged")

@@ -1,0 +1,221 @@
+"""``yolofs sessions``."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from typing import Any
+
+import click
+
+from yolofs.cli.here import NO_IDENTITY, entry_of, unregistered
+from yolofs.cli.jsonform import text_fields
+from yolofs.cli.options import start_directory
+from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
+from yolofs.daemon.client import Client
+from yolofs.errors import DaemonError, SessionBusyError, UsageError
+from yolofs.paths import display, in_shell
+from yolofs.session_forget import forget
+from yolofs.session_move import move_session
+from yolofs.sessions.identity import identity_of
+from yolofs.sessions.registry import Entry, Registry
+from yolofs.sessions.search import Found, session_of
+from yolofs.sessions.start import check_owner
+
+
+class Condition(Enum):
+    """How a session and its project are; the value is the word for it."""
+
+    MOUNTED = "mounted"
+    READY = "ready"
+    GONE = "gone"
+    """The project is not at its path any more; if it was moved, the next command in it finds out."""
+    UNLISTED = "unlisted"
+    """The registry has no entry of it that can be read."""
+    REPLACED = "replaced"
+    """Another directory is at the project's path."""
+    UNREACHABLE = "unreachable"
+    """The session's own directory is not there: its disk, perhaps."""
+
+
+_ADVICE = {
+    Condition.GONE: "where it was moved to, any command finds it; for a copy: yolofs sessions --rebase PATH {id}",
+    Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
+    Condition.UNLISTED: "the registry does not know it: yolofs sessions --rebase {path} {id}",
+    Condition.UNREACHABLE: "mount the disk that {session} is on",
+}
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--forget", "is_forgotten", is_flag=True, help="Remove session ID with all that is staged in it.")
+@click.option(
+    "--rebase",
+    "target",
+    metavar="PATH",
+    type=click.Path(path_type=bytes),
+    help="Let session ID, whose directory is gone, go on with the directory PATH.",
+)
+@click.option("--yes", is_flag=True, help="With --forget: do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: bool, as_json: bool) -> None:
+    """List your sessions on this machine, wherever their projects are.
+
+    Each has an id, by which it can be named. Shown are whether it is mounted, ready, or its project is gone; whether
+    anything is staged; and where the project is. A project that was moved is found by itself; one that was restored
+    from a copy is another directory, for which --rebase says that it takes the place of the first one. ID may be left
+    out if only one session's directory is gone.
+    """
+    if is_forgotten and target is not None:
+        raise UsageError("--forget and --rebase cannot go together", hint="yolofs sessions --help")
+    entries = sorted((*_registered(), *unregistered()), key=lambda entry: entry.project_path)
+    if is_forgotten:
+        _forget(_chosen(entries, session), yes=yes)
+    elif target is not None:
+        _rebase(_chosen(entries, session), os.path.join(start_directory(), target))
+    else:
+        _list([entry for entry in entries if session in (None, entry.id)], as_json=as_json)
+
+
+def _registered() -> list[Entry]:
+    with Registry.open() as registry:
+        return list(registry)
+
+
+def _list(entries: list[Entry], *, as_json: bool) -> None:
+    if as_json:
+        emit_json_list("sessions", map(_fields, entries))
+        return
+    if not entries:
+        say("there is no session yet; yolofs init starts one")
+    for entry in entries:
+        condition = condition_of(entry)
+        staged = "staged" if has_staged(entry) else ""
+        is_mounted = condition in _ADVICE and _is_mounted(entry)
+        emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {display(entry.project_path)}")
+        if is_mounted:
+            emit(f"  still mounted: yolofs unmount {entry.id}")
+        if condition in _ADVICE:
+            place = in_shell(entry.project_path)
+            emit(f"  {_ADVICE[condition].format(id=entry.id, path=place, session=display(entry.session_path))}")
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        **text_fields("project", entry.project_path),
+        **text_fields("session", entry.session_path),
+        "condition": condition_of(entry).value,
+        "staged": has_staged(entry),
+    }
+
+
+def condition_of(entry: Entry) -> Condition:
+    """Return how a session and its project are."""
+    if not os.path.isdir(entry.session_path):
+        return Condition.UNREACHABLE
+    if entry.identity == NO_IDENTITY:
+        return Condition.UNLISTED
+    try:
+        is_there = entry.identity.is_same(identity_of(entry.project_path))
+    except OSError:
+        return Condition.GONE
+    if not is_there:
+        return Condition.REPLACED
+    return Condition.MOUNTED if _is_mounted(entry) else Condition.READY
+
+
+def has_staged(entry: Entry) -> bool:
+    """Tell whether the journal of a session holds any record."""
+    try:
+        with open(os.path.join(entry.session_path, b"journal"), "rb") as journal:
+            return bool(journal.readline() and journal.read(1))
+    except OSError:
+        return False
+
+
+def _is_mounted(entry: Entry) -> bool:
+    try:
+        client = Client.connect(entry.session_path)
+    except DaemonError:  # it is there, and does not answer
+        return True
+    if client is None:
+        return False
+    client.close()
+    return True
+
+
+def _chosen(entries: list[Entry], session: str | None) -> Entry:
+    """Return the session that an id names, or the only one whose directory is gone."""
+    if session is not None:
+        return entry_of(session)
+    gone = [
+        entry for entry in entries if condition_of(entry) in (Condition.GONE, Condition.REPLACED, Condition.UNLISTED)
+    ]
+    if len(gone) != 1:
+        count = f"{len(gone)} sessions" if gone else "no session"
+        raise UsageError(
+            f"the directory of {count} is gone, so which one is meant?", hint="name its id: yolofs sessions"
+        )
+    return gone[0]
+
+
+def _forget(entry: Entry, *, yes: bool) -> None:
+    place = display(entry.project_path)
+    if condition_of(entry) is Condition.UNREACHABLE:
+        _take_off_the_list(entry, yes=yes)
+        return
+    _check_unmounted(entry)
+    if not yes and has_staged(entry):
+        check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
+        if not ask(f"remove session {entry.id} of {place} with all that is staged in it, for good?"):
+            say("nothing removed")
+            raise click.exceptions.Exit(1)
+    forget(entry)
+    say(f"session {entry.id} of {place} is removed")
+
+
+def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
+    """Forget a session whose directory is not there, and so cannot be removed."""
+    where = display(entry.session_path)
+    if not yes:
+        check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
+        if not ask(
+            f"{where} is not there, on a disk that is away perhaps; is session {entry.id} not to be listed any more?"
+        ):
+            say("nothing forgotten")
+            raise click.exceptions.Exit(1)
+    forget(entry)
+    say(f"session {entry.id} is not listed any more; what is staged in it, if it is still there, stays in {where}")
+
+
+def _check_unmounted(entry: Entry) -> None:
+    """Raise SessionBusyError if a session is mounted."""
+    if _is_mounted(entry):
+        raise SessionBusyError(
+            f"session {entry.id} of {display(entry.project_path)} is mounted", hint=f"yolofs unmount {entry.id}"
+        )
+
+
+def _rebase(entry: Entry, target: bytes) -> None:
+    target = os.path.realpath(target)
+    if not os.path.isdir(target):
+        raise UsageError(f"{display(target)} is not a directory")
+    check_owner(target)
+    other = session_of(target)
+    if other is not None and other.entry.id != entry.id:
+        raise UsageError(
+            f"{display(target)} has a session of its own", hint=f"yolofs sessions --forget {other.entry.id} removes it"
+        )
+    if condition_of(entry) in (Condition.READY, Condition.MOUNTED) and entry.project_path != target:
+        raise UsageError(
+            f"{display(entry.project_path)} is still there, and its session stays with it",
+            hint=f"yolofs init {in_shell(target)} starts one of its own",
+        )
+    _check_unmounted(entry)
+    before = display(entry.project_path)
+    is_copy = not entry.identity.is_same(identity_of(target))
+    move_session(Found(target, entry))
+    say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
+    if is_copy:
+        say("what was deleted in the view counts as changed there since, as a copy is newer: yolofs commit --force")

@@ -1,0 +1,63 @@
+"""What of `.yolofs.toml` is not in force until the user agrees to it, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from yolofs.cli.output import warn
+
+if TYPE_CHECKING:  # takes long, and hardly a command comes here
+    from yolofs.config.trust import Waiting
+    from yolofs.rule_files import RuleFiles
+
+
+def say_what_waits(count: int) -> None:
+    """Tell how many lines wait, if any do."""
+    if count:
+        from yolofs.config.trust import NEXT, count_text
+
+        warn(f"{count_text(count)}: {NEXT}")
+
+
+def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
+    """Return the lines that wait, as the file is now.
+
+    Raises:
+        ConfigError: one of the files that rules come from is not in order.
+    """
+    from yolofs.sessions.trust import load_in_force
+
+    loaded = load_in_force(project, _directory(project))
+    if not loaded.written.rules and not loaded.waiting:
+        return ()
+    return ask_for(project)[1]
+
+
+def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
+    """Return the files of a project, and what has to be agreed to for all that its own says.
+
+    Raises:
+        ConfigError: one of the files is not in order.
+    """
+    from yolofs.cli.project import connected
+    from yolofs.rule_files import RuleFiles
+    from yolofs.rules import Origin, RuleSet
+
+    files = RuleFiles(project, _directory(project))
+    files.load()
+    with connected(project) as client:
+        sources = client.rules() if client is not None else None
+    answers = RuleSet(sources.rules_of(Origin.SESSION)) if sources is not None else RuleSet()
+    return files, files.ask_for(answers)
+
+
+def waiting_fields(waiting: Sequence[Waiting]) -> list[dict[str, Any]]:
+    """Return what waits for ``--json``."""
+    return [{"line": one.line, "key": list(one.key), "text": one.shown, "opens": one.opens} for one in waiting]
+
+
+def _directory(project: bytes) -> bytes:
+    from yolofs.cli.project import session_directory
+
+    return session_directory(project)

@@ -1,0 +1,92 @@
+"""What holds of a tree's rules is nowhere less strict than without them, looked for at every path of a small world."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yolofs.rules import Index, NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, Verdict, subject
+from yolofs.rules.loosening import blamed, judge
+
+NAMES = (b"a", b"b", b"c.x", b"d.x", b"e", b".git", b".yolofs")
+"""Of all kinds: with rules and without, with an ending, that keeps patterns out, and where nothing does."""
+PATHS = [b"/" + b"/".join(names) for depth in range(5) for names in itertools.product(NAMES, repeat=depth)]
+_paths = st.sampled_from([b"/", b"/a", b"/a/b", b"/a/b/c.x", b"/b", b"/b/a", b"/c.x", b"/c.x/b", b"/.git", b"/a/.git"])
+_states = st.sampled_from(list(RuleState))
+_whole = st.sampled_from((False, False, True))
+
+
+def _rules(source: str) -> st.SearchStrategy[list[Rule]]:
+    one: st.SearchStrategy[Rule] = st.one_of(
+        st.builds(PathRule, _paths, _states, st.just(source), _whole),
+        st.builds(
+            NameRule, st.sampled_from((b"a", b"b", b"c.x", b".yolofs")), _states, st.just(source), _paths, _whole
+        ),
+        st.builds(SuffixRule, st.just(b".x"), _states, st.just(source), _paths, _whole),
+    )
+    return st.lists(one, max_size=4, unique_by=subject)
+
+
+_exempt = st.sampled_from((frozenset[bytes](), frozenset({b".git"})))
+
+
+def _reachable(index: Index, path: bytes) -> Verdict | None:
+    """Return the verdict over a path, None if nothing leads there."""
+    verdict = index.at(b"/")
+    for name in path.split(b"/"):
+        if verdict.seems_absent:
+            return None
+        verdict = index.below(verdict, name) if name else verdict
+    return verdict
+
+
+def _is_looser(before: Index, now: Index, path: bytes) -> bool:
+    there = _reachable(now, path)
+    if there is None or there.seems_absent:
+        return False
+    was = before.at(path)
+    return was.state.is_stricter_than(there.state) or was.seems_absent
+
+
+@settings(max_examples=60)
+@given(_rules("near"), _rules("0"), _rules("far"), _exempt, st.data())
+def test_nothing_gets_through_that_would_not_without_the_tree(
+    near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
+) -> None:
+    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+
+    def index_of(chosen: Sequence[int]) -> Index:
+        of_tree = RuleSet(tuple(tree[number] for number in chosen))
+        return Index(RuleSet(tuple(near)), of_tree, RuleSet(tuple(far), exempt))
+
+    agreed = frozenset(data.draw(st.sets(st.sampled_from(range(len(tree))))) if tree else ())
+    judged = judge(tree, agreed, index_of)
+    before, now = index_of(sorted(agreed)), index_of(judged.in_force)
+    assert agreed <= set(judged.in_force)
+    assert sorted([*judged.in_force, *judged.waiting]) == list(range(len(tree)))
+    assert [path for path in PATHS if _is_looser(before, now, path)] == []
+
+
+@settings(max_examples=60)
+@given(_rules("near"), _rules("0"), _rules("far"), _exempt)
+def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
+    near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes]
+) -> None:
+    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+    before = Index(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
+    now = Index(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
+    found = blamed(before, now, tree, frozenset(range(len(tree))))
+    assert bool(found) == any(_is_looser(before, now, path) for path in PATHS)
+
+
+def test_paths_that_stand_for_others_are_told_as_they_are_spelled() -> None:
+    tree: list[Rule] = [SuffixRule(b".x", RuleState.ALLOW, "0")]
+    far = RuleSet((PathRule(b"/a", RuleState.DENY, "far"),))
+    before, now = Index(far), Index(RuleSet(tuple(tree)), far)
+    (places,) = blamed(before, now, tree, frozenset({0})).values()
+    assert {(os.fsdecode(place.path), place.before.value) for place in places} >= {("/a/\x01.x", "deny")}

@@ -1,0 +1,93 @@
+"""Sessions with a commit that claims to be interrupted: planted by somebody, or really so and then tampered with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.cli.program import COMMAND
+from tests.crash.test_commit_every_line import populate, work
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import by_first_name, walk_tree
+from yolofs.commit.plan import Create, Plan
+from yolofs.journal import Journal
+from yolofs.paths import RelPath, StoreIno
+from yolofs.records import Stage
+
+Tree = dict[bytes, tuple[Any, ...]]
+
+
+def tree_of(directory: Path) -> Tree:
+    """Return all that is below a directory but for sessions: names, types, modes, contents, links."""
+    return by_first_name(dict(walk_tree(os.fsencode(directory))))
+
+
+def session_of(project: Path) -> Path:
+    """Return where the session of a project lies."""
+    return (project / ".yolofs").resolve()
+
+
+def plant(session: Path, victim: Path, *, files: int = 300) -> None:
+    """Put a session into a directory whose commit, if somebody finishes it, writes files into ``victim``."""
+    (session / "files/00").mkdir(parents=True)
+    (session / "files/00/1").write_text("planted\n")
+    with Journal.create(os.fsencode(session / "journal")) as journal:
+        journal.append(Stage(1, RelPath(b"planted"), StoreIno(1)))  # else the store inode is collected
+    st = (session / "files/00/1").stat()
+    steps = tuple(
+        Create(RelPath(b"planted%d" % number), StoreIno(1), number, st.st_size, st.st_mtime_ns)
+        for number in range(files)
+    )
+    plant_plan(session, Plan(os.fsencode(victim), steps))
+
+
+def plant_plan(session: Path, plan: Plan, *, number: int = 1) -> Path:
+    """Put a plan into a session, as of a commit that was interrupted."""
+    commit = session / f"commits/{number}"
+    commit.mkdir(parents=True, exist_ok=True)
+    (commit / "plan.json").write_bytes(plan.encode())
+    return commit
+
+
+_KILLED = """
+import os, signal, sys
+from yolofs.cli import main
+from yolofs.commit import execution
+really_do = execution._do_one
+def do(index, *arguments):
+    if index == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    really_do(index, *arguments)
+execution._do_one = do
+main.main(["commit", *sys.argv[2:]])
+"""
+
+
+def interrupt_commit(project: Path, step: int, *paths: str) -> None:
+    """Have the commit of a project (or of some paths) killed just before a step."""
+    command = [sys.executable, "-P", "-c", _KILLED, str(step), "--yes", *paths]
+    done = subprocess.run(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+def staged(project: Path) -> Tree:
+    """Make a project with something staged for every kind of step; return what the view shows."""
+    project.mkdir()
+    populate(os.fsencode(project))
+    view = CoreDriver(os.fsencode(project))
+    work(view)
+    expected = view.tree()
+    view.close()
+    return expected
+
+
+def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command without a terminal."""
+    return subprocess.run(
+        [*COMMAND, *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+    )

@@ -1,0 +1,96 @@
+"""Looking again at the plan of a commit that was interrupted, before it goes on: is it still one for this base?
+
+A new plan comes from names that the view shows, so nothing in it is hidden or lies behind a link.  Of one that has
+lain on the disk neither is certain, and base may have been changed since.  The steps themselves open each directory
+without following links; this is so that nothing is done at all where one of them would have to fail.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+from yolofs.base import Base
+from yolofs.commit.making import StoreFiles
+from yolofs.commit.plan import Create, Duplicate, Link, Park, Place, Plan, Remove, paths_of
+from yolofs.paths import ROOT, RelPath, display, split
+
+
+def find_problem(plan: Plan, base: Base, store: StoreFiles, *, done: int, closed: Iterable[bytes] = ()) -> str:
+    """Return why the steps of a plan from number ``done`` on cannot be done in base, in words; empty if they can.
+
+    ``closed``: absolute paths of directories that nothing may be done in, besides what base hides.
+    """
+    if plan.root != base.root:
+        return f"its plan is for the base {display(plan.root)}, and the session's is {display(base.root)}"
+    where = _Where(plan, base, [rel for path in closed if (rel := base.relative(path)) is not None])
+    for step in plan.steps:
+        for path in paths_of(step):
+            if where.is_closed(path):
+                return f"its plan has {display(path)}, where no view and no commit may do anything"
+    for step in plan.steps[done:]:
+        for path in paths_of(step):
+            link = where.link_above(path)
+            if link is not None:
+                return f"a symbolic link lies at {display(base.path(link))}, on the way to {display(path)}"
+        ino = getattr(step, "ino", None)
+        if ino is not None and not os.path.lexists(store.path(ino)):
+            return f"the content of {display(step.path)} is missing from the store"
+    return ""
+
+
+class _Where:
+    """Looks at the directories that paths lie in, at each once."""
+
+    def __init__(self, plan: Plan, base: Base, closed: Iterable[RelPath]) -> None:
+        self._base = base
+        self._closed = frozenset(closed)
+        self._open: set[RelPath] = {ROOT}
+        self._links: dict[RelPath, RelPath | None] = {ROOT: None}
+        self._changing = {step.path for step in plan.steps if isinstance(step, _MAY_CHANGE_TYPE)}
+        """The plan itself takes links away here, or puts them there."""
+
+    def is_closed(self, path: RelPath) -> bool:
+        """Tell whether a path is, or lies in, what nobody may see or change in base."""
+        if ROOT in self._closed:
+            return True
+        for place in _way_to(path):
+            if place in self._open:
+                continue
+            base = self._base
+            if place in self._closed or base.is_hidden(place) or base.is_pseudo(place):
+                return True
+            if base.is_hidden_name(*split(place)):
+                return True
+            self._open.add(place)
+        return False
+
+    def link_above(self, path: RelPath) -> RelPath | None:
+        """Return a symbolic link that lies on the way to a path, None if there is none."""
+        link = None
+        for place in _way_to(split(path)[0]) if path else ():
+            if place not in self._links:
+                self._links[place] = place if self._is_link(place) else link
+            link = self._links[place]
+        return link
+
+    def _is_link(self, place: RelPath) -> bool:
+        if place in self._changing:
+            return False
+        try:
+            return stat.S_ISLNK(os.lstat(self._base.path(place)).st_mode)
+        except OSError:  # it has moved, or is not made yet
+            return False
+
+
+def _way_to(path: RelPath) -> Iterator[RelPath]:
+    """Yield each directory on the way to a path, from the top, and the path."""
+    end = path.find(b"/")
+    while end >= 0:
+        yield RelPath(path[:end])
+        end = path.find(b"/", end + 1)
+    yield path
+
+
+_MAY_CHANGE_TYPE = Park | Remove | Create | Place | Link | Duplicate

@@ -1,0 +1,244 @@
+"""A commit that was interrupted: what is known of it, whether it may be finished here, and how to give it up.
+
+Until it is finished (or given up) base is neither what it was nor what the view showed, so nothing else is done.  It
+is finished only by whom and where it began: its seal (:mod:`yolofs.sessions.seal`) has to fit, and its plan still has
+to be one for base (:mod:`yolofs.commit.recheck`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from yolofs.archive import CARRIED, End, interrupted_commit
+from yolofs.base import Base
+from yolofs.commit import Plan, describe
+from yolofs.commit.execution import PLAN, SEAL, count_done
+from yolofs.commit.plan import Park, Place
+from yolofs.commit.recheck import find_problem
+from yolofs.commit.steps import hidden_prefix
+from yolofs.errors import CommitError, TrustError, YolofsError
+from yolofs.paths import RelPath, display, split
+from yolofs.sessions import seal
+from yolofs.sessions.identity import identity_of
+from yolofs.sessions.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
+from yolofs.sessions.state import state_directory
+from yolofs.store import Store
+
+CONTENTS = b"contents"
+"""In the directory of a commit that was given up: what in it was where."""
+_NEXT = 5
+"""So many of the steps that come next are told."""
+
+
+class Interrupted(msgspec.Struct, frozen=True):
+    """A commit that stopped half way."""
+
+    number: int
+    directory: bytes
+    """Its own, with what base had."""
+    root: bytes
+    """The base of the session."""
+    began_ns: int
+    """When it began: as its seal says, or else when its plan was written."""
+    problems: tuple[str, ...]
+    """What does not fit, so that it may not be finished here: each in words to follow a colon."""
+    is_mendable: bool = False
+    """Whether it may fit once the user has put something right in base, the store or the state directory."""
+    done: int = 0
+    """How many steps are done for certain."""
+    plan: Plan | None = None
+    """What it is to do; None if that cannot be trusted."""
+    seals: CommitSeals | None = None
+
+    @property
+    def replaced(self) -> bytes:
+        """Where that lies which base had before."""
+        return os.path.join(self.directory, b"replaced")
+
+    @property
+    def following(self) -> list[str]:
+        """One line for each of the steps that come next."""
+        steps = self.plan.steps if self.plan is not None else ()
+        return [describe(step) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
+
+    @property
+    def text(self) -> str:
+        """One sentence about it."""
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.began_ns // 1_000_000_000))
+        begun = f"a commit was interrupted: commit {self.number} of {when}"
+        if self.plan is None:
+            return f"{begun}, which is not finished here: {'; '.join(self.problems)}"
+        steps = f"{self.done} of {len(self.plan.steps)} steps done"
+        return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.plan is not None:
+            return "yolofs commit --continue"
+        first = "put that right, then yolofs commit --continue; or " if self.is_mendable else ""
+        kept = f"what base had lies in {display(self.replaced)}"
+        return f"{first}yolofs commit --discard-interrupted, which keeps all files and gives the commit up; {kept}"
+
+    @property
+    def error(self) -> YolofsError:
+        """What to raise where it is in the way."""
+        return (
+            CommitError(self.text, hint=self.hint) if self.plan is not None else TrustError(self.text, hint=self.hint)
+        )
+
+
+class CommitSeals:
+    """Vouches for what is written of one commit."""
+
+    def __init__(self, sealer: Sealer, number: int, root: bytes, directory: bytes, sealed: bytes = b"") -> None:
+        """``directory``: the commit's own; ``sealed``: its seal, where it has one already."""
+        self._sealer = sealer
+        self._number = number
+        self._root = root
+        self._carried = os.path.join(directory, CARRIED)
+        self._sealed = sealed
+
+    def of_plan(self, plan: bytes) -> bytes:
+        """Return the seal of a plan."""
+        base = seal.Base(self._root, identity_of(self._root))
+        carried = digest_of_file(self._carried)
+        self._sealed = self._sealer.sealed(self._number, base, plan, carried, time.time_ns())
+        return self._sealed
+
+    def of_end(self, steps: int) -> bytes:
+        """Return what says that the commit is done."""
+        return self._sealer.end(self._sealed, steps)
+
+    def check_root(self, fd: int) -> None:
+        """Check that an open directory is the base that the commit began in.
+
+        Raises:
+            TrustError: it is another one.
+        """
+        problems = self._sealer.base_problems(self._sealed, seal.Base(self._root, identity_of(fd)))
+        if problems:
+            raise TrustError(f"commit {self._number} is not finished here: {problems[0]}")
+
+
+def examine(
+    directory: bytes, base: Base, store: Store, *, machine_files: Sequence[bytes] = MACHINE_FILES
+) -> Interrupted | None:
+    """Return the interrupted commit of the session in ``directory``, None if there is none; changes nothing.
+
+    Whatever lies there may have been put there by anybody.
+    """
+    commit = interrupted_commit(directory)
+    if commit is None:
+        return None
+    number = int(os.path.basename(commit))
+    sealed, text = (read_plainly(os.path.join(commit, name)) for name in (SEAL, PLAN))
+    began = (began_ns(sealed) if sealed is not None else None) or _mtime_ns(os.path.join(commit, PLAN))
+    found = Interrupted(number, commit, base.root, began, ())
+    try:
+        if text is None:
+            raise _MisfitError("its plan cannot be read")
+        if sealed is None:
+            raise _MisfitError("it has no seal, so nobody knows who planned it")
+        sealer = _sealer(directory, machine_files)
+        problems = sealer.problems(sealed, number, text, digest_of_file(os.path.join(commit, CARRIED)))
+        if not problems and os.path.lexists(os.path.join(commit, End.DONE.value)):
+            problems = ["what says that it is done was changed"]
+        if problems:
+            raise _MisfitError(*problems)
+        problems = sealer.base_problems(sealed, seal.Base(base.root, identity_of(base.root)))
+        if problems:
+            raise _MendableError(*problems)
+        plan, done = _checked(text, commit, base, store)
+    except _MisfitError as misfit:
+        is_mendable = isinstance(misfit, _MendableError)
+        return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
+    seals = CommitSeals(sealer, number, base.root, commit, sealed)
+    return msgspec.structs.replace(found, plan=plan, done=done, seals=seals)
+
+
+class _MisfitError(Exception):
+    """Something does not fit; the arguments say what."""
+
+
+class _MendableError(_MisfitError):
+    """What does not fit is in base or in the store, or the state directory is another one: it may be put right."""
+
+
+def _sealer(directory: bytes, machine_files: Sequence[bytes]) -> Sealer:
+    try:
+        return Sealer.open(directory, machine_files=machine_files)
+    except FileNotFoundError:
+        key = display(os.path.join(state_directory(), seal.KEY))
+        raise _MendableError(f"there is no key of yours ({key}) that it could have been sealed with") from None
+    except (YolofsError, OSError) as error:
+        raise _MendableError(f"your key cannot be read ({error})") from None
+
+
+def _checked(text: bytes, commit: bytes, base: Base, store: Store) -> tuple[Plan, int]:
+    """Return a sealed plan, and how many of its steps are done, if base and store still are as it needs them."""
+    try:
+        plan = Plan.decode(text)
+    except YolofsError as error:
+        raise _MisfitError(error.message) from None
+    done = min(count_done(commit), len(plan.steps))
+    problem = find_problem(plan, base, store, done=done, closed=[state_directory()])
+    if problem:
+        raise _MendableError(problem)
+    return plan, done
+
+
+def _mtime_ns(path: bytes) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+# ---- giving it up
+
+
+def list_contents(directory: bytes) -> list[str]:
+    """Return one line for each thing of base that lies in a commit's directory: what it was, and where it was to go.
+
+    The plan need not be trusted for that: nothing is done by it.
+    """
+    try:
+        plan = Plan.decode(read_plainly(os.path.join(directory, PLAN)) or b"")
+    except YolofsError:
+        return []
+    return list(_contents(plan, directory))
+
+
+def _contents(plan: Plan, directory: bytes) -> Iterator[str]:
+    targets = {step.number: step.path for step in plan.steps if isinstance(step, Place)}
+    for step in plan.steps:
+        number = getattr(step, "number", None)
+        if number is None:
+            continue
+        if os.path.lexists(os.path.join(directory, b"replaced/%d" % number)):
+            yield f"replaced/{number}\twas {_in(plan, step.path)}"
+        if not isinstance(step, Park):
+            continue
+        to = f"was {_in(plan, step.path)}, and was to become {_in(plan, targets.get(step.number, step.path))}"
+        if os.path.lexists(os.path.join(directory, b"parked/%d" % number)):
+            yield f"parked/{number}\t{to}"
+        else:
+            aside = b"%b%d" % (hidden_prefix(directory), number)
+            places = [os.path.join(plan.root, above, aside) for above in _above(step.path)]
+            yield from (f"{display(place)}\t{to}" for place in places if os.path.lexists(place))
+
+
+def _above(path: RelPath) -> Iterator[RelPath]:
+    while path:
+        path = split(path)[0]
+        yield path
+
+
+def _in(plan: Plan, path: RelPath) -> str:
+    return display(os.path.join(plan.root, path))

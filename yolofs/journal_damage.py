@@ -1,0 +1,92 @@
+"""Where a journal is damaged, what has become of its lines there, and what can be kept of those after it.
+
+Not on the way of a request: all of it reads the journal again, and is for who is told of damage or repairs it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from yolofs.cuts import line_count
+from yolofs.errors import JournalError
+from yolofs.journal_codec import Form, decode, is_sealed, stamp_of
+from yolofs.journal_file import read_lines, read_tail
+
+MOST_MISSING = 4096
+"""So many lines more than there are in the file may be missing from it.  With a larger number a line that was changed
+would more often be taken for one that stands in the wrong place: for each it is one chance in 2**32."""
+
+
+class Damage(NamedTuple):
+    """Where a journal stops being readable, and why."""
+
+    offset_bytes: int
+    """Where the bad line starts; all before it is good."""
+    line_number: int
+    """Of the bad line; line 1 is the header."""
+    cut_bytes: int
+    """How much a repair cuts: the bad line and all after it."""
+    reason: str
+    cut_lines: int = 1
+    """How many lines that is, the last of them perhaps not whole."""
+    is_torn: bool = False
+    """It is no damage but a torn tail, which the next writer cuts by itself."""
+
+
+def number_of(line: bytes, form: Form, most: int) -> int | None:
+    """Return which record of a journal ``line`` is, wherever it stands; None if it is none of the first ``most``."""
+    if not form.step:
+        return None
+    stamp = stamp_of(line)
+    number = stamp - form.key if stamp is not None else 0
+    return number if 1 <= number <= most else None
+
+
+def is_misplaced(line: bytes, form: Form, number: int) -> bool:
+    """Tell whether ``line``, which is not record ``number`` and the last of its file, is another record of the journal.
+
+    Then it is no torn tail: lines before it are missing, or it is there twice.
+    """
+    return number_of(line, form, number + MOST_MISSING) is not None
+
+
+def find(fd: int, form: Form) -> Damage | None:
+    """Decode every line; return where the first bad one is, None if there is none."""
+    file_size = os.fstat(fd).st_size
+    offset, number = form.header_bytes, 1
+    for lines in read_lines(fd, offset, file_size):
+        for line in lines:
+            end = offset + len(line) + 1
+            try:
+                decode(line, form.stamp(number))
+            except JournalError as error:
+                is_unsealed = not is_sealed(line, form.stamp(number))
+                reason = explain(fd, form, offset, number) if is_unsealed else error.message
+                is_torn = is_unsealed and end == file_size and not is_misplaced(line, form, number)
+                return _damage(fd, offset, number, reason, is_torn=is_torn)
+            offset, number = end, number + 1
+    return None if offset == file_size else _damage(fd, offset, number, "the line is cut", is_torn=True)
+
+
+def _damage(fd: int, offset: int, number: int, reason: str, *, is_torn: bool) -> Damage:
+    tail = read_tail(fd, offset)
+    return Damage(offset, number + 1, len(tail), reason, line_count(tail), is_torn)
+
+
+def explain(fd: int, form: Form, offset: int, number: int) -> str:
+    """Return, as a clause, what is wrong with the line at ``offset``, where record ``number`` should stand."""
+    lines = read_tail(fd, offset).split(b"\n")
+    found = number_of(lines[0], form, number + len(lines) + MOST_MISSING)
+    if found is None:
+        zeros = lines[0].count(b"\0")
+        holds = f": it holds {zeros} zero bytes, as a power failure leaves them" if zeros else ""
+        return f"the checksum does not match{holds}"
+    if found < number:
+        return f"it is there twice, and is line {found + 1}"
+    later = {number_of(line, form, found) for line in lines[1:]}
+    missing = [one for one in range(number, found) if one not in later]
+    if not missing:
+        return f"it should be line {found + 1}: lines have changed places"
+    what = "a line before it is missing" if len(missing) == 1 else f"{len(missing)} lines before it are missing"
+    return f"it should be line {found + 1}: {what}"

@@ -1,0 +1,239 @@
+"""Sessions of earlier versions, which lay in the project as ``.yolofs/``: whether one can be trusted, and moving it.
+
+Anybody who can put files into the project can put such a directory there: a clone, an archive.  So one is moved without
+a question only where nothing in it could do harm that the project's other files could not do as well: everything that
+is staged lies in the project or in a scratch directory, no learned rule opens anything, no commit was interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from yolofs.archive import interrupted_commit
+from yolofs.commit.trees import copy_tree, remove_tree
+from yolofs.config.learned import read_learned
+from yolofs.config.settings import Settings
+from yolofs.errors import TrustError
+from yolofs.journal import Journal
+from yolofs.marks import SESSION_LINK, disk_state_name
+from yolofs.paths import RelPath, display, is_below
+from yolofs.records import Change, Delete, Keep, Rename, Stage
+from yolofs.session import locked
+from yolofs.session_root import read_session_file
+from yolofs.sessions.identity import Identity, identity_of
+from yolofs.sessions.link import exclude_from_git, put_link
+from yolofs.sessions.private import private_directory, user_name
+from yolofs.sessions.registry import Entry, Registry
+from yolofs.sessions.search import Found
+from yolofs.sessions.start import choose_state, make_session, register, unregister
+from yolofs.sessions.state import SESSIONS
+from yolofs.syscalls import sync_filesystem
+
+_FILES = frozenset(
+    b"journal journal.torn journal.new session.json session.json.new rules.toml rules.toml.new rules.lock lock "
+    b"audit.jsonl audit.jsonl.1 checkpoint checkpoint.new daemon.log daemon.log.1 daemon.json daemon.json.new "
+    b".gitignore".split()
+)
+"""All that earlier versions kept beside the directories, and the link to the mountpoint."""
+_LINK = b"mnt"
+_DIRECTORIES = frozenset({b"files", b"commits"})
+_OF_COMMIT = {b"plan.json", b"progress", b"done", b"journal", b"carried"}, {b"new", b"parked", b"replaced"}
+"""Files and directories of one commit."""
+_GOES_ON = frozenset(
+    {b"journal", b"journal.torn", b"session.json", b"rules.toml", b"lock", b"audit.jsonl", *_DIRECTORIES}
+)
+"""The rest is of no use any more, and could say something else than what was looked at."""
+_TIGHT = frozenset({"deny", "hidden", "ask"})
+_SHOWN = 3
+
+
+def check_earlier(project: bytes) -> None:
+    """Check that a ``.yolofs/`` is one that this user made, as far as its files can tell.
+
+    Raises:
+        TrustError: it is not, or has links in it.
+    """
+    path = os.path.join(project, SESSION_LINK)
+    for place, kind in _parts(path):
+        why = _objection(os.lstat(place), kind, is_top=place == path)
+        if why:
+            raise TrustError(
+                f"{display(path)} is not taken for a session that you made with an earlier version: "
+                f"{display(place)} {why}",
+                hint="look at it, and remove or rename it; then: yolofs init",
+            )
+
+
+def _parts(path: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the session's directory, and all in it but what the store and the commits keep, with what each has to be.
+
+    0 stands for what no earlier version made.
+    """
+    yield path, stat.S_IFDIR
+    for name in sorted(map(os.fsencode, os.listdir(path))):
+        place = os.path.join(path, name)
+        if name == _LINK:
+            yield place, stat.S_IFLNK
+        elif name not in _DIRECTORIES:
+            yield place, stat.S_IFREG if name in _FILES else 0
+        else:
+            yield place, stat.S_IFDIR
+            for below in sorted(map(os.fsencode, os.listdir(place))):
+                yield os.path.join(place, below), stat.S_IFDIR
+                if name == b"commits":
+                    yield from _parts_of_commit(os.path.join(place, below))
+
+
+def _parts_of_commit(directory: bytes) -> Iterator[tuple[bytes, int]]:
+    files, directories = _OF_COMMIT
+    for name in sorted(map(os.fsencode, os.listdir(directory))):
+        kind = stat.S_IFREG if name in files else stat.S_IFDIR if name in directories else 0
+        yield os.path.join(directory, name), kind
+
+
+def _objection(st: os.stat_result, kind: int, *, is_top: bool) -> str:
+    if st.st_uid != os.geteuid():
+        return f"belongs to {user_name(st.st_uid)}"
+    if stat.S_ISLNK(st.st_mode) and kind != stat.S_IFLNK:
+        return "is a symbolic link"
+    if is_top and st.st_mode & 0o077:
+        return f"has mode {stat.S_IMODE(st.st_mode):04o}, and not 0700"
+    if kind != stat.S_IFMT(st.st_mode):
+        return "is not what an earlier version made" if not kind else "is of another type than an earlier version made"
+    if kind != stat.S_IFLNK and st.st_mode & 0o022:
+        return "may be written to by others"
+    if kind == stat.S_IFREG and st.st_nlink > 1:
+        return "is no plain file of its own"
+    return ""
+
+
+def objections(project: bytes) -> list[str]:
+    """Return what in a ``.yolofs/`` could do harm if somebody else had put it there, a line each; none: nothing could.
+
+    Raises:
+        JournalError, ConfigError, YolofsError: a file of it cannot be read.
+    """
+    path = os.path.join(project, SESSION_LINK)
+    found = []
+    content = read_session_file(path)
+    if content is not None and content.has_moved_journal:
+        found.append("its session.json names another journal, as no earlier version did")
+    if interrupted_commit(path) is not None:
+        found.append("a commit was interrupted, and would write to base when it is finished")
+    rules = [line for line in read_learned(path) if line.state not in _TIGHT]
+    if rules:
+        found.append(f"its rules open something: {_some(f'{line.key} = {line.state}' for line in rules)}")
+    outside = [display(place) for place in _staged_outside(path, project)]
+    if outside:
+        found.append(f"it stages changes outside of the project: {_some(outside)}")
+    return found
+
+
+def _some(items: Iterable[str]) -> str:
+    known = list(items)
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return ", ".join(known[:_SHOWN]) + more
+
+
+def _staged_outside(path: bytes, project: bytes) -> list[bytes]:
+    """Return the absolute paths that the journal tells of and that lie neither in the project nor in scratch."""
+    content = read_session_file(path)
+    root = os.path.realpath(content.root_path) if content is not None else b"/"
+    scratch = [os.path.realpath(os.path.expanduser(os.fsencode(top))) for top in Settings.defaults().scratch]
+    inside = (project, *scratch)
+    found: dict[bytes, None] = {}
+    journal = os.path.join(path, b"journal")
+    if not os.path.exists(journal):
+        return []
+    with Journal.open(journal, read_only=True) as records:
+        for record in records.read():
+            for rel in _paths(record) if isinstance(record, Stage | Delete | Rename | Keep) else ():
+                place = _resolved(os.path.join(root, rel))
+                if not any(is_below(place, top) for top in inside):
+                    found[place] = None
+    return list(found)
+
+
+def _resolved(path: bytes) -> bytes:
+    """Return where a path leads, but for its last component: a link of the project may be on the way."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _paths(record: Change) -> Iterator[RelPath]:
+    match record:
+        case Stage():
+            found = (record.path, record.origin)
+        case Delete():
+            found = (record.path, None)
+        case Rename():
+            found = (record.src, record.dst)
+        case Keep():
+            yield from filter(None, (record.source, record.home))
+            found = (record.path, record.origin)
+    yield from (path for path in found if path is not None)
+
+
+def move_into_state(project: bytes, named: bytes | None = None) -> Found:
+    """Move the session of an earlier version into the user's state directory, or into the one that he has ``named``.
+
+    Raises:
+        SessionBusyError: it is in use, by a daemon of that version, for instance.
+        TrustError: the state directory could be changed by others.
+        OSError: it cannot be moved; it is where it was.
+    """
+    path = os.path.join(project, SESSION_LINK)
+    check_earlier(project)
+    with locked(path):
+        state, _ = choose_state(project, named)
+        identity = identity_of(project)
+        for stale in _entries_of(identity):  # of a try that was killed
+            if stale.is_about_to_move:
+                unregister(stale)
+        _leave_behind(path)
+        session_id = os.urandom(6).hex().encode()
+        make_session(state, session_id)
+        session = os.path.join(state, SESSIONS, session_id)
+        entry = Entry.make(session, project, identity)
+        moving = msgspec.structs.replace(entry, is_moving=True)
+        register(moving, state)  # before: until the directory is moved, the one in the project counts
+        try:
+            os.rename(path, session)
+        except OSError as error:
+            if error.errno != errno.EXDEV:  # another disk, or the same one by another mount
+                raise
+            _copy(path, session)
+            register(entry, state)
+            aside = os.path.join(project, disk_state_name(time.time_ns()))  # which no view shows
+            os.rename(path, aside)
+            remove_tree(aside)
+        else:
+            register(entry, state)
+    put_link(project, session)
+    exclude_from_git(project)
+    return Found(project, entry)
+
+
+def _copy(path: bytes, session: bytes) -> None:
+    """Copy a session into a directory made for it, durably; the journal last, as it tells that all is there."""
+    names = sorted(map(os.fsencode, os.listdir(path)), key=lambda name: name == b"journal")
+    for name in names:
+        copy_tree(os.path.join(path, name), os.path.join(session, name))
+        with private_directory(session) as copied:
+            sync_filesystem(copied)
+
+
+def _leave_behind(path: bytes) -> None:
+    for name in map(os.fsencode, os.listdir(path)):
+        if name not in _GOES_ON:
+            os.unlink(os.path.join(path, name))
+
+
+def _entries_of(identity: Identity) -> list[Entry]:
+    with Registry.open() as registry:
+        return [entry for entry in registry.of_inode(identity.inode) if entry.identity.is_same(identity)]

@@ -1,0 +1,75 @@
+"""The convenience link ``.yolofs`` in a project: to look around.  Nothing is read through it, so it may be anything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from yolofs.marks import SESSION_LINK
+
+_EXCLUDED = b"/.yolofs"
+
+
+def put_link(project: bytes, session: bytes) -> bool:
+    """See that ``.yolofs`` in a project leads to its session; return whether it does.
+
+    What is no link there stays: it is somebody else's.
+    """
+    path = os.path.join(project, SESSION_LINK)
+    try:
+        if os.readlink(path) == session:
+            return True
+    except FileNotFoundError:
+        pass
+    except OSError:  # it is no link
+        return False
+    temporary = path + b"-%d.new" % os.getpid()
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        os.symlink(session, temporary)
+        os.rename(temporary, path)
+    except OSError:  # a directory that may not be written to, for instance: nobody needs the link
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        return False
+    return True
+
+
+def remove_link(project: bytes, session: bytes) -> None:
+    """Take the link away, if it leads to that session."""
+    path = os.path.join(project, SESSION_LINK)
+    with contextlib.suppress(OSError):
+        if os.readlink(path) == session:
+            os.unlink(path)
+
+
+def exclude_from_git(project: bytes) -> None:
+    """Have git pass over the link: one line in ``.git/info/exclude``, where that is a plain file of a plain repository.
+
+    Nothing of this follows a link, as the repository may be anybody's.
+    """
+    directory = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(OSError):
+        git = os.open(os.path.join(project, b".git"), directory)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(b"info", 0o777, dir_fd=git)
+            info = os.open(b"info", directory, dir_fd=git)
+        finally:
+            os.close(git)
+        try:
+            _add_line(info)
+        finally:
+            os.close(info)
+
+
+def _add_line(info: int) -> None:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(b"exclude", flags, 0o666, dir_fd=info), "rb+", buffering=0) as file:
+        st = os.fstat(file.fileno())
+        if st.st_nlink != 1 or st.st_uid != os.geteuid():
+            return
+        content = file.read()
+        if _EXCLUDED not in content.split(b"\n"):
+            file.write((b"\n" if content and not content.endswith(b"\n") else b"") + _EXCLUDED + b"\n")

@@ -1,0 +1,123 @@
+"""The user's state directory: what it is, and where a session of a project on another disk lies.
+
+::
+
+    STATE/.yolofs-state     tells any view that this directory is one of yolofs', and not to be shown
+    STATE/registry/         one small file for each session
+    STATE/sessions/ID/      a session
+    STATE/trust/            which settings of which project the user has agreed to
+    STATE/seal.key          what plans of commits are sealed with
+
+STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or ``$XDG_STATE_HOME/yolofs``, or
+``~/.local/state/yolofs`` (XDG Base Directory Specification 0.8).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+from yolofs.config.load import user_file, user_places
+from yolofs.errors import ConfigError, UsageError
+from yolofs.marks import STATE_MARK, STATE_NAME
+from yolofs.paths import display
+from yolofs.sessions.private import open_private, write_private
+
+SESSIONS = b"sessions"
+REGISTRY = b"registry"
+TRUST = b"trust"
+_VARIABLE = b"YOLOFS_STATE"
+_MARK_TEXT = b"""\
+The state of yolofs: what is staged, and which rules hold.  No view shows this directory.
+To take a session away: yolofs sessions --forget ID
+"""
+
+
+def user_home() -> bytes:
+    """Return the user's home directory, absolute, as the environment or the password database has it."""
+    home = os.path.expanduser(b"~")
+    if not os.path.isabs(home):  # whatever it is relative to, it is not the user's home
+        home = os.fsencode(pwd.getpwuid(os.geteuid()).pw_dir)
+    return os.path.normpath(home)
+
+
+def state_directory() -> bytes:
+    """Return the user's state directory, absolute; it may not be there yet, and is not looked at.
+
+    Raises:
+        ConfigError: the user's ``config.toml`` or ``$YOLOFS_STATE`` is wrong.
+    """
+    chosen = _chosen()
+    if chosen is not None:
+        return chosen
+    configured = os.environb.get(b"XDG_STATE_HOME", b"")
+    above = configured if os.path.isabs(configured) else os.path.join(user_home(), b".local/state")
+    return os.path.join(os.path.normpath(above), STATE_NAME)
+
+
+def has_chosen_state() -> bool:
+    """Tell whether the user has said where the state directory is to be, whatever disk a project is on."""
+    return _chosen() is not None
+
+
+def _chosen() -> bytes | None:
+    chosen = os.environb.get(_VARIABLE)
+    if chosen:
+        return _absolute(chosen, "YOLOFS_STATE")
+    home = user_home()
+    text = user_places(home).state
+    return _absolute(os.path.expanduser(os.fsencode(text)), f"{display(user_file(home))}: state") if text else None
+
+
+def _absolute(path: bytes, what: str) -> bytes:
+    if not os.path.isabs(path) or not path.strip(b"/"):
+        raise ConfigError(f"{what}: expected an absolute path or one below ~, got {display(path)}")
+    return os.path.normpath(path)
+
+
+def open_state(path: bytes | None = None, *, make: bool = False) -> int:
+    """Open a state directory, the user's own if no other is named, and return its descriptor.
+
+    ``make``: it is made and marked if it is not there.
+
+    Raises:
+        FileNotFoundError: it is not there (and not to be made).
+        TrustError: others could change what lies in it.
+        UsageError: it holds other things already.
+        OSError: it cannot be opened or made.
+    """
+    path = path if path is not None else state_directory()
+    fd = open_private(path, make=make)
+    try:
+        if make and not _is_marked(fd):
+            if not all(name.startswith(".") and name.endswith(".new") for name in os.listdir(fd)):  # of another start
+                raise UsageError(f"{display(path)} holds other things", hint="name a directory that is empty or new")
+            write_private(fd, STATE_MARK, _MARK_TEXT)
+        return fd
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def open_part(state: int, name: bytes, *, make: bool = True) -> int:
+    """Open a directory in an open state directory (:data:`REGISTRY`, …), made if it is missing.
+
+    Raises:
+        FileNotFoundError: it is missing, and not to be made.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=state)
+    except FileNotFoundError:
+        if not make:
+            raise
+        os.makedirs(b"/proc/self/fd/%d/%b" % (state, name), 0o700, exist_ok=True)
+        return os.open(name, flags, dir_fd=state)
+
+
+def _is_marked(state: int) -> bool:
+    try:
+        os.stat(STATE_MARK, dir_fd=state, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

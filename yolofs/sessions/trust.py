@@ -1,0 +1,185 @@
+"""Which settings of a project the user has agreed to, and the settings that are in force for that.
+
+An agreement is remembered by what a line comes to (:data:`yolofs.config.trust.Meaning`), so that the lines of a file
+that has changed since are told apart: those agreed to stay in force, the others wait.  It lies in
+``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote_from_bytes
+
+import msgspec
+
+from yolofs.config.load import load_with_source, user_preset
+from yolofs.config.settings import Settings
+from yolofs.config.trust import Meaning, Surroundings, Waiting, settle
+from yolofs.errors import ConfigError, YolofsError
+
+
+class Agreed(msgspec.Struct, frozen=True):
+    """What the user has agreed to for one project."""
+
+    meanings: frozenset[Meaning] = frozenset()
+    closed: frozenset[Meaning] = frozenset()
+    """Rules of the file that made exceptions of what was agreed to, by then: without them more would be opened."""
+    content: str = ""
+    """The hash of the file that was agreed to last; for people."""
+    version: int = 1
+
+
+class Agreements(NamedTuple):
+    """What was found of it."""
+
+    agreed: Agreed
+    problem: str = ""
+    """Why it cannot be told, in which case it counts as nothing."""
+
+
+class Loaded(NamedTuple):
+    """What ``.yolofs.toml`` says, and what of it holds."""
+
+    written: Settings
+    settings: Settings
+    """What is in force; without rules, of which :class:`yolofs.rule_files.RuleFiles` tells."""
+    waiting: tuple[Waiting, ...]
+    """The lines that are not in force until the user agrees to them; without rules."""
+    text: bytes
+    """The file as it was read."""
+
+
+def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = None) -> Loaded:
+    """Read the settings of a project, whose session is in ``directory``; of its ``.yolofs.toml`` what holds.
+
+    The one way to settings for all that goes by them.  ``agreed`` stands for what is remembered.
+
+    Raises:
+        ConfigError: the file is not in order.
+    """
+    written, text = load_with_source(project)
+    loaded = in_force(project, written, text, agreed if agreed is not None else Agreed())
+    if not loaded.waiting or agreed is not None:
+        return loaded
+    return in_force(project, written, text, read_agreements(directory).agreed)
+
+
+def in_force(project: bytes, written: Settings, text: bytes, agreed: Agreed) -> Loaded:
+    """Return what holds of settings that have been read, given what the user has agreed to."""
+    settings, waiting = settle(written, agreed.meanings, surroundings(project))
+    return Loaded(written, settings, waiting, text)
+
+
+def surroundings(project: bytes) -> Surroundings:
+    """Return what the settings of a project depend on."""
+
+    def place_of(text: str) -> str:
+        return place_text(os.path.realpath(os.path.join(project, os.path.expanduser(os.fsencode(text)))), project)
+
+    def preset() -> str:
+        try:
+            return user_preset()
+        except ConfigError:  # said where his rules are read
+            return ""
+
+    return Surroundings(os.geteuid() == 0, preset, place_of)
+
+
+def place_text(path: bytes, project: bytes) -> str:
+    """Return an absolute path so that it can be remembered: relative to the project, which may move, if it is in it."""
+    if project != b"/" and (path == project or path.startswith(project + b"/")):
+        path = os.path.relpath(path, project)
+    return quote_from_bytes(path)
+
+
+# ---- what is remembered
+
+
+def trust_name(directory: bytes) -> bytes:
+    """Return the name under which agreements are kept for the project whose session is in ``directory``: its id.
+
+    So what is agreed to for a project does not count for a copy of it, and goes on to count when it moves.
+    """
+    return os.path.basename(os.path.realpath(directory))
+
+
+def read_agreements(directory: bytes) -> Agreements:
+    """Return what the user has agreed to for a project; what cannot be read or trusted counts as nothing."""
+    from yolofs.sessions.private import read_private
+    from yolofs.sessions.state import TRUST, open_state
+
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # who only reads makes nothing
+    try:
+        with _closing(open_state) as state, _closing(lambda: os.open(TRUST, flags, dir_fd=state)) as part:
+            content = read_private(part, trust_name(directory))
+        return Agreements(msgspec.json.decode(content, type=Agreed))
+    except FileNotFoundError:
+        return Agreements(Agreed())
+    except YolofsError as error:
+        return Agreements(Agreed(), error.message)
+    except OSError as error:
+        return Agreements(Agreed(), f"the state directory cannot be read: {error.strerror}")
+    except msgspec.DecodeError as error:
+        return Agreements(Agreed(), f"the file in the state directory is damaged: {error}")
+
+
+def remember(directory: bytes, agreed: Agreed) -> None:
+    """Remember what the user has agreed to for a project, in place of what was.
+
+    Raises:
+        TrustError: others could change the state directory.
+        OSError: it cannot be written.
+    """
+    from yolofs.sessions.private import write_private
+    from yolofs.sessions.state import TRUST, open_part, open_state
+
+    with _closing(lambda: open_state(make=True)) as state, _closing(lambda: open_part(state, TRUST)) as part:
+        write_private(part, trust_name(directory), msgspec.json.encode(agreed, order="deterministic"))
+
+
+def forget(directory: bytes) -> bool:
+    """Forget what the user has agreed to for a project; return whether there was anything.
+
+    Raises:
+        TrustError: others could change the state directory.
+        OSError: it cannot be written.
+    """
+    from yolofs.sessions.state import TRUST, open_part, open_state
+
+    try:
+        with _closing(open_state) as state, _closing(lambda: open_part(state, TRUST)) as part:
+            os.unlink(trust_name(directory), dir_fd=part)
+            os.fsync(part)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def content_hash(text: bytes) -> str:
+    """Return what stands for the content of a file."""
+    import hashlib
+
+    return hashlib.sha256(text).hexdigest()
+
+
+def digest_of(project: bytes, waiting: Iterable[Waiting]) -> str:
+    """Return what stands for some lines and what they open, for a command that agrees to just these.
+
+    Whoever writes the file may look for two contents of the same digest: with its 128 bits they find none.
+    """
+    import hashlib
+
+    lines = sorted((one.shown, one.opens, one.meanings) for one in waiting)
+    return hashlib.sha256(msgspec.json.encode((quote_from_bytes(project), lines))).hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def _closing(opened: Callable[[], int]) -> Iterator[int]:
+    fd = opened()
+    try:
+        yield fd
+    finally:
+        os.close(fd)
