@@ -17,6 +17,7 @@ import pytest
 from tests.crash.test_commit_every_line import killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import by_first_name, walk_tree
+from tests.session_cleaning import remove_sessions_below
 from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted
 
@@ -50,6 +51,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def populate(project: Path) -> None:
+    remove_sessions_below(os.fsencode(project))
     for top in (project, project / "far"):
         for entry in top.iterdir():
             if entry.name != "far":

@@ -218,6 +218,35 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
     assert ("1 modified" in project.run("status")) is is_left
 
 
+def test_what_is_left_staged_waits_for_the_key_to_be_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it nobody can tell that this is the journal to follow; an empty one in its place would lose it."""
+    state = tmp_path / "state"
+    monkeypatch.setenv("YOLOFS_STATE", str(state))
+    directory = tmp_path / "project"
+    project = Project(directory)
+    (directory / "kept").write_text("kept\n")
+    project.run("mount", "--root", ".")
+    (project.view / "made").write_text("made\n")
+    (project.view / "kept").write_text("other\n")
+    project.run("unmount")
+    project.run("commit", "--yes", "made")
+    session = (directory / ".yolofs").resolve()
+    (session / "journal").rename(session / "commits/1" / CARRIED.decode())
+    for words in (["status"], ["abort", "--yes"], ["mount"], ["snapshot"]):
+        state.chmod(0o777)
+        command = [sys.executable, "-m", "yolofs.cli.main", *words]
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        assert done.returncode != 0, done
+        assert f"chmod go-w {state}" in done.stderr, done.stderr
+        assert not (session / "journal").exists()
+        state.chmod(0o700)
+    assert "1 modified" in project.run("status")
+    project.run("commit", "--yes")
+    assert (directory / "kept").read_text() == "other\n"
+
+
 def test_looking_waits_for_who_is_between_two_journals(tmp_path: Path) -> None:
     directory = tmp_path / "project"
     Project(directory)

@@ -85,16 +85,19 @@ def test_a_read_only_directory_without_other_rules_comes_straight_from_base(plac
 def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:
     cache = "/etc/ld.so.cache"
     assert Path(cache).is_file()
+    points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    # Of a directory in which something is mounted an ordinary user can make no overlay, of which a file were a part.
+    can_bind = os.geteuid() == 0 or not any(point.startswith("/etc/") for point in points)
     with session(tmp_path, '"/etc" = "read-only"', '"/etc/shadow" = "deny"') as place:
         place.wait_until_bound()
-        assert cache in native_binds(place.program)
+        assert (cache in native_binds(place.program)) == can_bind
         assert "/etc" not in native_binds(place.program)
         assert place.program("run", "--no-review", "cmp", cache, f"/proc/self/root{cache}").err == ""
         place.program("rule", "write-ask", cache)
         assert cache not in native_binds(place.program)
         place.program("rule", "unset", cache)
         place.program("rule", "read-only", cache)
-        assert cache in native_binds(place.program)
+        assert (cache in native_binds(place.program)) == can_bind
 
 
 LINK = "/sbin"
