@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 import click
@@ -12,7 +11,7 @@ from yolofs.cli.agents import AGENTS, install
 from yolofs.cli.here import unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say, warn
-from yolofs.cli.waits import say_what_waits, waiting_lines
+from yolofs.cli.waits import say_what_waits, waiting_or_warned
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display, in_shell
@@ -64,8 +63,7 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
     project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
     _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
     _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
-    with contextlib.suppress(ConfigError):  # the next command says what is wrong with a file
-        say_what_waits(len(waiting_lines(project)))
+    say_what_waits(len(waiting_or_warned(project)))
     problems: list[ConfigError] = []
     for name in names:
         try:

@@ -12,7 +12,7 @@ import click
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.cli.waits import say_what_waits, waiting_lines
+from yolofs.cli.waits import say_what_waits, waiting_or_warned
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
@@ -40,14 +40,14 @@ def command(root: bytes | None, foreground: bool) -> None:
     with connected(project) as client:
         if client is not None:
             _report_running(client.info(), root)
-            say_what_waits(len(waiting_lines(project)))
+            say_what_waits(len(waiting_or_warned(project)))
             return
     started = launch(project, session_directory(project), root=root, in_foreground=foreground)
     if foreground:
         _pass_signals_on(started.process)  # before anybody can know that it is mounted
     for warning in started.info.warnings:
         output.warn(warning)
-    say_what_waits(len(waiting_lines(project)))
+    say_what_waits(len(waiting_or_warned(project, warned=started.info.warnings)))
     _emit_mountpoint(started.info)
     _say_where_the_project_is(started.info)
     if foreground:

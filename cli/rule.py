@@ -13,7 +13,7 @@ from yolofs.cli.project import connected, find_project
 from yolofs.cli.rule_keys import read_key
 from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
-from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
+from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
 from yolofs.questions import Operation
 from yolofs.rule_files import RuleFiles, with_waypoints
@@ -50,7 +50,7 @@ def list_command(with_preset: bool, as_json: bool) -> None:
     """
     project = find_project()
     sources = sources_in_force(project)
-    waiting = waiting_lines(project)
+    waiting = waiting_or_warned(project, warned=sources.notes)
     if as_json:
         output.emit_json(rules_document(sources) | {"waiting": waiting_fields(waiting)})
     else:
@@ -159,7 +159,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
         output.emit_json(explanation_document(found, only))
     else:
         emit_explanation(found, project, only)
-    say_what_waits(len(waiting_lines(project)))
+    say_what_waits(len(waiting_or_warned(project)))
 
 
 @command.command("test")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yolofs.cli.output import warn
+from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here
     from yolofs.config.trust import Waiting
@@ -18,6 +19,19 @@ def say_what_waits(count: int) -> None:
         from yolofs.config.trust import NEXT, count_text
 
         warn(f"{count_text(count)}: {NEXT}")
+
+
+def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[Waiting, ...]:
+    """Return the lines that wait; of a file that is not in order there are none, and a warning says so.
+
+    ``warned``: what has been said already, or is about to be.
+    """
+    try:
+        return waiting_lines(project)
+    except ConfigError as error:
+        if not any(text.startswith(error.message) for text in warned):
+            warn(error.message)
+        return ()
 
 
 def waiting_lines(project: bytes) -> tuple[Waiting, ...]:

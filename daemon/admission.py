@@ -25,7 +25,7 @@ _MODEST = 4
 _SLOW_S = 1.0
 """Who has said nothing for so long, or not read an answer, has to make room before others."""
 _READS_S = 0.25
-"""So long nobody is hung up on whose answer is on its way: what he asked for has been done."""
+"""So long nobody with one connection is hung up on whose answer is on its way: what he asked for has been done."""
 
 
 class Lasting(enum.Enum):
@@ -122,7 +122,7 @@ class Admission:
         ranked = [
             (rank, -self._groups[guest.group], -self._peers[guest.peer], guest.active_s, at, guest)
             for at, guest in enumerate(self._guests)
-            if may_go(guest) and (rank := _rank(guest, now_s, lasting)) is not None
+            if may_go(guest) and (rank := self._rank(guest, now_s, lasting)) is not None
         ]
         if not ranked:
             return False
@@ -133,19 +133,19 @@ class Admission:
         self.leave(guest)
         guest.hang_up()
 
+    def _rank(self, guest: Guest, now_s: float, lasting: set[int]) -> int | None:
+        """Return how soon a connection has to go, the smallest first; None if it is left alone.
 
-def _rank(guest: Guest, now_s: float, lasting: set[int]) -> int | None:
-    """Return how soon a connection has to go, the smallest first; None if it is left alone.
-
-    ``lasting``: the processes that have a connection on which something lasts.
-    """
-    if guest.is_at_work or guest.lasting:
-        return None
-    quiet_s = now_s - guest.active_s
-    if guest.is_answered:
-        return 0 if quiet_s > _SLOW_S else 1 if quiet_s > _READS_S else None
-    if not guest.has_spoken:
-        return 0 if quiet_s > _SLOW_S else 2
-    if guest.peer in lasting:
-        return 3
-    return 1 if quiet_s > _SLOW_S else 2
+        ``lasting``: the processes that have a connection on which something lasts.
+        """
+        if guest.is_at_work or guest.lasting:
+            return None
+        quiet_s = now_s - guest.active_s
+        if guest.is_answered:
+            at_last = 4 if self._peers[guest.peer] > 1 else None
+            return 0 if quiet_s > _SLOW_S else 1 if quiet_s > _READS_S else at_last
+        if not guest.has_spoken:
+            return 0 if quiet_s > _SLOW_S else 2
+        if guest.peer in lasting:
+            return 3
+        return 1 if quiet_s > _SLOW_S else 2

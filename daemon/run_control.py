@@ -63,12 +63,12 @@ class RunMethods:
         command = tuple(map(unquote, params.command))
         directory = unquote(params.directory)
         native = await self._native().choose() if params.native else []
+        waiting = await trio.to_thread.run_sync(self._host().rules.count_waiting)
         async with self._alone() as host:
             number, before = await trio.to_thread.run_sync(
                 lambda: host.begin_run(command, directory, snapshot=params.snapshot)
             )
         self._run = number
-        waiting = await trio.to_thread.run_sync(self._host().rules.count_waiting)
         return Result(
             BeginRunResult(
                 number,

@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,8 +28,6 @@ from yolofs.daemon.protocol import NO_ROOM
 
 pytestmark = pytest.mark.mount
 
-PROMPT_S = 30.0
-"""A command takes a fraction of a second; the machine may be busy, with the crowd at first."""
 _LOGGED = ("hung up on process",)
 
 HOLD = """
@@ -122,15 +119,6 @@ def control_socket(yolofs: Program) -> str:
     return os.fsdecode(socket_path(described))
 
 
-def prompt(yolofs: Program, *words: str) -> str:
-    """Run a command that may not take long, and return what it prints."""
-    began = time.monotonic()
-    done = yolofs(*words)
-    took = time.monotonic() - began
-    assert took < PROMPT_S, f"yolofs {words[0]} took {took:.1f} s"
-    return done.out
-
-
 MANNERS = ("silent", "half", "endless", "unread", "idle", "watch")
 BUSIEST = (100, 10, "unread")
 """A hundred processes that each have a daemon answer ten times two thousand questions: it takes minutes of two CPUs."""
@@ -151,9 +139,9 @@ def test_commands_of_the_user_work_beside_a_crowd(yolofs: Program, processes: in
         stack.enter_context(crowd(control_socket(yolofs), processes, each, manner))
         (view / "free").write_text("changed\n")
         for _ in range(3):
-            assert "M  free" in prompt(yolofs, "status")
-        prompt(yolofs, "snapshot", "kept")
-        prompt(yolofs, "unmount")
+            assert "M  free" in yolofs("status").out
+        yolofs("snapshot", "kept")
+        yolofs("unmount")
         assert not os.path.ismount(view)
     yolofs.check_log(*(_LOGGED if any(text in yolofs.log for text in _LOGGED) else ()))
 
@@ -167,9 +155,7 @@ def test_an_ask_is_answered_by_a_watch_that_was_there_before_the_crowd_and_by_on
             with connected(yolofs) as client:
                 wait_until(lambda: watchers(client.pid) >= 2, "the watch has its connections")
             stack.enter_context(crowd(control_socket(yolofs), processes, each, "silent"))
-            began = time.monotonic()
             assert Reader(view / "secret/a").end() == ("a\n", "")
-            assert time.monotonic() - began < PROMPT_S
         with alone(yolofs, "--allow-all"):
             assert Reader(view / "secret/deep/1").end() == ("1\n", "")
 
@@ -233,14 +219,12 @@ def test_a_crowd_in_a_sandbox_holds_up_neither_the_user_nor_commands_inside(
         stack.callback(process.send_signal, signal.SIGTERM)
         assert process.stdout is not None
         lines = [process.stdout.readline().decode()]
-        began = time.monotonic()
         while lines[-1] not in ("ready\n", ""):
             lines.append(process.stdout.readline().decode())
         assert "A  new\n" in lines, lines
         assert lines[-1] == "ready\n"
-        assert time.monotonic() - began < PROMPT_S
-        assert "A  new" in prompt(yolofs, "status")
-        assert prompt(yolofs, "run", "--no-review", "--", "cat", "new") == "x\n"
+        assert "A  new" in yolofs("status").out
+        assert yolofs("run", "--no-review", "--", "cat", "new").out == "x\n"
         process.communicate(b"\n", timeout=DEADLINE_S)
     log = [line for line in yolofs.log.splitlines() if line and " INFO " not in line]
     assert all("hung up on process" in line for line in log), log

@@ -534,6 +534,18 @@ def test_every_command_that_goes_by_the_file_says_what_waits(clone: Program) -> 
         assert getattr(event, "warnings", None) == (f"{line}: yolofs trust",)
 
 
+def test_what_was_done_is_said_though_the_file_is_not_in_order(clone: Program) -> None:
+    """Under a mount the rules that it had before stay in force, so a command that needs no others works."""
+    with clone.mounted("--root", ".") as view:
+        (clone.project / ".yolofs.toml").write_text("[rules\n")
+        for words in (["mount"], ["rule", "list"], ["rule", "explain", "a"], ["status"]):
+            done = clone(*words)
+            assert 1 <= done.err.count("not TOML") <= 2, (words, done.err)
+        assert clone("mount").out == f"{view}\n"
+    for words in (["mount"], ["rule", "list"]):
+        assert "not TOML" in clone.refused(*words, code=3)
+
+
 def test_what_a_tree_wrote_does_no_harm_to_the_terminal(clone: Program) -> None:
     settings(
         clone,

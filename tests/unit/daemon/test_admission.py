@@ -68,6 +68,17 @@ def test_who_is_just_being_answered_is_left_alone() -> None:
     assert hall.come(2) is not None
 
 
+def test_one_of_many_that_are_just_being_answered_makes_room_for_a_newcomer() -> None:
+    hall = Hall(most=6)
+    for peer, count in ((1, 3), (2, 2), (3, 1)):
+        for _ in range(count):
+            hall.must_come(peer, spoken=True).is_answered = True
+    for peer in (4, 5, 6):
+        hall.must_come(peer).is_at_work = True
+    assert hall.gone == [1, 1, 2]
+    assert hall.come(7) is None  # nobody has more than one now
+
+
 def test_who_has_most_makes_room() -> None:
     hall = Hall(most=4)
     for peer in (1, 2, 2, 2):
