@@ -130,18 +130,28 @@ def say_stays(session: Session, shown: Shown) -> None:
     if not (shown.stays or shown.held):
         return
     held = {path for one in shown.held for path in one.paths}
-    others = Counter(
-        session.regions.of_all(change.paths) for change in shown.stays if not held.intersection(change.paths)
-    )
+    left = [change for change in shown.stays if not held.intersection(change.paths)]
+    others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
+    marked = sum(change.path in shown.marks for change in left)
     count = len(shown.stays)
     say(f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged:")
     for region, (where, command) in _WHERE.items():
         if others[region]:
             say(f"  {others[region]} {where}: {command}")
-    for one in shown.held[:_LISTED]:
+    if marked:
+        say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
+    alike: dict[str, set[RelPath]] = {}
+    for one in shown.held:
+        if one.unnamed:
+            alike.setdefault(one.reason, set()).update(one.paths)
+    for reason, paths in alike.items():  # how to name them is said at the end
+        why = reason if len(paths) == 1 else reason.replace("it has", "they have", 1)
+        say(f"  {_named(session, sorted(paths))}: {why}")
+    others_held = [one for one in shown.held if not one.unnamed]
+    for one in others_held[:_LISTED]:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
-    if len(shown.held) > _LISTED:
-        say(f"  … and {len(shown.held) - _LISTED} more that cannot go alone: yolofs status --scratch")
+    if len(others_held) > _LISTED:
+        say(f"  … and {len(others_held) - _LISTED} more that cannot go alone: yolofs status --scratch")
 
 
 def _named(session: Session, paths: Sequence[RelPath]) -> str:
@@ -151,8 +161,6 @@ def _named(session: Session, paths: Sequence[RelPath]) -> str:
 
 def _hint(session: Session, held: Held) -> str:
     """Return the command that takes it, too."""
-    if held.unnamed:
-        return f"; {_command(session.base.root, held.paths)}"
     if held.needs is None or len(held.paths) >= _PATHS_IN_HINT:
         return "; yolofs commit --outside --scratch"
     paths: list[RelPath] = sorted({*held.paths, held.needs})

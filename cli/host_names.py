@@ -8,6 +8,7 @@ What is *in* a file needs none of that.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -46,12 +47,10 @@ class HostNames:
         self._changed_ns = now_ns
 
     def _directories(self) -> list[bytes]:
-        found: list[bytes] = []
-        level = list(self._paths)
-        while level and len(found) < _MOST:
-            found += level
-            level = [below for path in level for below in _below(path)]
-        return found[:_MOST]
+        found = list(self._paths[:_MOST])
+        for path in found:  # which grows meanwhile
+            found += itertools.islice(_below(path), _MOST - len(found))
+        return found
 
 
 def _below(path: bytes) -> Iterator[bytes]:

@@ -61,12 +61,18 @@ def reading(project: bytes) -> Iterator[Session]:
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
     with Session.open(project, Access.READ) as session:
-        interrupted = session.interrupted()
-        if interrupted is not None:
-            warn(f"{interrupted.text}: {interrupted.hint}")
-        if session.settings_problem:
-            warn(f"{session.settings_problem}; no mount, commit or abort until that is mended")
+        for warning in warnings_of(session):
+            warn(warning)
         yield session
+
+
+def warnings_of(session: Session) -> list[str]:
+    """Return what is said of a session whoever looks at it."""
+    interrupted = session.interrupted()
+    found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
+    if session.settings_problem:
+        found.append(f"{session.settings_problem}; no mount, commit or abort until that is mended")
+    return found
 
 
 def warn_of_interrupted_commit(project: bytes) -> None:

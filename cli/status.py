@@ -14,7 +14,7 @@ from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left
 from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, warn
-from yolofs.cli.project import connected, find_project, looking
+from yolofs.cli.project import connected, find_project, looking, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.config.trust import Waiting
@@ -52,8 +52,9 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     say_what_waits(len(waiting))
     with looking(project) as session:
         warnings = _warnings(session, info)
+        said = warnings_of(session)
         for warning in warnings:
-            if warning != session.settings_problem:  # which was said when it was opened
+            if warning not in said:
                 warn(warning)
         with progress("comparing") as update:
             everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
@@ -143,14 +144,15 @@ def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
 def _warnings(session: Session, info: Info | None) -> list[str]:
     """Return what should be looked into; of torn tails those that were cut before this mount, too."""
     journal = session.journal
-    interrupted = session.interrupted()
-    found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
+    found = warnings_of(session)
     warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
+        problem = session.settings_problem  # of which the daemon says what that means for the mount
+        found = [warning for warning in found if not (problem and warning.startswith(problem))]
         return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
     if _is_torn(session):
         warnings.append(cuts.torn_sentence(journal.size, journal.record_count + 2, journal.torn_bytes))
-    return [*warnings, *filter(None, [session.settings_problem]), *found]
+    return [*warnings, *found]
 
 
 def _is_torn(session: Session) -> bool:

@@ -3,15 +3,17 @@
 Two kinds.  A regular file that runs with the rights of its owner or group, not of who runs it (setuid, or setgid where
 its group may execute it; without that bit setgid once stood for mandatory locks, and on a directory it is ordinary:
 what is made there gets its group).  And a *command*: what somebody runs by its name alone, as it lies in a directory of
-``PATH``.  A directory that was renamed is one change, so it counts for what is in it.
+``PATH``, or a link there leads to it.  A directory that was renamed is one change, so it counts for what is in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from yolofs.base import Base
@@ -42,7 +44,7 @@ Marks: TypeAlias = Mapping[RelPath, tuple[Mark, ...]]
 
 
 class SearchPath:
-    """The directories in which the shell of whoever commits finds commands, and the links that lead there."""
+    """Where the shell of whoever commits finds commands: directories, the links that lead there, and those in them."""
 
     def __init__(self, base: Base, directories: Iterable[bytes], mountpoint: bytes | None = None) -> None:
         """Resolve absolute paths by base; what is not there yet counts, too.  A path in the mount stands for base's."""
@@ -52,8 +54,25 @@ class SearchPath:
         """Relative to base: where the paths lead, and where they would if a link on the way became a directory."""
         self.ways: set[RelPath] = set()
         """What is on the way to one: a link put there leads to other commands."""
+        self._places: list[bytes] = []
+        """Where the paths lead, absolute, also out of base."""
         for directory in directories:
-            self._resolve(directory)
+            place = self._resolve(directory, self.directories, self.ways)
+            if place is not None:
+                self._places.append(place)
+
+    @cached_property
+    def linked(self) -> frozenset[RelPath]:
+        """Where the links in these directories lead, and all that is on the way there.
+
+        A file there is a command, and a link there leads to another one.
+        """
+        places: set[RelPath] = set()
+        for directory in dict.fromkeys(self._places):
+            with contextlib.suppress(OSError), os.scandir(directory) as entries:
+                for link in [entry.path for entry in entries if entry.is_symlink()]:
+                    self._resolve(link, places, places)
+        return frozenset(places)
 
     @classmethod
     def of_environment(cls, base: Base, mountpoint: bytes | None) -> SearchPath:
@@ -66,9 +85,13 @@ class SearchPath:
         absolute = (os.path.join(current, word) for word in dict.fromkeys(words))
         return cls(base, [path for path in absolute if path.startswith(b"/")], mountpoint)
 
-    def _resolve(self, directory: bytes) -> None:
-        """Danger: the mount itself must not be touched here, as it may wait for this very process."""
-        todo = _reversed_names(directory)
+    def _resolve(self, path: bytes, leads: set[RelPath], ways: set[RelPath]) -> bytes | None:
+        """Return where an absolute path leads, None if nowhere; add that and where it may lead to ``leads``.
+
+        What it comes by is added to ``ways``.  Danger: the mount itself must not be touched here, as it may wait for
+        this very process.
+        """
+        todo = _reversed_names(path)
         place = b""
         links = 0
         while True:
@@ -83,18 +106,19 @@ class SearchPath:
             above, place = place, place + b"/" + name
             if place == self._mountpoint:
                 continue
-            self._add(self.ways, place)
+            self._add(ways, place)
             try:
                 target = os.readlink(place)
             except OSError:
                 continue
             links += 1
             if links > _MOST_LINKS:
-                return
-            self._add(self.directories, b"/".join((place, *reversed(todo))))
+                return None
+            self._add(leads, b"/".join((place, *reversed(todo))))
             place = b"" if target.startswith(b"/") else above
             todo += _reversed_names(target)
-        self._add(self.directories, place or b"/")
+        self._add(leads, place or b"/")
+        return place or b"/"
 
     def _add(self, paths: set[RelPath], path: bytes) -> None:
         try:
@@ -113,6 +137,7 @@ class Marker:
     """Tells what changes make of files."""
 
     def __init__(self, path: SearchPath) -> None:
+        self._search = path
         self._directories = path.directories
         self._ways = path.ways
 
@@ -149,7 +174,7 @@ class Marker:
         return marks
 
     def _is_on_path(self, path: RelPath) -> bool:
-        return path.rpartition(b"/")[0] in self._directories
+        return path.rpartition(b"/")[0] in self._directories or path in self._search.linked
 
     def _of_directory(self, change: Change, gone: set[RelPath]) -> tuple[Mark, ...]:
         """Return what a renamed directory brings along; ``gone``: the old paths of what has a line of its own."""
@@ -158,7 +183,7 @@ class Marker:
         if change.new.data is None or source is None:
             return ()
         marks: set[Mark] = set()
-        is_near = any(is_below(one, top) for one in self._directories | self._ways)
+        is_near = any(is_below(one, top) for one in self._directories | self._ways | self._search.linked)
         todo = [b""]
         while todo:
             inner = todo.pop()

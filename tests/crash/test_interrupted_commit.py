@@ -218,9 +218,7 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
     assert ("1 modified" in project.run("status")) is is_left
 
 
-def test_what_is_left_staged_waits_for_the_key_to_be_readable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it nobody can tell that this is the journal to follow; an empty one in its place would lose it."""
     state = tmp_path / "state"
     monkeypatch.setenv("YOLOFS_STATE", str(state))

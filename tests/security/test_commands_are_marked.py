@@ -244,6 +244,31 @@ def test_a_link_on_the_way_to_a_directory_of_path_counts(yolofs: Program, top: P
     assert marks(yolofs) == {"bin/ls": ["command"]}
 
 
+def test_a_file_that_a_link_in_a_directory_of_path_leads_to_counts(yolofs: Program) -> None:
+    above = yolofs.project.parent
+    script(yolofs.project / "src/old.sh")
+    (above / "usr/bin/tool").symlink_to(yolofs.project / "src/old.sh")
+    (above / "usr/bin/soon").symlink_to("../../project/src/soon")
+    with yolofs.mounted("--root", ".") as view:
+        script(view / "src/old.sh", "#!/bin/sh\nevil\n")
+        script(view / "src/soon")
+        script(view / "src/other")
+        assert marks(yolofs) == {name: ["command"] for name in ("project/src/old.sh", "project/src/soon")}
+        refused(yolofs, ".")
+        assert (yolofs.project / "src/other").exists()
+        assert (yolofs.project / "src/old.sh").read_text() == "#!/bin/sh\necho old\n"
+        assert not (yolofs.project / "src/soon").exists()
+        yolofs("commit", "--yes", "src/old.sh", "src/soon")
+        assert (yolofs.project / "src/old.sh").read_text() == "#!/bin/sh\nevil\n"
+        script(view / "away/old.sh", "#!/bin/sh\nevil again\n")
+        (view / "src").rename(view / "was")
+        (view / "away").rename(view / "src")
+        assert "project/src/old.sh" in marks(yolofs) or "project/src" in marks(yolofs)
+        refused(yolofs)
+        assert not (yolofs.project / "src/old.sh").exists()  # what was there has moved, what came has not come
+        assert (yolofs.project / "was/old.sh").read_text() == "#!/bin/sh\nevil\n"
+
+
 def test_a_directory_of_path_that_does_not_exist_yet_counts(
     yolofs: Program, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -686,6 +686,16 @@ def test_a_deep_path_is_none_to_stop_at(tmp_path: Path) -> None:
     assert find_problem(Plan.decode(plan.encode()), Base(os.fsencode(tmp_path)), store, done=0) == ""
 
 
+def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    staged(project)
+    interrupt_commit(project, STEP)
+    status = Program(project)("status")
+    assert status.err.count("interrupted") == 1, status.err
+    (warning,) = Program(project)("status", "--json").json["warnings"]
+    assert "interrupted" in warning
+
+
 def test_the_mount_that_lent_the_session_finishes_it_and_says_so(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

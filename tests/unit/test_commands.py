@@ -69,3 +69,26 @@ def test_empty_and_relative_entries_are_meant_from_the_current_directory(
     monkeypatch.setenv("PATH", ":bin:~/x")
     found = SearchPath.of_environment(Base(os.fsencode(top)), None)
     assert found.directories == {b"usr", b"usr/bin", b"usr/~/x"}
+
+
+def test_where_the_links_in_a_directory_lead_counts_and_what_they_come_by(top: Path) -> None:
+    (top / "project/out").mkdir(parents=True)
+    (top / "usr/bin/tool").symlink_to("../../project/current/tool.sh")
+    (top / "project/current").symlink_to("out")
+    (top / "usr/bin/not-there-yet").symlink_to(top / "project/new/made")
+    (top / "usr/bin/elsewhere").symlink_to("/nowhere/at/all")
+    found = search_path(top, "bin").linked
+    assert {b"project/out/tool.sh", b"project/current/tool.sh", b"project/current", b"project/new/made"} <= found
+    assert b"project/other" not in found
+
+
+def test_links_in_a_directory_of_the_mount_are_those_of_base(top: Path) -> None:
+    (top / "usr/bin/tool").symlink_to("/mnt/project/tool")
+    mountpoint = Path("/mnt")
+    assert b"project/tool" in search_path(top, "bin", mountpoint=mountpoint).linked
+
+
+def test_a_directory_that_cannot_be_read_and_a_circle_in_one_do_no_harm(top: Path) -> None:
+    (top / "usr/bin/a").symlink_to("b")
+    (top / "usr/bin/b").symlink_to("a")
+    assert b"usr/bin/a" in search_path(top, "bin", "not/there").linked
