@@ -97,9 +97,10 @@ def _report(error: Exception) -> int:
             for line in _details(error):
                 output.say(f"  {line}")
             return error.exit_code
-        case OSError(strerror=str(reason)):
-            names = [os.fsencode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
-            output.fail(": ".join([*map(display, names), reason]), "")
+        case OSError(strerror=str()):
+            from yolofs.os_errors import explain_os_error
+
+            output.fail(*explain_os_error(error))
             return 1
         case _:
             output.fail(f"this should not have happened: {error!r}", f"the traceback is in {_keep_traceback(error)}")

@@ -29,7 +29,8 @@ from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rule_watch import watch_rules
 from yolofs.daemon.server import BACKLOG, Server
-from yolofs.errors import YolofsError
+from yolofs.errors import DaemonError, YolofsError
+from yolofs.os_errors import explain_os_error
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -51,6 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.error("%s", error.message)
         reporter.failed(error_object(error))
         return error.exit_code
+    except OSError as error:
+        text, hint = explain_os_error(error)
+        log.error("the daemon failed: %s", text, exc_info=True)  # noqa: TRY400  no line for a defect of ours
+        reporter.failed(error_object(DaemonError(f"the daemon cannot go on: {text}", hint=hint)))
+        return DaemonError.exit_code
     except BaseException as error:
         log.critical("the daemon failed", exc_info=True)
         reporter.failed(ErrorObject(INTERNAL_ERROR, f"the daemon failed: {error!r}"))

@@ -1,0 +1,104 @@
+"""A disk that is full, or read-only, where the session lies: said in one line, with what to do, and nothing is lost."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
+_libc = ctypes.CDLL(None, use_errno=True)
+_REMOUNT, _READ_ONLY, _DETACH = 32, 1, 2
+SIZE = b"size=1m,mode=755"
+
+
+class Disk:
+    """A small disk, on which the state directory lies."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir()
+        self.path = path
+        assert _libc.mount(b"none", bytes(path), b"tmpfs", 0, SIZE) == 0
+
+    def fill(self) -> None:
+        with open(self.path / "fill", "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+
+    def make_room(self) -> None:
+        (self.path / "fill").unlink()
+
+    def set_read_only(self, *, is_read_only: bool) -> None:
+        flags = _REMOUNT | (_READ_ONLY if is_read_only else 0)
+        assert _libc.mount(b"none", bytes(self.path), b"tmpfs", flags, SIZE) == 0
+
+    def close(self) -> None:
+        assert _libc.umount2(bytes(self.path), _DETACH) == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    disk = Disk(tmp_path / "disk")
+    monkeypatch.setenv("YOLOFS_STATE", str(disk.path / "state"))
+    try:
+        yield disk
+    finally:
+        disk.close()
+
+
+@pytest.fixture
+def program(tmp_path: Path, disk: Disk) -> Program:
+    """A project with something staged."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a").write_text("a\n")
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", ".") as view:
+        (view / "a").write_text("changed\n")
+    return program
+
+
+def hinted(program: Program, *words: str, code: int = 1) -> str:
+    """Run a command that is refused, see that it is in two lines, and return them."""
+    done = program(*words, code=code)
+    assert "Traceback" not in done.err, done.err
+    lines = [line for line in done.err.splitlines() if not line.startswith("warning:")]
+    assert [line.split(":")[0] for line in lines] == ["yolofs", "hint"], done.err
+    assert os.environ["YOLOFS_STATE"] in lines[1], done.err
+    return done.err
+
+
+def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, disk: Disk) -> None:
+    disk.fill()
+    for words, code in ((["mount"], 11), (["run", "--", "true"], 11), (["commit", "--yes"], 1)):
+        assert "No space left on device" in hinted(program, *words, code=code)
+    assert "M  a" in program("status").out
+    assert (program.project / "a").read_text() == "a\n"
+    disk.make_room()
+    program("commit", "--yes")
+    assert (program.project / "a").read_text() == "changed\n"
+
+
+@pytest.mark.parametrize("trouble", ["full", "read-only"])
+def test_a_project_that_was_moved_follows_as_soon_as_it_can_be_written_down(
+    program: Program, disk: Disk, trouble: str
+) -> None:
+    moved = program.project.rename(program.project.with_name("moved"))
+    program = Program(moved)
+    disk.fill() if trouble == "full" else disk.set_read_only(is_read_only=True)
+    said = "No space left on device" if trouble == "full" else "Read-only file system"
+    for words in (["status"], ["mount"], ["commit", "--yes"]):
+        assert said in hinted(program, *words)
+    disk.make_room() if trouble == "full" else disk.set_read_only(is_read_only=False)
+    assert "M  a" in program("status").out
+    program("commit", "--yes")
+    assert (moved / "a").read_text() == "changed\n"
