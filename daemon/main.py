@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         text, hint = explain_os_error(error)
-        log.error("the daemon failed: %s", text, exc_info=True)  # noqa: TRY400  no line for a defect of ours
+        log.exception("the daemon failed: %s", text)
         reporter.failed(error_object(DaemonError(f"the daemon cannot go on: {text}", hint=hint)))
         return DaemonError.exit_code
     except BaseException as error:
