@@ -325,7 +325,7 @@ class Client:
         try:
             answer = self._answer(encode_request(self._last_id, method, params))
             if answer.error is not None:
-                raise error_from(answer.error)
+                raise error_from(answer.error, self._hint)
             return msgspec.json.decode(answer.result, type=result)
         except TimeoutError:
             message = f"the daemon, process {self.pid}, has not answered for {timeout_s:.0f} seconds"

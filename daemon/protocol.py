@@ -185,11 +185,14 @@ def error_object(error: YolofsError) -> ErrorObject:
     return ErrorObject(APPLICATION_ERROR, error.message, data)
 
 
-def error_from(answer: ErrorObject) -> YolofsError:
-    """Return the exception that an error stands for: of the same class, as far as this version knows it."""
+def error_from(answer: ErrorObject, log_hint: str = "") -> YolofsError:
+    """Return the exception that an error stands for: of the same class, as far as this version knows it.
+
+    ``log_hint``: where to see what the daemon does not tell.
+    """
     data = answer.data
     if data is None:
-        return DaemonError(f"the daemon refused: {answer.message}")
+        return DaemonError(f"the daemon refused: {answer.message}", hint=log_hint)
     kind: Any = getattr(errors, data.kind, None)
     if kind is BusyFilesError:
         return BusyFilesError(answer.message, users=data.users, hint=data.hint)

@@ -331,7 +331,7 @@ async def _call(request: Request, methods: Mapping[str, Method]) -> Result | Err
         return error_object(error)
     except Exception:
         log.exception("%s failed", request.method)
-        return ErrorObject(INTERNAL_ERROR, f"{request.method} failed; see .yolofs/daemon.log")
+        return ErrorObject(INTERNAL_ERROR, f"{request.method} failed")
 
 
 def _find_id(line: bytes) -> int | str | None:

@@ -282,13 +282,16 @@ def test_a_number_is_given_out_anew_after_an_abort_though_its_old_file_is_not_fr
 
 
 @pytest.fixture
-def small(base: Path) -> Iterator[Path]:
-    """The base directory, on a disk of 4 MiB."""
+def small(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The base directory; what is staged lies on a disk of 3 MiB."""
     if os.getuid() != 0:
         pytest.skip("only root can mount a small disk, which CI is")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", base], check=True)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", disk], check=True)
+    monkeypatch.setenv("YOLOFS_STATE", str(disk / "state"))
     yield base
-    subprocess.run(["umount", "--lazy", base], check=True)
+    subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ class Mount:
             backend.uninstall()
             raise MountError(
                 f"cannot mount at {display(self.mountpoint)}: {error}",
-                hint="yolofs doctor; what fusermount3 said is in .yolofs/daemon.log",
+                hint="yolofs doctor; what fusermount3 said is in the daemon's log",
             ) from error
         self._agree(open_devices() - others)
         self._watch_mounts()
