@@ -10,7 +10,6 @@ import os
 
 from yolofs.cli.options import options, start_directory
 from yolofs.cli.output import say
-from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import NoSessionError, SessionBusyError
 from yolofs.marks import JOURNAL
 from yolofs.paths import display
@@ -39,6 +38,8 @@ def find_project(*, follow_move: bool = True) -> bytes:
     try:
         found = find(start)
     except NoSessionError:
+        from yolofs.daemon.mounts import is_inside_mount
+
         if is_inside_mount(start):
             raise NoSessionError(
                 f"{display(start)} is inside a mount, where no session can be seen",

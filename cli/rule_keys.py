@@ -13,8 +13,7 @@ from yolofs.marks import SESSION_LINK
 from yolofs.paths import display, is_below
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
 from yolofs.rules.spelling import URI_START, is_like_uri
-from yolofs.sessions.start import state_of
-from yolofs.sessions.state import state_directory
+from yolofs.sessions.state import state_directory, state_of
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"

@@ -17,7 +17,6 @@ from yolofs.cli.output import emit, emit_json, progress, warn
 from yolofs.cli.project import connected, find_project, looking, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
-from yolofs.config.trust import Waiting
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import ConfigError
@@ -25,8 +24,9 @@ from yolofs.paths import display
 from yolofs.session import Session
 from yolofs.timeline import BASE
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # takes long
     from yolofs.commands import Marks
+    from yolofs.config.trust import Waiting
 
 
 @click.command()

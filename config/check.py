@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, get_type_hints
@@ -170,4 +169,6 @@ def _shown(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
+    import json  # for mistakes alone
+
     return json.dumps(text, ensure_ascii=not text.isprintable())

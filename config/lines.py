@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 KeyPath: TypeAlias = tuple[str, ...]
 """A key with the tables around it: ``("mount", "spin_us")``."""
+Meaning: TypeAlias = tuple[str, ...]
+"""What a line comes to, however it is spelled: what is remembered of an agreement.  The first word is the key."""
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -9,7 +10,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from yolofs.config.check import Source, read_settings
 from yolofs.config.settings import Settings, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.paths import display
@@ -152,7 +152,14 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{name}:{line}: not UTF-8: byte 0x{raw[error.start]:02x}") from error
     text = text.replace("\r\n", "\n")
-    import tomllib  # takes long, and there may be no file
+    return table() if _says_nothing(text, table) else _read_text(text, name, table)
+
+
+@functools.lru_cache(maxsize=4)  # a command comes to the same file more than once
+def _read_text(text: str, name: str, table: type[Table]) -> Table:
+    import tomllib  # takes long, and most files of a project say nothing
+
+    from yolofs.config.check import Source, read_settings
 
     try:
         data = tomllib.loads(text)
@@ -163,6 +170,21 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
     except RecursionError:
         raise ConfigError(f"{name}: not TOML: nested too deeply") from None
     return read_settings(Source(name, text, table), data, table)
+
+
+_EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[rules]"})
+
+
+def _says_nothing(text: str, table: type[msgspec.Struct]) -> bool:
+    """Tell whether there are but comments and empty tables, as in the file that ``yolofs init`` writes."""
+    begun: set[str] = set()
+    for line in text.split("\n"):
+        if not line or (line[0] == "#" and line.isprintable()):
+            continue
+        if line not in _EMPTY_TABLES or line in begun or table is not Settings:
+            return False
+        begun.add(line)
+    return True
 
 
 def _read(path: bytes) -> bytes:

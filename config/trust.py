@@ -13,13 +13,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs.config.lines import KeyPath
+from yolofs.config.lines import KeyPath, Meaning
 from yolofs.config.load import is_default
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.paths import display
-
-Meaning: TypeAlias = tuple[str, ...]
-"""What a line comes to, however it is spelled: what is remembered of an agreement.  The first word is the key."""
 
 
 class KeyTrust(enum.Enum):

@@ -12,7 +12,6 @@ serves a mount cannot spare.  It gets along without yolofs, so that it starts at
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from collections.abc import Sequence
 SESSION_LINK = b".yolofs"
 JOURNAL = b"journal"
 STATE_MARK = b".yolofs-state"
-_is_disk_state = re.compile(rb"\.yolofs-\d+").fullmatch
-"""These four are those of :mod:`yolofs.marks`."""
+DISK_STATE = b".yolofs-"
+"""These are those of :mod:`yolofs.marks`; the last one stands before a user's number."""
 _MOST = 50
 """Of so many each is told."""
 
@@ -39,26 +38,27 @@ def find(top: bytes) -> list[bytes]:
         with entries:
             below: list[bytes] = []
             for entry in entries:
-                if entry.name == STATE_MARK:
-                    found.append(directory)
-                    below = []
-                    break
-                if entry.is_dir(follow_symlinks=False):
-                    (found if _is_of_session(entry) else below).append(entry.path)
-                elif entry.is_symlink():
-                    if entry.name == SESSION_LINK:
+                if entry.name.startswith(SESSION_LINK):  # hardly any; all others are looked at as little as can be
+                    if entry.name == STATE_MARK:
+                        found.append(directory)
+                        below = []
+                        break
+                    if _is_of_session(entry):
                         found.append(entry.path)
-                elif not entry.is_file(follow_symlinks=False) and _leads_out(entry.path):
+                        continue
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _leads_out(entry.path):
                     found.append(entry.path)
             todo += below
     return found if len(found) <= _MOST else [top]
 
 
 def _is_of_session(entry: os.DirEntry[bytes]) -> bool:
-    """Tell whether a directory is a session's or a user's state directory."""
+    """Tell whether it is a session, the link to one, or called as a user's state directory on a disk."""
     if entry.name == SESSION_LINK:
-        return os.path.lexists(os.path.join(entry.path, JOURNAL))
-    return _is_disk_state(entry.name) is not None
+        return entry.is_symlink() or os.path.lexists(os.path.join(entry.path, JOURNAL))
+    return entry.name.startswith(DISK_STATE) and entry.name[len(DISK_STATE) :].isdigit()
 
 
 def _leads_out(path: bytes) -> bool:

@@ -7,7 +7,6 @@ there, as other things may be called so, too.
 from __future__ import annotations
 
 import os
-import re
 
 SESSION_LINK = b".yolofs"
 """In a project: the convenience link to its session (and in earlier versions the session itself)."""
@@ -19,23 +18,23 @@ STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.
 """What lies in a state directory, wherever the user has put that."""
 JOURNAL = b"journal"
 """What tells a session's directory from another one called ``.yolofs``."""
-
-_DISK_STATE = re.compile(rb"\.yolofs-\d+")
+DISK_STATE = b".yolofs-"
+"""Stands before the user's number in the name of a state directory on another disk than that of his home."""
 
 
 def disk_state_name(uid: int) -> bytes:
     """Return the name of a user's state directory on another disk than that of his home."""
-    return b".yolofs-%d" % uid
+    return DISK_STATE + b"%d" % uid
 
 
 def may_be_hidden(name: bytes) -> bool:
     """Tell whether :func:`is_hidden` may hold for something of this name; cheap, and false for nearly all names."""
-    return name in _NAMES or name.startswith(b".yolofs-")
+    return name in _NAMES or name.startswith(DISK_STATE)
 
 
 def may_hold_hidden(names: list[bytes]) -> bool:
     """Tell whether :func:`may_be_hidden` holds for any of the names in a directory; cheap for many names."""
-    return not _NAMES.isdisjoint(names) or b"/.yolofs-" in b"/" + b"/".join(names)
+    return not _NAMES.isdisjoint(names) or b"/" + DISK_STATE in b"/" + b"/".join(names)
 
 
 def is_hidden(directory: bytes, name: bytes) -> bool:
@@ -43,7 +42,7 @@ def is_hidden(directory: bytes, name: bytes) -> bool:
 
     Looks at the disk.  What the user may not enter counts as what its name says.
     """
-    if name == STATE_MARK or _DISK_STATE.fullmatch(name) is not None:
+    if name == STATE_MARK or (name.startswith(DISK_STATE) and name[len(DISK_STATE) :].isdigit()):
         return True
     path = os.path.join(directory, name)
     if name == SESSION_LINK:

@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
-from yolofs.config.lines import key_lines
+from yolofs.config.lines import Meaning, key_lines
 from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserSettings
-from yolofs.config.trust import Meaning, Waiting, with_lines
+from yolofs.config.trust import Waiting, with_lines
 from yolofs.errors import ConfigError
 from yolofs.paths import display
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject

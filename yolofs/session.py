@@ -40,11 +40,9 @@ from yolofs.records import Snapshot, Travel
 from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
 from yolofs.session_root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
-from yolofs.sessions.link import exclude_from_git, put_link
 from yolofs.sessions.private import private_directory
 from yolofs.sessions.search import Found, session_of
-from yolofs.sessions.start import Started, start, state_of
-from yolofs.sessions.state import state_directory
+from yolofs.sessions.state import state_directory, state_of
 from yolofs.sessions.trust import load_in_force
 from yolofs.states import State, States
 from yolofs.store import Store
@@ -52,6 +50,7 @@ from yolofs.timeline import Timeline
 
 if TYPE_CHECKING:
     from yolofs.interrupted import Interrupted
+    from yolofs.sessions.start import Started
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
@@ -99,6 +98,9 @@ class Session(States):
             TrustError: the project is somebody else's, or its state could be changed by others.
             OSError: it cannot be made.
         """
+        from yolofs.sessions.link import exclude_from_git, put_link  # sessions are seldom made
+        from yolofs.sessions.start import start
+
         started = start(project, state)
         directory = started.found.session
         os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)

@@ -24,7 +24,8 @@ from yolofs.sessions.link import exclude_from_git, put_link, remove_link
 from yolofs.sessions.private import private_directory
 from yolofs.sessions.registry import Entry
 from yolofs.sessions.search import Found
-from yolofs.sessions.start import register, state_of
+from yolofs.sessions.start import register
+from yolofs.sessions.state import state_of
 
 _BATCH = 1000
 

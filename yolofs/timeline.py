@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
+
+import msgspec
 
 from yolofs.errors import GenerationError, JournalError
 from yolofs.paths import Generation, display
@@ -40,8 +41,7 @@ class Kind(Enum):
     TRAVEL = "travel"
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationInfo:
+class GenerationInfo(msgspec.Struct, frozen=True):
     """One node of the graph of generations."""
 
     number: Generation

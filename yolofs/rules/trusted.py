@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
-from yolofs.config.trust import Meaning, Waiting, toml_text
+from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
 from yolofs.rules.book import Index
 from yolofs.rules.links import follow_links, leads_to

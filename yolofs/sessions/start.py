@@ -20,7 +20,15 @@ from yolofs.sessions.identity import identity_of
 from yolofs.sessions.private import ELSEWHERE
 from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import Found, is_safe_directory, session_of, somebody_elses
-from yolofs.sessions.state import SESSIONS, has_chosen_state, open_part, open_state, state_directory, user_home
+from yolofs.sessions.state import (
+    SESSIONS,
+    has_chosen_state,
+    open_part,
+    open_state,
+    state_directory,
+    state_of,
+    user_home,
+)
 
 
 class Started(NamedTuple):
@@ -93,11 +101,6 @@ def unregister(entry: Entry) -> None:
                 registry.remove(entry)
         except (OSError, TrustError):  # its disk is not there: nothing to take away
             continue
-
-
-def state_of(session: bytes) -> bytes:
-    """Return the state directory that a session lies in."""
-    return os.path.dirname(os.path.dirname(session))
 
 
 def choose_state(project: bytes, named: bytes | None) -> tuple[bytes, str]:

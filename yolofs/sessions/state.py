@@ -115,6 +115,11 @@ def open_part(state: int, name: bytes, *, make: bool = True) -> int:
         return os.open(name, flags, dir_fd=state)
 
 
+def state_of(session: bytes) -> bytes:
+    """Return the state directory that a session lies in."""
+    return os.path.dirname(os.path.dirname(session))
+
+
 def _is_marked(state: int) -> bool:
     try:
         os.stat(STATE_MARK, dir_fd=state, follow_symlinks=False)

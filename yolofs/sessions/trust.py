@@ -1,6 +1,6 @@
 """Which settings of a project the user has agreed to, and the settings that are in force for that.
 
-An agreement is remembered by what a line comes to (:data:`yolofs.config.trust.Meaning`), so that the lines of a file
+An agreement is remembered by what a line comes to (:data:`yolofs.config.lines.Meaning`), so that the lines of a file
 that has changed since are told apart: those agreed to stay in force, the others wait.  It lies in
 ``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
 """
@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
-from urllib.parse import quote_from_bytes
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from yolofs.config.load import load_with_source, user_preset
+from yolofs.config.lines import Meaning
+from yolofs.config.load import is_default, load_with_source, user_preset
 from yolofs.config.settings import Settings
-from yolofs.config.trust import Meaning, Surroundings, Waiting, settle
 from yolofs.errors import ConfigError, YolofsError
+
+if TYPE_CHECKING:  # takes long, and most trees say nothing that could wait
+    from yolofs.config.trust import Surroundings, Waiting
 
 
 class Agreed(msgspec.Struct, frozen=True):
@@ -69,12 +71,17 @@ def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = N
 
 def in_force(project: bytes, written: Settings, text: bytes, agreed: Agreed) -> Loaded:
     """Return what holds of settings that have been read, given what the user has agreed to."""
+    if is_default(written):
+        return Loaded(written, Settings.defaults(), (), text)
+    from yolofs.config.trust import settle
+
     settings, waiting = settle(written, agreed.meanings, surroundings(project))
     return Loaded(written, settings, waiting, text)
 
 
 def surroundings(project: bytes) -> Surroundings:
     """Return what the settings of a project depend on."""
+    from yolofs.config.trust import Surroundings
 
     def place_of(text: str) -> str:
         return place_text(os.path.realpath(os.path.join(project, os.path.expanduser(os.fsencode(text)))), project)
@@ -92,6 +99,8 @@ def place_text(path: bytes, project: bytes) -> str:
     """Return an absolute path so that it can be remembered: relative to the project, which may move, if it is in it."""
     if project != b"/" and (path == project or path.startswith(project + b"/")):
         path = os.path.relpath(path, project)
+    from urllib.parse import quote_from_bytes  # takes long
+
     return quote_from_bytes(path)
 
 
@@ -171,6 +180,7 @@ def digest_of(project: bytes, waiting: Iterable[Waiting]) -> str:
     Whoever writes the file may look for two contents of the same digest: with its 128 bits they find none.
     """
     import hashlib
+    from urllib.parse import quote_from_bytes  # takes long
 
     lines = sorted((one.shown, one.opens, one.meanings) for one in waiting)
     return hashlib.sha256(msgspec.json.encode((quote_from_bytes(project), lines))).hexdigest()[:32]

@@ -25,11 +25,8 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 
 
 def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
-    assert (survey.SESSION_LINK, survey.JOURNAL, survey.STATE_MARK) == (
-        marks.SESSION_LINK,
-        marks.JOURNAL,
-        marks.STATE_MARK,
-    )
+    names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE")
+    assert [getattr(survey, name) for name in names] == [getattr(marks, name) for name in names]
 
 
 def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
