@@ -19,6 +19,7 @@ from collections.abc import Sequence
 SESSION_LINK = b".yolofs"
 JOURNAL = b"journal"
 STATE_MARK = b".yolofs-state"
+SESSIONS = b"sessions"
 DISK_STATE = b".yolofs-"
 """These are those of :mod:`yolofs.marks`; the last one stands before a user's number."""
 _MOST = 50
@@ -38,32 +39,32 @@ def find(top: bytes) -> list[bytes]:
         with entries:
             below: list[bytes] = []
             for entry in entries:
-                if entry.name.startswith(SESSION_LINK):  # hardly any; all others are looked at as little as can be
-                    if entry.name == STATE_MARK:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name == SESSIONS and os.path.lexists(os.path.join(directory, STATE_MARK)):
                         found.append(directory)
                         below = []
                         break
-                    if _is_of_session(entry):
-                        found.append(entry.path)
-                        continue
-                if entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _leads_out(entry.path):
+                    is_ours = entry.name.startswith(SESSION_LINK) and _is_of_session(entry)
+                    (found if is_ours else below).append(entry.path)
+                elif not entry.is_file(follow_symlinks=False) and _leads_out(entry):  # the name of a file says nothing
                     found.append(entry.path)
             todo += below
     return found if len(found) <= _MOST else [top]
 
 
 def _is_of_session(entry: os.DirEntry[bytes]) -> bool:
-    """Tell whether it is a session, the link to one, or called as a user's state directory on a disk."""
+    """Tell whether a directory is a session, or called as a user's state directory on a disk."""
     if entry.name == SESSION_LINK:
-        return entry.is_symlink() or os.path.lexists(os.path.join(entry.path, JOURNAL))
+        return os.path.lexists(os.path.join(entry.path, JOURNAL))
     return entry.name.startswith(DISK_STATE) and entry.name[len(DISK_STATE) :].isdigit()
 
 
-def _leads_out(path: bytes) -> bool:
+def _leads_out(entry: os.DirEntry[bytes]) -> bool:
+    """Tell whether somebody else is at the other end, or it is the link to a session."""
+    if entry.is_symlink():
+        return entry.name == SESSION_LINK
     try:
-        mode = os.lstat(path).st_mode
+        mode = entry.stat(follow_symlinks=False).st_mode
     except OSError:
         return False
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from yolofs import marks
 from yolofs.daemon import survey
+from yolofs.sessions.state import SESSIONS
 
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
@@ -27,6 +28,7 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
     names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE")
     assert [getattr(survey, name) for name in names] == [getattr(marks, name) for name in names]
+    assert survey.SESSIONS == SESSIONS
 
 
 def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
