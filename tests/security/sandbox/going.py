@@ -7,20 +7,33 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.cli.program import COMMAND, DEADLINE_S, Program, wait_until
 
 PYTHON = "/usr/bin/python3"
+HASTY_S = 1
+HASTY = (
+    *COMMAND[: COMMAND.index("-m")],
+    "-c",
+    f"""\
+from yolofs.cli import ending, main
+ending.GRACE_S = {HASTY_S}
+raise SystemExit(main.main())
+""",
+)
+"""The program, which gives a command less time to end after a signal."""
 
 
 class Going:
     """A run of a command that prints ``ready`` when it is where the test wants it."""
 
-    def __init__(self, yolofs: Program, *command: str, fd: int = subprocess.DEVNULL, **env: str) -> None:
+    def __init__(
+        self, yolofs: Program, *command: str, fd: int = subprocess.DEVNULL, program: Sequence[str] = COMMAND, **env: str
+    ) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "run", "--no-review", *command],
+            [*program, "run", "--no-review", *command],
             cwd=yolofs.project,
             env=os.environ | env,
             stdin=fd,
@@ -83,9 +96,9 @@ class Going:
 
 
 @contextlib.contextmanager
-def going(yolofs: Program, *command: str) -> Iterator[Going]:
+def going(yolofs: Program, *command: str, program: Sequence[str] = COMMAND) -> Iterator[Going]:
     """Give a run whose command has said that it is ready."""
-    run = Going(yolofs, *command)
+    run = Going(yolofs, *command, program=program)
     try:
         run.wait_until_ready()
         yield run
