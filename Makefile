@@ -2,7 +2,8 @@
 SHELL := bash
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# Tests start yolofs thousands of times: as an installed program does, it finds its bytecode.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 # Tests mostly wait for the processes that they start.
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
