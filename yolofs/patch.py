@@ -23,6 +23,10 @@ from yolofs.store import Store
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file is written as binary, and never held in memory as a whole."""
 
+MOST_BYTES = (1 << 30) - (1 << 20)
+"""What is larger is left out: git (from 2.38 on) takes no patch of more than 1,023 MiB, and a file of 15 TiB costs
+whoever makes it nothing."""
+
 Out: TypeAlias = Callable[[bytes], object]
 """Takes the patch piece by piece, as the ``write`` of a binary file does."""
 
@@ -143,6 +147,10 @@ class _Content(NamedTuple):
 _NOTHING = _Content(gitbinary.NO_BLOB, 0, b"", None)
 
 
+class _TooLargeError(Exception):
+    """A file is left out; the argument is the note that says so."""
+
+
 class _Writer:
     """Writes the parts of a patch, one file after the other."""
 
@@ -160,6 +168,9 @@ class _Writer:
             last = pair.new or pair.old
             assert last is not None
             self._notes.add(f"{display(last.path)} is left out, as it cannot be read: {error.strerror or error}")
+            return
+        except _TooLargeError as error:
+            self._notes.add(str(error))
             return
         texts = None
         if old.name != new.name and not old.is_binary and not new.is_binary:
@@ -186,6 +197,11 @@ class _Writer:
         fd = side.open(self._store)
         try:
             size = os.fstat(fd).st_size
+            if size > MOST_BYTES:
+                gib = f"{size / (1 << 30):,.1f} GiB"
+                raise _TooLargeError(
+                    f"{display(version.path)} is left out, as it has {gib}: no patch takes more than 1"
+                )
             if size > self._max_text_bytes:
                 return _Content(gitbinary.hash_blob_of(fd, size), size, None, side)
             return _in_memory(b"".join(gitbinary.read_chunks(fd, size)))

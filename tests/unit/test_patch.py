@@ -491,6 +491,13 @@ class TestNotes:
         scribe.symlink(b".gitmodules", b"x")
         assert self.notes(scribe, target) == [".gitmodules is a path that git refuses in patches"]
 
+    def test_what_no_patch_could_carry_is_left_out(self, scribe: Scribe, target: Path) -> None:
+        """Git takes none of that size, and a sparse file costs nobody anything but who would read it."""
+        scribe.write(b"text", b"changed\n")
+        os.truncate(scribe.store.path(scribe.copy_up(b"other")), 10 << 40)
+        assert self.notes(scribe, target) == ["other is left out, as it has 10,240.0 GiB: no patch takes more than 1"]
+        assert files(target)[b"text"] == (b"100644", b"changed\n")
+
     def test_what_cannot_be_read_is_left_out(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"text", b"changed\n")
         scribe.write(b"other", b"changed\n")
