@@ -96,9 +96,11 @@ class Going:
 
 
 @contextlib.contextmanager
-def going(yolofs: Program, *command: str, program: Sequence[str] = COMMAND) -> Iterator[Going]:
-    """Give a run whose command has said that it is ready."""
-    run = Going(yolofs, *command, program=program)
+def going(
+    yolofs: Program, *command: str, fd: int = subprocess.DEVNULL, program: Sequence[str] = COMMAND
+) -> Iterator[Going]:
+    """Give a run whose command has said that it is ready, and goes on until it is told to end."""
+    run = Going(yolofs, *command, fd=fd, program=program)
     try:
         run.wait_until_ready()
         yield run

@@ -76,7 +76,7 @@ HOLDS = {
 def test_a_command_that_tries_to_hold_up_the_first_process_ends_like_any_other(yolofs: Program, name: str) -> None:
     """It stays behind to hold what it has got, as a child of the command."""
     held = f"{HOLDS[name]}\nif not os.fork():\n    {HOLDS[name]}\n    time.sleep(603)\nprint('ready', flush=True)\n"
-    with going(yolofs, PYTHON, "-c", HEAD + held) as run:
+    with going(yolofs, PYTHON, "-c", f"{HEAD}{held}sys.stdin.read()\n", fd=subprocess.PIPE) as run:
         code, _, _ = run.end(timeout_s=30)
         assert code == 0
         run.check_gone()
