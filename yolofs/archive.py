@@ -6,11 +6,15 @@ import contextlib
 import enum
 import os
 import re
+from typing import TYPE_CHECKING
 
 from yolofs.errors import TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
 from yolofs.paths import display
+
+if TYPE_CHECKING:
+    from yolofs.sessions.seal import Sealer
 
 CARRIED = b"carried"
 """In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
@@ -59,13 +63,28 @@ class End(enum.Enum):
 def interrupted_commit(directory: bytes) -> bytes | None:
     """Return the directory of a commit of the session in ``directory`` that stopped half way, None if there is none.
 
+    One that has not touched anything of base yet, as far as can be told, is none.
     So is one of which another hand wrote that it is done or given up: what that would do to the journal is not done.
     """
     number = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, number)
     if not os.path.lexists(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
         return None
-    return commit if _end_of(directory, number) is None else None
+    return commit if _end_of(directory, number) is None and not _was_never_begun(directory, number) else None
+
+
+def _was_never_begun(directory: bytes, number: int) -> bool:
+    """Tell whether a commit, planned by this user for this session, ended before it touched anything of base."""
+    from yolofs.commit.execution import has_begun  # who opens a session need not wait for all that commits import
+
+    if has_begun(commit_directory(directory, number)):
+        return False
+    from yolofs.sessions.seal import Sealer
+
+    try:
+        return _is_sealed(Sealer.open(directory), directory, number)
+    except (YolofsError, OSError):
+        return False
 
 
 def _is_put_away(commit: bytes) -> bool:
@@ -87,7 +106,7 @@ def _end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End 
     commit = commit_directory(directory, number)
     if not any(os.path.lexists(os.path.join(commit, end.value)) for end in End):
         return None
-    from yolofs.sessions.seal import Sealer, digest_of_file, read_plainly  # hardly a command comes here
+    from yolofs.sessions.seal import Sealer, read_plainly  # hardly a command comes here
 
     ends = {end: text for end in End if (text := read_plainly(os.path.join(commit, end.value))) is not None}
     try:
@@ -98,11 +117,21 @@ def _end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End 
         return None
     if sealer.is_given_up(ends.get(End.GIVEN_UP, b""), number):
         return End.GIVEN_UP
-    sealed, plan = (read_plainly(os.path.join(commit, name)) for name in (b"seal", b"plan.json"))
-    if sealed is None or plan is None or not sealer.is_end(ends.get(End.DONE, b""), sealed):
+    sealed = read_plainly(os.path.join(commit, b"seal"))
+    if sealed is None or not sealer.is_end(ends.get(End.DONE, b""), sealed):
         return None
-    carried = digest_of_file(os.path.join(commit, CARRIED))
-    return End.DONE if not sealer.problems(sealed, number, plan, carried) else None
+    return End.DONE if _is_sealed(sealer, directory, number) else None
+
+
+def _is_sealed(sealer: Sealer, directory: bytes, number: int) -> bool:
+    """Tell whether the plan of a commit, and what is to follow it, have a seal that fits."""
+    from yolofs.sessions.seal import digest_of_file, read_plainly
+
+    commit = commit_directory(directory, number)
+    sealed, plan = (read_plainly(os.path.join(commit, name)) for name in (b"seal", b"plan.json"))
+    if sealed is None or plan is None:
+        return False
+    return not sealer.problems(sealed, number, plan, digest_of_file(os.path.join(commit, CARRIED)))
 
 
 def give_up(directory: bytes, number: int) -> None:
@@ -127,11 +156,20 @@ def give_up(directory: bytes, number: int) -> None:
 def finish_put_away(directory: bytes) -> None:
     """Put the journal away for a commit that ended and died just before it could; make a new one if none is left.
 
+    A commit that died before it touched anything of base is removed, as if it had never been.
+
     Danger: records written between that death and this call would be put away with the commit, out of the view.
     """
     path = os.path.join(directory, b"journal")
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
+    has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
+    if has_plan and _was_never_begun(directory, last):
+        from yolofs.commit.execution import drop
+
+        drop(commit)
+        last = max(commit_numbers(directory), default=0)
+        commit = commit_directory(directory, last)
     archive = os.path.join(commit, b"journal")
     has_ended = last and not _is_put_away(commit) and _end_of(directory, last) is not None
     if has_ended and os.path.lexists(path) and not os.path.lexists(archive):

@@ -162,6 +162,12 @@ class CommitError(YolofsError):
         self.directory = directory
 
 
+class NotPreparedError(YolofsError):
+    """A commit could not make what it needs, so nothing of base was touched and all stays staged."""
+
+    exit_code = 17
+
+
 class AskError(YolofsError):
     """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
 

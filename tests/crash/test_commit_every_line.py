@@ -131,7 +131,7 @@ def test_it_is_finished(tmp_path: Path, share: int) -> None:
             finish_interrupted(session)
             commit(session)
         assert by_first_name(dict(walk_tree(project))) == expected, f"killed at line {line} of {total}"
-    assert was_interrupted >= POINTS // 3  # the others died while planning, or when all was done
+    assert was_interrupted >= POINTS // 6  # the others died while planning or making, or when all was done
 
 
 SOME = (b"a", b"b", b"c", b"new", b"d", b"g")

@@ -3,9 +3,10 @@
 ::
 
     commits/N/seal          what tells that the plan was written here and for this; durable before the plan
-    commits/N/plan.json     the plan, durable before the first step
-    commits/N/progress      one line for each step done: its index, from 0
+    commits/N/plan.json     the plan, durable before anything is made
     commits/N/new/          what is being made
+    commits/N/made          empty; written when the new files are durable, and nothing of base is touched before
+    commits/N/progress      one line for each step done: its index, from 0
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
@@ -16,24 +17,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from yolofs.commit.making import StoreFiles
-from yolofs.commit.plan import Plan, describe
+from yolofs.commit.plan import Create, Plan, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import put_in_place
 from yolofs.commit.steps import Steps
-from yolofs.errors import CommitError
+from yolofs.errors import CommitError, NotPreparedError
 from yolofs.paths import RelPath, display
 
 PLAN = b"plan.json"
 SEAL = b"seal"
+MADE = b"made"
 DONE = b"done"
 _PROGRESS = b"progress"
+_OF_BASE = (b"parked", b"replaced")
+"""The folders in which things of base lie."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
 
 
 class Seals(Protocol):
@@ -75,17 +83,18 @@ def execute(
     *,
     parking: bytes,
     seals: Seals | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     durable: bool = True,
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
 
     ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if missing), best on the same
     filesystem as most of what changes.  ``seals`` vouches for the plan, without which nobody will finish it.
-    ``progress`` is called after each step with the steps done and all steps.  Without ``durable`` the disk is not
-    waited for: for tests, which expect no power failure.  Blocks.
+    ``progress`` is called after each file made and each step with how many are done, and of how many.  Without
+    ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
 
     Raises:
+        NotPreparedError: a new file could not be made; nothing of base was touched, and ``parking`` is gone.
         CommitError: a step failed; those before it are done.
         OSError: the commit's directory or base cannot be opened, or a commit was there already; nothing was done.
     """
@@ -96,8 +105,17 @@ def execute(
     if seal:  # before the plan: one that lies there without a seal is nobody's
         write_new(parking, SEAL, seal, durable=durable)
     write_new(parking, PLAN, text, durable=durable)
+    counted = _Counted(plan, progress) if progress is not None else None
     with Steps(plan, store, parking, durable=durable) as steps:
-        _do_from(0, plan, steps, parking, progress)
+        try:
+            steps.make(counted.made if counted is not None else lambda _: None)
+            write_new(parking, MADE, b"", durable=durable)
+        except BaseException as error:  # Ctrl-C, too
+            drop(parking)
+            if isinstance(error, OSError):
+                raise _not_prepared(error) from error
+            raise
+        _do_from(0, plan, steps, parking, counted)
         _complete(plan, steps, parking, seals, durable=durable)
         return Outcome(len(plan.steps), steps.left_out)
 
@@ -109,7 +127,7 @@ def resume(
     parking: bytes,
     seals: Seals | None = None,
     check_root: Callable[[int], None] = lambda _: None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for :func:`execute`.
 
@@ -122,12 +140,42 @@ def resume(
     """
     with ResumedSteps(plan, store, parking, durable=True) as steps:
         check_root(steps.root_fd)
+        if os.path.lexists(os.path.join(parking, MADE)):
+            steps.recall_made()
         done = count_done(parking)
         for step in plan.steps[:done]:
             steps.recall(step)
         _do_from(done, plan, steps, parking, progress)
         _complete(plan, steps, parking, seals if seals is not None else Unsealed(), durable=True)
         return Outcome(len(plan.steps), steps.left_out)
+
+
+def has_begun(parking: bytes) -> bool:
+    """Tell whether the commit in a directory has touched anything of base, as far as can be told.
+
+    Versions before wrote no ``made``, but the log at the same time as the first step.
+    """
+    if any(os.path.lexists(os.path.join(parking, name)) for name in (MADE, _PROGRESS)):
+        return True
+    return any(_holds_something(os.path.join(parking, name)) for name in _OF_BASE)
+
+
+def _holds_something(folder: bytes) -> bool:
+    try:
+        return bool(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def drop(parking: bytes) -> None:
+    """Remove the directory of a commit that has not begun: in it are copies alone, and its plan, which goes first.
+
+    Raises:
+        OSError: something in it cannot be removed; it is no commit any more all the same.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(parking, PLAN))
+    shutil.rmtree(parking)
 
 
 def count_done(parking: bytes) -> int:
@@ -144,7 +192,31 @@ def count_done(parking: bytes) -> int:
     return done
 
 
-def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Callable[[int, int], None] | None) -> None:
+class _Counted:
+    """Counts files made and steps done together."""
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._progress = progress
+        self._made = 0
+        self._total = len(plan.steps) + sum(isinstance(step, Create) for step in plan.steps)
+
+    def made(self, _: Create) -> None:
+        self._made += 1
+        self._progress(self._made, self._total)
+
+    def __call__(self, done: int, total: int) -> None:
+        self._progress(self._total - total + done, self._total)
+
+
+def _not_prepared(error: OSError) -> NotPreparedError:
+    what = f"{display(os.fsencode(error.filename))} could not be made: " if error.filename else ""
+    return NotPreparedError(
+        f"the commit was not begun: {what}{_reason(error)}; base is as it was, and all stays staged",
+        hint="make room, where that is what it lacks, and then: yolofs commit",
+    )
+
+
+def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Progress | None) -> None:
     """Do the steps from ``first`` on, and log each."""
     total = len(plan.steps)
     path = os.path.join(parking, _PROGRESS)

@@ -34,6 +34,11 @@ _Arrival: TypeAlias = Create | Place | Link | Duplicate
 class ResumedSteps(Steps):
     """Does what is left of the steps."""
 
+    def recall_made(self) -> None:
+        """Take note of the new files that were made, all of them whole: those that have not gone to their place yet."""
+        there = {int(name) for name in os.listdir(self._new.fd) if name.isascii() and name.isdigit()}
+        self._made = {step.number for step in self._plan.steps if isinstance(step, Create) and step.number in there}
+
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
         match step:
@@ -97,8 +102,9 @@ class ResumedSteps(Steps):
             spots = dict.fromkeys((source, beside))
             if self._is_in_place(step, [spot for spot in spots if self._is_on_device_of(step, spot)]):
                 return self._inode(source) is None or self._is_on_device_of(step, source)
+            is_whole = isinstance(step, Place) or step.number in self._made
             for spot in (source, beside):
-                if not isinstance(step, Place) or spot != source:  # what was parked is all that there is of it
+                if not (is_whole and spot == source):
                     self._clear(spot)
             return False
         self._leftovers.append(copied)

@@ -13,6 +13,7 @@ import errno
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from typing import NamedTuple, Self, TypeAlias, assert_never
 
 from yolofs import copying, syscalls
@@ -85,6 +86,9 @@ class Steps:
         self._device = os.fstat(self._new.fd).st_dev
         self._may_make_files = is_plain(self._new.fd)
         self._directories = Directories(plan.root)
+        self._made: set[int] = set()
+        """The numbers of the files that have been made before the first step, whole and durable."""
+        self._is_near: dict[RelPath, bool] = {ROOT: self._directories.device(ROOT) == self._device}
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
@@ -129,6 +133,39 @@ class Steps:
                 self._finish_directory(step)
             case _:
                 assert_never(step)
+
+    def make(self, done: Callable[[Create], object]) -> None:
+        """Make the new files of the steps, before anything of base is touched, and wait until they are durable.
+
+        ``done`` is called after each.  What goes to another device than the commit's directory is left to its step.
+
+        Raises:
+            OSError: one could not be made; its ``filename`` is the path in base that it is for.
+        """
+        for step in self._plan.steps:
+            if isinstance(step, Create) and self._goes_near(split(step.path)[0]):
+                try:
+                    self._make_file(step, Spot(self._new, b"%d" % step.number))
+                except OSError as error:
+                    raise OSError(error.errno, error.strerror, step.path) from error
+                self._made.add(step.number)
+                done(step)
+        if self._durable and self._made:
+            syscalls.sync_filesystem(self._new.fd)
+
+    def _goes_near(self, directory: RelPath) -> bool:
+        """Tell whether a directory, there or to be made, is on the device of the commit's own; a guess will do."""
+        missing: list[RelPath] = []
+        while directory not in self._is_near:
+            with contextlib.suppress(OSError):
+                st = os.lstat(os.path.join(self._plan.root, directory))
+                self._is_near[directory] = st.st_dev == self._device
+                break
+            missing.append(directory)
+            directory = split(directory)[0]
+        for path in missing:
+            self._is_near[path] = self._is_near[directory]
+        return self._is_near[directory]
 
     @property
     def root_fd(self) -> int:
@@ -280,7 +317,14 @@ class Steps:
         self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
 
     def _create(self, step: Create) -> None:
-        spot = self._workplace(step.path, step.number)
+        if step.number in self._made:
+            spot = Spot(self._new, b"%d" % step.number)
+        else:
+            spot = self._workplace(step.path, step.number)
+            self._make_file(step, spot)
+        self._bring_in(spot, step)
+
+    def _make_file(self, step: Create, spot: Spot) -> None:
         source = open_inode(self._store, step.ino)
         try:
             if source.fd >= 0 and spot.directory is self._new and self._may_make_files:
@@ -291,7 +335,6 @@ class Steps:
         finally:
             source.close()
         self._note(step.path, left_out)
-        self._bring_in(spot, step)
 
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)

@@ -1,0 +1,131 @@
+"""All new files of a commit are made, and durable, before base is touched; what fails by then does no harm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.crash.test_commit_every_line import prepare
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import by_first_name, walk_tree
+from tests.security.planting import interrupt_commit, session_of
+from yolofs import syscalls
+from yolofs.commit import execution, steps
+from yolofs.session import Access, Session
+from yolofs.session_commit import commit
+
+pytestmark = pytest.mark.timeout(300)
+NOT_PREPARED = 17
+MAKING = """
+import errno, os, signal, sys
+from yolofs.cli import main
+from yolofs.commit import steps
+really_make = steps.Steps._make_file
+made = 0
+def make(self, step, spot):
+    global made
+    if made == int(sys.argv[1]):
+        {act}
+    made += 1
+    really_make(self, step, spot)
+steps.Steps._make_file = make
+raise SystemExit(main.main(["commit", "--yes"]))
+"""
+FAILURES = {
+    "no room": "raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))",
+    "the disk failed": "raise OSError(errno.EIO, os.strerror(errno.EIO))",
+    "forbidden": "raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))",
+    "Ctrl-C": "os.kill(os.getpid(), signal.SIGINT)",
+    "killed": "os.kill(os.getpid(), signal.SIGKILL)",
+}
+CODES = {"Ctrl-C": 130, "killed": -signal.SIGKILL}
+
+
+def tree_of(project: Path) -> dict[bytes, tuple[object, ...]]:
+    return by_first_name(dict(walk_tree(os.fsencode(project))))
+
+
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
+    tmp_path: Path, failure: str, after: int
+) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = tree_of(project)
+    times = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
+    script = MAKING.format(act=FAILURES[failure])
+    command = [sys.executable, "-P", "-c", script, str(after)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == CODES.get(failure, NOT_PREPARED), done.stderr
+    if done.returncode == NOT_PREPARED:
+        assert "could not be made: " in done.stderr
+        assert "base is as it was, and all stays staged" in done.stderr
+    assert tree_of(project) == before
+    assert {path: path.lstat().st_mtime_ns for path in project.rglob("*")} == times
+    program = Program(project)
+    assert "interrupted" not in program("status").err
+    program("commit", "--yes")
+    assert tree_of(project) == expected
+    assert [path.name for path in (session_of(project) / "commits").iterdir()] == ["1"]
+
+
+def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    script = MAKING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
+    done = subprocess.run([sys.executable, "-P", "-c", script, "0"], cwd=project, capture_output=True, check=False)
+    assert done.returncode == NOT_PREPARED
+    Program(project)("commit", "--yes", "c")
+    assert (project / "c").read_bytes() == b"new c"
+    Program(project)("commit", "--yes")
+    assert tree_of(project) == expected
+
+
+def test_new_content_is_durable_before_the_first_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    order: list[str] = []
+
+    def noting(module: object, name: str, text: str) -> None:
+        really = getattr(module, name)
+
+        def act(*arguments: object, **options: object) -> object:
+            order.append(text)
+            return really(*arguments, **options)
+
+        monkeypatch.setattr(module, name, act)
+
+    noting(steps.Steps, "_make_file", "make")
+    noting(syscalls, "sync_filesystem", "sync")
+    noting(execution, "_do_one", "step")
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+    first = order.index("step")
+    assert "make" in order
+    assert "make" not in order[first:]
+    assert order[first - 1] == "sync"
+
+
+def test_what_the_host_puts_where_a_new_file_is_to_go_is_not_taken_for_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    view = CoreDriver(os.fsencode(project))
+    view.create(b"x", b"the view's", 0o640)
+    view.create(b"y", b"another", 0o640)
+    view.close()
+    interrupt_commit(project, 0)
+    (project / "x").write_text("the host's\n")
+    program = Program(project)
+    assert "File exists" in program("commit", "--continue", code=12).err
+    assert (project / "x").read_text() == "the host's\n"
+    (project / "x").unlink()
+    program("commit", "--continue")
+    assert (project / "x").read_text() == "the view's"
+    assert (project / "y").read_text() == "another"
