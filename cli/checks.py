@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolofs import cuts
+from yolofs.archive import journal_loss
 from yolofs.cli.here import session_directory
 from yolofs.cli.waits import waiting_lines
 from yolofs.commit import plan_commit
@@ -240,6 +241,9 @@ def _journal(directory: bytes) -> Finding:
     try:
         damage = Journal.find_damage(path)
     except FileNotFoundError:
+        lost = journal_loss(directory)
+        if lost is not None:
+            return Finding("journal", Level.FAIL, lost.message, lost.hint)
         return Finding("journal", Level.WARN, "is not there; the next command makes one")
     except YolofsError as error:
         return Finding("journal", Level.FAIL, error.message, error.hint)
