@@ -51,8 +51,8 @@ def command(
     It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
     these paths, wherever they lie; one that is nowhere, neither staged nor in base, is an error. The rest stays staged,
     and the view is the same before and after. What can only be applied together, such as both ends of a rename, stays
-    where only a part of it is selected; new directories come along with what is in them. Where nothing is staged
-    nothing is asked, and the exit code is 0.
+    where only a part of it is selected: if that is PATH itself, the exit code is 16. New directories come along with
+    what is in them. Where nothing is staged nothing is asked, and the exit code is 0.
 
     What gives the host a setuid or setgid file, or a command in a directory of your PATH, stays staged unless PATH is
     that very file (or the renamed directory that it lies in), whatever else is given: the exit code is 16 then.

@@ -131,7 +131,10 @@ class TrustError(YolofsError):
 
 
 class UnnamedError(YolofsError):
-    """A commit left staged what it takes only if it is named: setuid and setgid files, and commands on PATH."""
+    """A commit left staged what it takes only if it, or what goes together with it, is named.
+
+    Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of a rename.
+    """
 
     exit_code = 16
 
