@@ -94,7 +94,7 @@ class BusyFilesError(YolofsError):
 
 
 class ConflictError(YolofsError):
-    """Base changed under staged changes since they were copied up.
+    """Base changed where a commit would change it, since that was staged.
 
     ``paths`` holds the paths relative to base.
     """
@@ -125,7 +125,7 @@ class SandboxError(YolofsError):
 
 
 class TrustError(YolofsError):
-    """What lies there is somebody else's or could be, or the user has not agreed to it yet."""
+    """A project, state directory or interrupted commit may be somebody else's, or the user has not agreed to it yet."""
 
     exit_code = 15
 
