@@ -131,7 +131,7 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             say("the journal is sound; nothing to repair")
             return
         say(f"line {damage.line_number} of the journal (byte {damage.offset_bytes}) is bad: {damage.reason}")
-        question = f"cut {damage.cut_bytes} bytes there, and keep them as journal.torn?"
+        question = f"cut {cuts.record_text(damage.cut_lines)} off, from there on, and keep them as journal.torn?"
         if keeps_rest:
             rest = find_rest(path, damage)
             say(f"{_lines(len(rest.bodies))} from there on can be kept; {_lines(rest.left_out)} cannot{_missing(rest)}")
@@ -140,10 +140,13 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             return
         if keeps_rest:
             keep_rest(path, damage)
-            say(f"repaired; {damage.cut_bytes} bytes, with what was left out, are in journal.torn now")
+            say(
+                f"repaired; {cuts.record_text(damage.cut_lines)} from there on, with what was left out, "
+                "can be found in journal.torn now"
+            )
             return
         Journal.repair(path)
-        say(f"cut; {damage.cut_bytes} bytes are in journal.torn now")
+        say(f"cut; {cuts.record_text(damage.cut_lines)} from there on can be found in journal.torn now")
 
 
 def _agrees(question: str, instead: str) -> bool:

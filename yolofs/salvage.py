@@ -34,7 +34,7 @@ from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
-_HINT = "yolofs doctor --repair cuts the journal there instead"
+_HINT = "yolofs doctor --repair cuts all changes from there on off instead"
 
 
 class Rest(NamedTuple):
