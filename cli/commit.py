@@ -19,7 +19,7 @@ from yolofs.paths import display
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
-from yolofs.session_commit import CommitResult, commit
+from yolofs.session_commit import CommitResult, commit, look_at_base
 
 
 @click.command()
@@ -87,10 +87,12 @@ def command(
             if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
+            looked = None
             if yes and not as_json:
-                emit_taken(session, shown, guard)
+                looked = look_at_base(session, parts)
+                emit_taken(session, shown, guard, looked.conflicts)
             with progress("committing") as update:
-                result = commit(session, parts=parts, force=force, progress=update)
+                result = commit(session, parts=parts, looked=looked, force=force, progress=update)
         break
     _report(session, result, shown, as_json=as_json)
     check_named(shown)
@@ -126,10 +128,10 @@ def _show_and_ask(
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, _ = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        shown, parts = look(session, _selection(session, paths, outside=outside, scratch=scratch))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
-        emit_taken(session, shown, guard)
+        emit_taken(session, shown, guard, look_at_base(session, parts).conflicts)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")

@@ -131,11 +131,14 @@ def _reason(marks: Iterable[Mark]) -> str:
     return f"it has to be named ({', '.join(mark.text for mark in marks)})"
 
 
-def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:
-    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before."""
+def emit_taken(session: Session, shown: Shown, guard: PathGuard | None, conflicts: Sequence[RelPath]) -> None:
+    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
+
+    ``conflicts`` are the paths at which base has changed, too.
+    """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root))
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root), conflicts)
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
