@@ -346,3 +346,11 @@ def test_a_path_may_lead_through_a_link_that_only_the_view_has(yolofs: Program) 
         yolofs("commit", "--yes", "new link/made")
         assert (yolofs.project / "dir/made").read_text() == "made\n"
         assert not os.path.lexists(yolofs.project / "new link")
+
+
+def test_init_says_that_it_wrote_the_settings_file_and_leaves_one_that_is_there(tmp_path: Path) -> None:
+    said = Program(tmp_path)("init").err
+    assert "wrote .yolofs.toml" in said
+    text = (tmp_path / ".yolofs.toml").read_text()
+    assert "wrote .yolofs.toml" not in Program(tmp_path)("init").err
+    assert (tmp_path / ".yolofs.toml").read_text() == text
