@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from typing import Any, NamedTuple, assert_never
 
 import click
 
 from yolofs.cli.jsonform import absolute, text_fields, words_fields
+from yolofs.cli.listing import Place
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.errors import UsageError
@@ -15,7 +16,7 @@ from yolofs.paths import RelPath, display, is_below
 from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.runs import find_run, run_of
 from yolofs.session import Session
-from yolofs.tree import Shown
+from yolofs.tree import Shown, Staged
 
 
 class Origin(NamedTuple):
@@ -32,7 +33,7 @@ class Origin(NamedTuple):
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
-    Where several have written into a file, the last of them is told; `yolofs log PATH` has them all.
+    Where several have written into a file, the last of them is told; `yolofs log -- PATH` has them all.
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
@@ -49,7 +50,7 @@ def command(path: bytes, as_json: bool) -> None:
         if as_json:
             emit_json(_document(session, relative, origin, number, words))
             return
-        line = display(os.path.basename(relative) or b"/") + f": {origin.what}"
+        line = Place(session.base.root, session.base.relative(session.project)).show_path(relative) + f": {origin.what}"
         if origin.record is not None:
             assert origin.generation is not None
             what = "since then" if origin.generation > session.timeline.present else f"generation {origin.generation}"
@@ -64,6 +65,8 @@ def find_origin(session: Session, path: RelPath) -> Origin | None:
     shown = session.state().resolve(path)
     if shown is not None and shown.staged is None and (shown.base is None or not session.base.has(shown.base)):
         shown = None
+    if shown is not None and shown.staged is None and shown.base is not None:
+        shown = shown._replace(staged=_by_another_name(session, shown.base))
     last: Origin | None = None
     for segment in session.timeline.live_segments:
         for record in session.journal.read_segment(segment):
@@ -73,6 +76,17 @@ def find_origin(session: Session, path: RelPath) -> Origin | None:
     if last is not None:
         return last
     return Origin("as in base", None, None) if shown is not None else None
+
+
+def _by_another_name(session: Session, path: RelPath) -> Staged | None:
+    """Return the staged version of a base file that was changed by another name (hard link) of it; None if none is."""
+    try:
+        st = session.base.lstat(path)
+    except OSError:
+        return None
+    if st.st_nlink < 2 or stat.S_ISDIR(st.st_mode):
+        return None
+    return session.state().linked.get(session.base.number(st))
 
 
 def _what(record: Record, path: RelPath, shown: Shown | None) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolofs import cuts
+from yolofs.archive import journal_loss
 from yolofs.cli.here import session_directory
 from yolofs.cli.waits import waiting_lines
 from yolofs.commit import plan_commit
@@ -240,6 +241,9 @@ def _journal(directory: bytes) -> Finding:
     try:
         damage = Journal.find_damage(path)
     except FileNotFoundError:
+        lost = journal_loss(directory)
+        if lost is not None:
+            return Finding("journal", Level.FAIL, lost.message, lost.hint)
         return Finding("journal", Level.WARN, "is not there; the next command makes one")
     except YolofsError as error:
         return Finding("journal", Level.FAIL, error.message, error.hint)
@@ -251,7 +255,10 @@ def _journal(directory: bytes) -> Finding:
             message, _, advice = message.partition("; ")
             return Finding("journal", Level.WARN, message, advice)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
-        advice = f"yolofs doctor --repair cuts {damage.cut_bytes} bytes there and keeps them as journal.torn"
+        advice = (
+            "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "
+            f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"
+        )
         return Finding("journal", Level.FAIL, message, advice)
     text = f"every line of {os.stat(path).st_size} bytes is sound"
     if Journal.form_of(path).version == 1:

@@ -19,7 +19,7 @@ from yolofs.paths import display
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
-from yolofs.session_commit import CommitResult, commit
+from yolofs.session_commit import CommitResult, commit, look_at_base
 
 
 @click.command()
@@ -51,8 +51,8 @@ def command(
     It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
     these paths, wherever they lie; one that is nowhere, neither staged nor in base, is an error. The rest stays staged,
     and the view is the same before and after. What can only be applied together, such as both ends of a rename, stays
-    where only a part of it is selected; new directories come along with what is in them. Where nothing is staged
-    nothing is asked, and the exit code is 0.
+    where only a part of it is selected: if that is PATH itself, the exit code is 16. New directories come along with
+    what is in them. Where nothing is staged nothing is asked, and the exit code is 0.
 
     What gives the host a setuid or setgid file, or a command in a directory of your PATH, stays staged unless PATH is
     that very file (or the renamed directory that it lies in), whatever else is given: the exit code is 16 then.
@@ -87,10 +87,12 @@ def command(
             if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
+            looked = None
             if yes and not as_json:
-                emit_taken(session, shown, guard)
+                looked = look_at_base(session, parts)
+                emit_taken(session, shown, guard, looked.conflicts)
             with progress("committing") as update:
-                result = commit(session, parts=parts, force=force, progress=update)
+                result = commit(session, parts=parts, looked=looked, force=force, progress=update)
         break
     _report(session, result, shown, as_json=as_json)
     check_named(shown)
@@ -126,10 +128,10 @@ def _show_and_ask(
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, _ = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        shown, parts = look(session, _selection(session, paths, outside=outside, scratch=scratch))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
-        emit_taken(session, shown, guard)
+        emit_taken(session, shown, guard, look_at_base(session, parts).conflicts)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")

@@ -45,6 +45,8 @@ class Shown(msgspec.Struct, frozen=True):
     """What stays though it was selected, or a part of it."""
     unchanged: tuple[RelPath, ...] = ()
     """The paths that were asked for and at which nothing is staged."""
+    named: tuple[RelPath, ...] = ()
+    """The paths that were asked for."""
     marks: Mapping[RelPath, tuple[Mark, ...]] = {}
     """What of all that has to be named, so that what is taken has been."""
 
@@ -69,7 +71,7 @@ def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
         while True:
             parts = split(session, unmarked(selection, marks), tree=present)
             if not parts.rest:
-                return Shown(everything, [], (), unchanged, marks, session.base.root), parts
+                return Shown(everything, [], (), unchanged, selection.paths, marks, session.base.root), parts
             taken = compare(before, parts.taken, session.base, session.store, progress=update)
             # what lies in a directory whose rename stays lands elsewhere than the view has it
             more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
@@ -78,7 +80,7 @@ def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
                 break
     known = {(change.kind, change.path, change.old_path) for change in taken}
     stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    return Shown(taken, stays, parts.held, unchanged, marks, session.base.root), parts
+    return Shown(taken, stays, parts.held, unchanged, selection.paths, marks, session.base.root), parts
 
 
 def unmarked(selection: Selection, marks: Marks) -> Selection:
@@ -96,6 +98,7 @@ def check_named(shown: Shown) -> None:
     """
     unnamed = [one for one in shown.held if one.unnamed]
     if not unnamed:
+        _check_whole(shown)
         return
     count = len({path for one in unnamed for path in one.unnamed})
     paths = sorted({path for one in unnamed for path in one.paths})
@@ -104,15 +107,38 @@ def check_named(shown: Shown) -> None:
     raise UnnamedError(f"{what} to be named: setuid or setgid, or a command on PATH", hint=hint)
 
 
+def _check_whole(shown: Shown) -> None:
+    """See that no path stays that was named, as others have to be named with it.
+
+    Raises:
+        UnnamedError: one does; the hint is the command that takes it.
+    """
+    held = [one for one in shown.held if one.needs and set(one.paths).intersection(shown.named)]
+    if not held:
+        return
+    paths = sorted({path for one in held for path in (*one.paths, *one.needs)})
+    named = [path for one in held for path in one.paths if path in shown.named]
+    what = (
+        "1 path that was named stays staged, as it goes"
+        if len(named) == 1
+        else f"{len(named)} paths that were named stay staged, as they go"
+    )
+    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs commit --outside --scratch"
+    raise UnnamedError(f"{what} only together with others", hint=hint)
+
+
 def _reason(marks: Iterable[Mark]) -> str:
     return f"it has to be named ({', '.join(mark.text for mark in marks)})"
 
 
-def emit_taken(session: Session, shown: Shown, guard: PathGuard | None) -> None:
-    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before."""
+def emit_taken(session: Session, shown: Shown, guard: PathGuard | None, conflicts: Sequence[RelPath]) -> None:
+    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
+
+    ``conflicts`` are the paths at which base has changed, too.
+    """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root))
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root), conflicts)
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
@@ -161,9 +187,9 @@ def _named(session: Session, paths: Sequence[RelPath]) -> str:
 
 def _hint(session: Session, held: Held) -> str:
     """Return the command that takes it, too."""
-    if held.needs is None or len(held.paths) >= _PATHS_IN_HINT:
+    paths: list[RelPath] = sorted({*held.paths, *held.needs})
+    if not held.needs or len(paths) > _LISTED:
         return "; yolofs commit --outside --scratch"
-    paths: list[RelPath] = sorted({*held.paths, held.needs})
     return f"; {_command(session.base.root, paths)}"
 
 

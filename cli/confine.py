@@ -283,7 +283,7 @@ def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -
         reason = os.strerror(error.number)
         hint = f"yolofs rule explain {in_shell(place.directory)}"
         return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}", hint=hint)
-    return not_started(command[0], error.number)
+    return not_started(command[0], error.number, mountpoint=place.mountpoint, directory=place.directory)
 
 
 def _failure(code: int, hint: str) -> SandboxError:

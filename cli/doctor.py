@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import click
 
 from yolofs import cuts
+from yolofs.archive import journal_loss
 from yolofs.cli.checks import Finding, Level, check_machine, check_session
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, paint, say
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.errors import NoSessionError, UsageError
+from yolofs.errors import JournalError, NoSessionError, UsageError
 from yolofs.journal import Journal
-from yolofs.salvage import Rest, find_rest, keep_rest
+from yolofs.paths import display
+from yolofs.salvage import Rest, begin_anew, find_first_line, find_rest, keep_rest, restore_first_line
 from yolofs.session import locked
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -39,7 +41,11 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     A line of the journal that was changed, is missing, is there twice or stands in another's place is damage, and no
     command goes on. --repair cuts the journal before it; with --keep-rest only the changes of bad and missing lines
     are lost, and what is left is refused if it contradicts itself, or if a travel in it might lead elsewhere now. In
-    both cases all from there on is in journal.torn before.
+    both cases all from there on is in journal.torn before. A first line that is damaged is written anew by
+    --repair --keep-rest, if the others tell what it was.
+
+    If the journal is missing, and with it the names of what is staged, --repair begins an empty one. The files that
+    were staged are kept, by their numbers, in .yolofs/lost.
     """
     if keeps_rest and not repair:
         raise UsageError("--keep-rest is a way to repair", hint="yolofs doctor --repair --keep-rest")
@@ -98,8 +104,10 @@ def _acknowledge(project: bytes) -> None:
 def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
     """Cut the journal if it is damaged and the user says so; with ``keeps_rest`` take out the bad lines alone.
 
+    If it is missing, an empty one takes its place.
+
     Raises:
-        JournalError: the rest of it cannot be kept.
+        JournalError: the rest of it cannot be kept, or its first line is damaged and ``keeps_rest`` not given.
         UsageError: the session is mounted, or there is nobody to ask.
         SessionBusyError: another process is at work on the session.
     """
@@ -108,28 +116,75 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
     with connected(project) as client:
         if client is not None:
             raise UsageError("the journal is in use by a mount", hint="yolofs unmount")
+    instead = f"yolofs doctor --repair{' --keep-rest' if keeps_rest else ''} --yes"
     with locked(directory):
+        lost = journal_loss(directory)
+        if lost is not None:
+            say(lost.message)
+            if yes or _agrees("begin an empty journal, and move what is staged to lost/?", instead):
+                _begin_anew(directory)
+            return
+        if keeps_rest and os.path.lexists(path) and not _mend_first_line(directory, yes=yes, instead=instead):
+            return
         damage = Journal.find_damage(path)
         if damage is None:
             say("the journal is sound; nothing to repair")
             return
         say(f"line {damage.line_number} of the journal (byte {damage.offset_bytes}) is bad: {damage.reason}")
-        question = f"cut {damage.cut_bytes} bytes there, and keep them as journal.torn?"
+        question = f"cut {cuts.record_text(damage.cut_lines)} off, from there on, and keep them as journal.torn?"
         if keeps_rest:
             rest = find_rest(path, damage)
             say(f"{_lines(len(rest.bodies))} from there on can be kept; {_lines(rest.left_out)} cannot{_missing(rest)}")
             question = "keep the one and leave out the other? All from there on is kept as journal.torn, too"
-        if not yes:
-            check_can_ask(instead=f"yolofs doctor --repair{' --keep-rest' if keeps_rest else ''} --yes")
-            if not ask(question):
-                say("nothing repaired")
-                return
+        if not yes and not _agrees(question, instead):
+            return
         if keeps_rest:
             keep_rest(path, damage)
-            say(f"repaired; {damage.cut_bytes} bytes, with what was left out, are in journal.torn now")
+            say(
+                f"repaired; {cuts.record_text(damage.cut_lines)} from there on, with what was left out, "
+                "can be found in journal.torn now"
+            )
             return
         Journal.repair(path)
-        say(f"cut; {damage.cut_bytes} bytes are in journal.torn now")
+        say(f"cut; {cuts.record_text(damage.cut_lines)} from there on can be found in journal.torn now")
+
+
+def _agrees(question: str, instead: str) -> bool:
+    check_can_ask(instead=instead)
+    if ask(question):
+        return True
+    say("nothing repaired")
+    return False
+
+
+def _mend_first_line(directory: bytes, *, yes: bool, instead: str) -> bool:
+    """Write the first line of the journal anew if it is damaged; return whether to go on with the other lines."""
+    path = os.path.join(directory, b"journal")
+    try:
+        Journal.form_of(path)
+    except JournalError as error:
+        found = find_first_line(path)
+        say(error.message)
+        if found is None:
+            say("no line after it tells what it was, so nothing can be kept in the view")
+            question = (
+                "keep the journal as journal.torn, move the staged files that it does not name to lost/, begin anew?"
+            )
+            if yes or _agrees(question, instead):
+                _begin_anew(directory)
+            return False
+        say(f"{found.sound} of the {_lines(found.others)} after it tell what it was")
+        if not yes and not _agrees("write it anew? The journal as it is is kept as journal.torn, too", instead):
+            return False
+        restore_first_line(path, found)
+        say("the first line is written anew")
+    return True
+
+
+def _begin_anew(directory: bytes) -> None:
+    place = begin_anew(directory)
+    kept = f"; what was staged is in {display(place)}, without names" if place is not None else ""
+    say(f"an empty journal is begun, nothing is staged{kept}")
 
 
 def _lines(count: int) -> str:

@@ -62,7 +62,8 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
             raise UsageError(f"there is no agent {name!r} that yolofs knows", hint=f"known: {', '.join(AGENTS)}")
     project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
     _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
-    _write_config(os.path.join(project, os.fsencode(FILE_NAME)))
+    if _write_config(os.path.join(project, os.fsencode(FILE_NAME))):
+        say(f"wrote {FILE_NAME}, where settings and rules of this project go; it says nothing yet")
     say_what_waits(len(waiting_or_warned(project)))
     problems: list[ConfigError] = []
     for name in names:
@@ -109,11 +110,12 @@ def _start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
         warn(f"{display(above.project)} above it has a session, too; for what is in {place} this one counts now")
 
 
-def _write_config(path: bytes) -> None:
-    """Write the settings file if there is none."""
+def _write_config(path: bytes) -> bool:
+    """Write the settings file if there is none; return whether there was none."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:
-        return
+        return False
     with open(fd, "wb") as file:
         file.write(_CONFIG)
+    return True

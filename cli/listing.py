@@ -86,9 +86,18 @@ def _say_left_out(count: int, what: str, where: str, option: str) -> None:
 
 
 def emit_changes(
-    changes: Sequence[Change], place: Place, regions: Regions, marks: Marks, hidden: Sequence[Change] = ()
+    changes: Sequence[Change],
+    place: Place,
+    regions: Regions,
+    marks: Marks,
+    hidden: Sequence[Change] = (),
+    conflicts: Sequence[RelPath] = (),
 ) -> None:
-    """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts."""
+    """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts.
+
+    Those at ``conflicts`` are marked.
+    """
+    changed = frozenset(conflicts)
     apart = set(map(id, hidden))
     letters = _letters()
     parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN)}
@@ -101,7 +110,11 @@ def emit_changes(
         else:
             title = _HERE if inside else _OUTSIDE
         line = _line(letters[change.kind], change, place, inside=inside)
-        parts[title].append(line + _mark_text(change, marks) if change.path in marks else line)
+        if change.path in marks:
+            line += _mark_text(change, marks)
+        if changed and not changed.isdisjoint(change.paths):
+            line += paint("  [changed in base, too]", "bold", "red")
+        parts[title].append(line)
     is_first = True
     for title, lines in parts.items():
         if lines and title:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from yolofs.archive import journal_loss
 from yolofs.cli.here import NO_IDENTITY, entry_of, unregistered
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.options import start_directory
@@ -126,12 +127,12 @@ def condition_of(entry: Entry) -> Condition:
 
 
 def has_staged(entry: Entry) -> bool:
-    """Tell whether the journal of a session holds any record."""
+    """Tell whether the journal of a session holds any record; one that is missing may have held some."""
     try:
         with open(os.path.join(entry.session_path, b"journal"), "rb") as journal:
             return bool(journal.readline() and journal.read(1))
     except OSError:
-        return False
+        return journal_loss(entry.session_path) is not None
 
 
 def _is_mounted(entry: Entry) -> bool:

@@ -23,6 +23,9 @@ def command(as_json: bool) -> None:
 
     Time runs down. What the present is built from keeps to the left; branches that were left by a travel are
     marked as dead, but can be travelled to all the same.
+
+    The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a snapshot that is dead;
+    without Unicode they are * > @ o.
     """
     with reading(find_project()) as session:
         nodes = session.timeline.nodes(segment_counts(session))

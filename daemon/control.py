@@ -253,6 +253,8 @@ class _Conversation:
     async def _stop(self, params: StopParams) -> Result:
         self._check_not_lent()
         async with self._control._alone() as host:
+            if not params.force:
+                host.runs.check_none()  # their mount namespaces keep the view, so that the kernel would let it go
             await self._control._unmount(host.broker.release_all(), force=params.force)
             await self._control._close(unmount=False)
         return Result(Done())

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from yolofs import runs
 from yolofs.audit import Point, RunEnd, RunStart
 from yolofs.daemon.auditor import Auditor
-from yolofs.errors import UsageError
+from yolofs.errors import BusyFilesError, UsageError
+from yolofs.paths import display
 
 
 class _Going(NamedTuple):
@@ -19,6 +20,7 @@ class _Going(NamedTuple):
     before: Point
     noted: int
     """How many asks and refusals had been noted when it began."""
+    command: tuple[bytes, ...]
 
 
 class RunResult(NamedTuple):
@@ -61,7 +63,7 @@ class Runs:
             words, (place,) = runs.quoted(command), runs.quoted([directory])
             self._auditor.note(RunStart(time.time_ns(), number, words, place, before))
             self._last = number
-            self._going_on[number] = _Going(before, self._auditor.noted)
+            self._going_on[number] = _Going(before, self._auditor.noted, command)
         return number
 
     def enter(self, number: int, namespace: int) -> None:
@@ -92,6 +94,13 @@ class Runs:
     def is_last(self, number: int) -> bool:
         """Tell whether no other run goes on."""
         return self._going_on.keys() <= {number}
+
+    def check_none(self) -> None:
+        """Raise BusyFilesError if a run goes on, whose view must not be taken away."""
+        lines = [f"run {number}: {display(b' '.join(one.command))}" for number, one in sorted(self._going_on.items())]
+        if lines:
+            hint = "wait for their end, or: yolofs unmount --force"
+            raise BusyFilesError("commands of yolofs run are at work in the view", users=lines, hint=hint)
 
     def _check(self, number: int) -> None:
         if number not in self._going_on:

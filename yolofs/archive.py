@@ -8,10 +8,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from yolofs.errors import TrustError, YolofsError
+from yolofs.cuts import TORN_SUFFIX
+from yolofs.errors import JournalError, TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
-from yolofs.paths import display
+from yolofs.paths import StoreIno, display
+from yolofs.store import Store
 
 if TYPE_CHECKING:
     from yolofs.sessions.seal import Sealer
@@ -51,6 +53,46 @@ def commit_numbers(directory: bytes) -> list[int]:
     finally:
         os.close(fd)
     return [int(name) for name in names if name.isascii() and name.isdigit() and not name.startswith("0")]
+
+
+def numbers_of_ended_journals(directory: bytes) -> set[int]:
+    """Return the numbers of all store inodes that a journal of a session named which is not in force any more.
+
+    These are the journals of its commits, and what was cut off the one in force.
+    """
+    numbers = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
+    for number in commit_numbers(directory):
+        numbers |= store_numbers(os.path.join(commit_directory(directory, number), b"journal"))
+    return numbers
+
+
+def nameless(directory: bytes) -> list[StoreIno]:
+    """Return the store inodes of a session without a journal that no other journal of it names, in order.
+
+    Blocks while these are read.
+    """
+    named = numbers_of_ended_journals(directory)
+    return [ino for ino in Store(os.path.join(directory, b"files")) if ino not in named]
+
+
+def journal_loss(directory: bytes) -> JournalError | None:
+    """Return what is to be said of a session whose journal is missing; None if it has one, or needs none.
+
+    It needs none if it has just been made, or if a commit or an abort died after it had put the old one away: then no
+    staged file is left that only the missing journal could name.
+    """
+    path = os.path.join(directory, b"journal")
+    last = max(commit_numbers(directory), default=0)
+    if os.path.lexists(path) or (last and os.path.lexists(os.path.join(commit_directory(directory, last), CARRIED))):
+        return None
+    count = len(nameless(directory))
+    if not count:
+        return None
+    which = "1 staged file, whose name" if count == 1 else f"{count} staged files, whose names"
+    return JournalError(
+        f"{display(path)} is missing, and there {'is' if count == 1 else 'are'} {which} only it knew",
+        hint="put it back from a copy; or yolofs doctor --repair begins an empty one, and keeps these files in lost/",
+    )
 
 
 class End(enum.Enum):
@@ -158,6 +200,9 @@ def finish_put_away(directory: bytes) -> None:
 
     A commit that died before it touched anything of base is removed, as if it had never been.
 
+    Raises:
+        JournalError: it is missing, and staged files have lost their names with it (:func:`journal_loss`).
+
     Danger: records written between that death and this call would be put away with the commit, out of the view.
     """
     path = os.path.join(directory, b"journal")
@@ -174,8 +219,24 @@ def finish_put_away(directory: bytes) -> None:
     has_ended = last and not _is_put_away(commit) and _end_of(directory, last) is not None
     if has_ended and os.path.lexists(path) and not os.path.lexists(archive):
         os.rename(path, archive)
+    elif (lost := journal_loss(directory)) is not None:
+        raise lost
     if not os.path.lexists(path):
         begin_journal(path, commit if last else None)
+
+
+def replace_journal(path: bytes) -> None:
+    """Put an empty journal in the place of another one, durably and at once: no crash leaves none.
+
+    Raises:
+        OSError: no journal can be made; the old one stays.
+    """
+    empty = path + b".next"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(empty)
+    Journal.create(empty).close()
+    os.rename(empty, path)
+    sync_directory_of(path)
 
 
 def begin_journal(path: bytes, commit: bytes | None) -> None:

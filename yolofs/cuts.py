@@ -80,7 +80,12 @@ def forget(journal: bytes) -> None:
 
 def amount(size: int, records: int) -> str:
     """Say how much a torn tail is."""
-    return f"{size} byte{'s' if size != 1 else ''} ({records} record{'s' if records != 1 else ''})"
+    return f"{size} byte{'s' if size != 1 else ''} ({record_text(records)})"
+
+
+def record_text(count: int) -> str:
+    """Say how many records (changes and snapshots) there are."""
+    return f"{count} record{'s' if count != 1 else ''}"
 
 
 def message(cut: Cut, journal: bytes) -> str:

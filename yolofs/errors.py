@@ -94,7 +94,7 @@ class BusyFilesError(YolofsError):
 
 
 class ConflictError(YolofsError):
-    """Base changed under staged changes since they were copied up.
+    """Base changed where a commit would change it, since that was staged.
 
     ``paths`` holds the paths relative to base.
     """
@@ -125,13 +125,16 @@ class SandboxError(YolofsError):
 
 
 class TrustError(YolofsError):
-    """What lies there is somebody else's or could be, or the user has not agreed to it yet."""
+    """A project, state directory or interrupted commit may be somebody else's, or the user has not agreed to it yet."""
 
     exit_code = 15
 
 
 class UnnamedError(YolofsError):
-    """A commit left staged what it takes only if it is named: setuid and setgid files, and commands on PATH."""
+    """A commit left staged what it takes only if it, or what goes together with it, is named.
+
+    Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of a rename.
+    """
 
     exit_code = 16
 

@@ -73,6 +73,8 @@ class Interrupted(msgspec.Struct, frozen=True):
         begun = f"a commit was interrupted: commit {self.number} of {when}"
         if self.plan is None:
             return f"{begun}, which is not finished here: {'; '.join(self.problems)}"
+        if self.done == len(self.plan.steps):
+            return f"{begun}, all steps done but not ended, so base ({display(self.root)}) is what the view was already"
         steps = f"{self.done} of {len(self.plan.steps)} steps done"
         return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was"
 

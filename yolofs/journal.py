@@ -33,7 +33,9 @@ __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
 _MARKERS = (Snapshot, Travel)
-_REPAIR_HINT = "yolofs doctor --repair"
+_REPAIR_HINT = (
+    "yolofs doctor --repair --keep-rest loses the bad lines alone; yolofs doctor --repair all changes from there on"
+)
 _end_of = attrgetter("end_bytes")
 
 

@@ -42,6 +42,8 @@ HEADER_1 = b"%b 1\n" % FORMAT
 KEY_LIMIT = 1 << 31
 """Keys are below this, so that no stamp exceeds 32 bits before there are 2**31 records."""
 
+_FIRST_LINE_HINT = "yolofs doctor --repair --keep-rest writes that line anew, by what the other lines tell of it"
+
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 
 _is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
@@ -189,6 +191,13 @@ def header(key: int) -> bytes:
     return seal(b"%b %d %08x" % (FORMAT, VERSION, key))
 
 
+def is_newer(line: bytes) -> bool:
+    """Tell whether the first line of a journal says that a newer version has made it."""
+    word, _, rest = line.partition(b" ")
+    version = rest.partition(b" ")[0]
+    return word == FORMAT and version.isdigit() and int(version[:9]) > VERSION
+
+
 def read_header(line: bytes) -> Form:
     """Return what the first line of a journal, without its newline, says.
 
@@ -200,15 +209,15 @@ def read_header(line: bytes) -> Form:
     word, _, rest = line.partition(b" ")
     version, _, key = rest.partition(b" ")
     if word != FORMAT or not version.isdigit() or int(version[:9]) < 1:
-        hint = f"its first line should begin with {FORMAT.decode()} {VERSION}"
-        raise JournalError("is not a yolofs journal", hint=hint)
-    if int(version[:9]) > VERSION:
+        message = f"does not begin with {FORMAT.decode()} {VERSION}, so it is damaged in its first line, or no journal"
+        raise JournalError(message, hint=_FIRST_LINE_HINT)
+    if is_newer(line):
         raise JournalError(
             f"has format version {display(version)}, but this yolofs reads versions 1 to {VERSION}",
             hint="use the yolofs that made it, or a newer one",
         )
     if not _is_key_field(key[:8]) or line + b"\n" != header(int(key[:8], 16)):
-        raise JournalError("is damaged in its first line", hint="put that line back from a copy of the file")
+        raise JournalError("is damaged in its first line", hint=_FIRST_LINE_HINT)
     return Form(VERSION, int(key[:8], 16), len(line) + 1, 1)
 
 

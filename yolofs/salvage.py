@@ -7,19 +7,34 @@ might mean something else now, is refused.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs import journal_damage, journal_file
+from yolofs.archive import nameless, replace_journal
 from yolofs.errors import JournalError
 from yolofs.journal import Journal
-from yolofs.journal_codec import Form, decode, is_sealed, seal
+from yolofs.journal_codec import (
+    HEADER_1,
+    KEY_LIMIT,
+    Form,
+    decode,
+    header,
+    is_newer,
+    is_sealed,
+    read_header,
+    seal,
+    stamp_of,
+)
 from yolofs.journal_damage import Damage
 from yolofs.paths import display
 from yolofs.records import Snapshot, Travel
+from yolofs.store import Store
 from yolofs.timeline import Timeline
 from yolofs.tree import Tree
 
-_HINT = "yolofs doctor --repair cuts the journal there instead"
+_HINT = "yolofs doctor --repair cuts all changes from there on off instead"
 
 
 class Rest(NamedTuple):
@@ -31,6 +46,19 @@ class Rest(NamedTuple):
     """How many lines of the file are not among them: changed, cut, of another journal, there twice."""
     missing: int
     """How many records there are between them that the file does not have; 0 in version 1, where that does not show."""
+
+
+class FirstLine(NamedTuple):
+    """What the damaged first line of a journal should be."""
+
+    line: bytes
+    """With its newline."""
+    offset_bytes: int
+    """Where, in the file as it is, the first record stands."""
+    sound: int
+    """How many lines tell that."""
+    others: int
+    """How many lines there are but for it."""
 
 
 def find_rest(path: bytes, damage: Damage) -> Rest:
@@ -100,13 +128,7 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     stamps = (form.stamp(number) for number in range(damage.line_number - 1, damage.line_number + len(rest.bodies)))
     with open(path, "rb") as file:
         good = b"".join(journal_file.read_chunks(file.fileno(), 0, damage.offset_bytes))
-    repaired = path + b".new"
-    fd = os.open(repaired, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(fd, "wb") as file:
-        file.write(good)
-        file.writelines(map(seal, rest.bodies, stamps))
-        file.flush()
-        os.fsync(file.fileno())
+    repaired = _write_beside(path, [good, *map(seal, rest.bodies, stamps)])
     try:
         _check(repaired)
     except JournalError as error:
@@ -118,6 +140,108 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     os.rename(repaired, path)
     journal_file.sync_directory_of(path)
     return rest
+
+
+def _write_beside(path: bytes, parts: Iterable[bytes]) -> bytes:
+    """Write a file beside a journal, durably, to be renamed onto it; return its path."""
+    repaired = path + b".new"
+    fd = os.open(repaired, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(file.fileno())
+    return repaired
+
+
+def find_first_line(path: bytes) -> FirstLine | None:
+    """Return what the damaged first line of a journal should be; None if it is sound, or nothing tells.
+
+    Each line tells by its checksum at which place of which journal it stands (:class:`~yolofs.journal_codec.Form`), so
+    that two of them, or one and what is left of the first, tell the key.
+
+    Raises:
+        JournalError: a newer version has made it.
+        OSError: it cannot be read.
+    """
+    data = _tail(path, 0)
+    first = data.partition(b"\n")[0]
+    try:
+        read_header(first)
+    except JournalError:
+        if is_newer(first):
+            raise
+    else:
+        return None
+    found: FirstLine | None = None
+    for offset in (len(header(0)), len(HEADER_1), len(first) + 1, 0):  # a newline may have changed, too, or all be gone
+        one = _told_by(data[offset:].split(b"\n")[:-1], first, offset)
+        if one is not None and (found is None or one.sound > found.sound):
+            found = one
+    return found
+
+
+def _told_by(lines: list[bytes], first: bytes, offset: int) -> FirstLine | None:
+    """Return the first line that most of the others tell, None if they tell none."""
+    stamps = [(number, stamp_of(line)) for number, line in enumerate(lines, 1)]
+    if unstamped := sum(stamp == 0 for _, stamp in stamps):
+        return FirstLine(HEADER_1, offset, unstamped, len(lines))
+    keys = Counter(stamp - number for number, stamp in stamps if stamp is not None and 0 <= stamp - number < KEY_LIMIT)
+    told = {key: count for key, count in keys.items() if count > 1 or b"%08x" % key in first}
+    if not told:
+        return None
+    most = max(told, key=told.__getitem__)
+    # lines may be missing: then those after the gap tell a larger key, and with it those before it would be lost
+    key = min(key for key in told if most - journal_damage.MOST_MISSING <= key <= most)
+    return FirstLine(header(key), offset, sum(told.values()), len(lines))
+
+
+def restore_first_line(path: bytes, found: FirstLine) -> None:
+    """Write the first line of a journal anew; all as it was is in ``journal.torn`` before.
+
+    Danger: nobody else may have the journal open to write to it.
+
+    Raises:
+        OSError: it cannot be read or written.
+    """
+    whole = _tail(path, 0)
+    repaired = _write_beside(path, [found.line, whole[found.offset_bytes :]])
+    journal_file.keep_tail(path, 0, whole)
+    os.rename(repaired, path)
+    journal_file.sync_directory_of(path)
+
+
+def begin_anew(directory: bytes) -> bytes | None:
+    """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing any more.
+
+    What there is of the old one is in ``journal.torn`` before, and the staged files that no journal names are moved to
+    a directory below ``lost``, which is returned; None if there are none.  The lock is held.
+
+    Raises:
+        OSError: something cannot be moved or written.
+    """
+    path = os.path.join(directory, b"journal")
+    if os.path.lexists(path):
+        journal_file.keep_tail(path, 0, _tail(path, 0))
+    place = _set_aside(directory)
+    replace_journal(path)
+    return place
+
+
+def _set_aside(directory: bytes) -> bytes | None:
+    store = Store(os.path.join(directory, b"files"))
+    numbers = nameless(directory)
+    if not numbers:
+        return None
+    place = b""
+    for number in range(1, 1 << 30):  # those of an earlier loss have the same numbers
+        place = os.path.join(directory, b"lost", b"%d" % number)
+        if not os.path.lexists(place):
+            break
+    os.makedirs(place, 0o700)
+    for ino in numbers:
+        os.rename(store.path(ino), os.path.join(place, b"%d" % ino))
+    journal_file.sync_directory_of(os.path.join(place, b"."))
+    return place
 
 
 def _check(path: bytes) -> None:

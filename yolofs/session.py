@@ -26,6 +26,8 @@ from yolofs.archive import (
     finish_put_away,
     give_up,
     interrupted_commit,
+    numbers_of_ended_journals,
+    replace_journal,
     store_numbers,
 )
 from yolofs.base import Base
@@ -105,9 +107,7 @@ class Session(States):
         directory = started.found.session
         os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
         journal = os.path.join(directory, b"journal")
-        if not os.path.lexists(journal) and not commit_numbers(
-            directory
-        ):  # else the next open knows what it begins with
+        if started.is_new and not os.path.lexists(journal):  # else the next open knows what it begins with
             Journal.create(journal).close()
         put_link(started.found.project, directory)
         exclude_from_git(started.found.project)
@@ -253,10 +253,10 @@ class Session(States):
         self.journal.close()
         checkpoint.remove(self.directory)
         if archive is None:
-            os.unlink(path)
+            replace_journal(path)
         else:
             os.rename(path, archive)
-        begin_journal(path, os.path.dirname(archive) if archive is not None else None)
+            begin_journal(path, os.path.dirname(archive))
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         self._read(Journal.open(path))
@@ -334,10 +334,7 @@ class Session(States):
 
     def _named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
-        numbers = self._journal_numbers() | store_numbers(self.journal.path + b".torn")
-        for number in commit_numbers(self.directory):
-            numbers |= store_numbers(os.path.join(self.commit_directory(number), b"journal"))
-        return numbers
+        return self._journal_numbers() | numbers_of_ended_journals(self.directory)
 
 
 def locate(project: bytes) -> Found:

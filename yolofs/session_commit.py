@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +16,7 @@ from yolofs.commit.choice import Held
 from yolofs.commit.execution import write_new
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
-from yolofs.commit.survey import survey
+from yolofs.commit.survey import Name, survey
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
@@ -53,11 +54,30 @@ def split(session: Session, selection: Selection | None, *, tree: Tree | None = 
     return split_state(tree, session.base, session.store, selection, authors)
 
 
+class Looked(NamedTuple):
+    """What base has where a commit would change it."""
+
+    names: list[Name]
+    conflicts: list[RelPath]
+    """The paths of the view at which base changed meanwhile, sorted."""
+
+
+def look_at_base(session: Session, parts: Split) -> Looked:
+    """Return what base has where a commit of ``parts`` would change it.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    names = list(survey(parts.taken, session.base))
+    return Looked(names, find_conflicts(parts.taken, session.base, session.store, names=names))
+
+
 def commit(
     session: Session,
     *,
     selection: Selection | None = None,
     parts: Split | None = None,
+    looked: Looked | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> CommitResult:
@@ -65,7 +85,7 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the new journal and its
     first generation.  The view is the same before and after.  ``parts`` is what :func:`split` made of the selection,
-    for who has asked it since this session was opened.
+    for who has asked it since this session was opened, and ``looked`` what :func:`look_at_base` found then.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.
@@ -80,14 +100,15 @@ def commit(
     """
     session.check_no_interrupted_commit()
     parts = parts if parts is not None else split(session, selection)
-    names = list(survey(parts.taken, session.base))
-    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names)
+    names, conflicts = looked if looked is not None else look_at_base(session, parts)
     if conflicts and not force:
-        listed = ", ".join(display(path) for path in conflicts[:3]) + (", …" if len(conflicts) > 3 else "")
+        is_one = len(conflicts) == 1
         raise ConflictError(
-            f"{len(conflicts)} path{'s' if len(conflicts) > 1 else ''} changed in base since copy-up: {listed}",
+            f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
+            " changed in the view, so nothing is committed",
             paths=conflicts,
-            hint="look at them, then: yolofs commit --force to replace them, or yolofs abort",
+            hint="yolofs diff -- PATH shows the difference; yolofs commit PATH… takes other paths alone; "
+            "yolofs commit --force replaces what base has, and keeps that; yolofs abort drops all that is staged",
         )
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:

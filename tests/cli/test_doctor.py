@@ -110,7 +110,8 @@ def test_a_damaged_journal_is_found_and_cut_after_asking(yolofs: Program) -> Non
     good = damage(yolofs)
     found = findings(yolofs, code=1)["journal"]
     assert found["message"].startswith("line 3 (byte ")
-    assert found["advice"].startswith("yolofs doctor --repair cuts ")
+    assert found["advice"].startswith("yolofs doctor --repair --keep-rest ")
+    assert "yolofs doctor --repair cuts 2 records off, from there on" in found["advice"]
     with Terminal(yolofs.project, ["doctor", "--repair"]) as terminal:
         terminal.wait_for("[y/N] ")
         terminal.type("n\n")

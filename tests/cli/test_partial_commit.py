@@ -245,3 +245,23 @@ def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> No
     done = yolofs("commit", "--yes", "old/one")
     assert f"  {yolofs.project}/old: it goes only as a whole; yolofs commit {yolofs.project}/old" in (done.err)
     assert (yolofs.project / "old/one").exists()
+
+
+def test_of_a_file_with_hard_links_all_names_are_told_at_once(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "one").write_text("1\n")
+    for name in ("two", "three", "four", "five"):
+        (project / name).hardlink_to(project / "one")
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted() as view:
+        (view / "two").write_text("2\n")
+        names = " ".join(f"{project}/{name}" for name in ("five", "four", "one", "three", "two"))
+        done = yolofs("commit", "--yes", "two", code=16)
+        assert f"is the same file (hard link); yolofs commit {names}\n" in done.err
+        assert "yolofs: 1 path that was named stays staged, as it goes only together with others\n" in done.err
+        assert done.err.endswith(f"hint: yolofs commit {names}\n")
+        assert (project / "two").read_text() == "1\n"
+        yolofs("commit", "--yes", *names.split())
+        assert (project / "five").read_text() == "2\n"

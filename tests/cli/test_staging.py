@@ -327,7 +327,12 @@ def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs:
         assert "no changes\n" in yolofs("status").out
         (mountpoint / "index").write_bytes(b"VIEW")
         index.write_bytes(b"HOST")
-        assert "1 path changed in base since copy-up" in yolofs("commit", "--yes", code=9).err
+        refused = yolofs("commit", "--yes", code=9)
+        assert refused.out.startswith("M  index  [changed in base, too]\n")
+        assert "base has changed at 1 path since it changed in the view, so nothing is committed" in refused.err
+        assert "yolofs diff -- PATH" in refused.err
+        assert "yolofs commit PATH… takes other paths alone" in refused.err
+        assert "copy-up" not in refused.err
         assert index.read_bytes() == b"HOST"
 
 
@@ -337,7 +342,15 @@ def test_a_path_may_lead_through_a_link_that_only_the_view_has(yolofs: Program) 
         (mountpoint / "dir/made").write_text("made\n")
         assert yolofs("diff", "--list", "--", "new link/made").out.startswith("A  dir/made\n")
         assert "dir/made" in yolofs("log", "--", "new link/made").out
-        assert yolofs("blame", "new link/made").out.startswith("made: written, ")
+        assert yolofs("blame", "new link/made").out.startswith("dir/made: written, ")
         yolofs("commit", "--yes", "new link/made")
         assert (yolofs.project / "dir/made").read_text() == "made\n"
         assert not os.path.lexists(yolofs.project / "new link")
+
+
+def test_init_says_that_it_wrote_the_settings_file_and_leaves_one_that_is_there(tmp_path: Path) -> None:
+    said = Program(tmp_path)("init").err
+    assert "wrote .yolofs.toml" in said
+    text = (tmp_path / ".yolofs.toml").read_text()
+    assert "wrote .yolofs.toml" not in Program(tmp_path)("init").err
+    assert (tmp_path / ".yolofs.toml").read_text() == text

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cli.terminal import Terminal
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
+from tests.security.planting import interrupt_commit, run, session_of, staged
 from yolofs.archive import CARRIED, interrupted_commit
 from yolofs.session import locked
 
@@ -257,3 +259,15 @@ def test_looking_waits_for_who_is_between_two_journals(tmp_path: Path) -> None:
                 status.wait(1)
             (directory / "away").rename(journal)
             assert status.wait(60) == 0
+
+
+def test_a_commit_that_was_interrupted_after_its_last_step_is_told_as_that(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    staged(project)
+    interrupt_commit(project, 3)
+    (commit,) = (session_of(project) / "commits").iterdir()
+    steps = len(msgspec.json.decode((commit / "plan.json").read_bytes())["steps"])
+    (commit / "progress").write_text("".join(f"{number}\n" for number in range(steps)))
+    said = run(["status"], project).stderr
+    assert "all steps done but not ended" in said
+    assert f"{steps} of {steps}" not in said

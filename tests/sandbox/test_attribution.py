@@ -112,6 +112,18 @@ def test_blame_names_the_run_that_made_the_present_content(yolofs: Program) -> N
     assert yolofs("blame", "text").out == "text: as in base\n"
 
 
+def test_blame_knows_a_file_by_all_its_names_in_base(yolofs: Program) -> None:
+    (yolofs.project / "links").mkdir()
+    (yolofs.project / "links/one").write_text("base\n")
+    (yolofs.project / "links/two").hardlink_to(yolofs.project / "links/one")
+    assert yolofs("blame", "links/one").out == "links/one: as in base\n"
+    yolofs("run", "sh", "-c", "echo more >> links/two")
+    for name in ("links/one", "links/two"):
+        said = yolofs("blame", name).out
+        assert said.startswith(f"{name}: written, ")
+        assert f"run {last_run(yolofs)}: " in said
+
+
 def test_blame_takes_a_path_that_is_nowhere_for_a_mistake(yolofs: Program) -> None:
     for words in (["nowhere"], ["nowhere", "--json"], ["nowhere/below"], ["/nowhere"]):
         message = yolofs.refused("blame", *words, code=2)

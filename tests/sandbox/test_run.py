@@ -52,22 +52,41 @@ def test_the_exit_code_is_passed_on(yolofs: Program, script: str, code: int) -> 
 
 def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolofs: Program) -> None:
     assert "no such command" in yolofs.refused("run", "no-such-command", code=127)
-    assert "Permission denied" in yolofs.refused("run", "/etc/passwd", code=126)
+    assert "/etc/passwd is not executable" in yolofs.refused("run", "/etc/passwd", code=126)
 
 
 @pytest.mark.parametrize(
     ("word", "code", "hint"),
     [
         ("no-such-command", 127, "sh -c"),
-        ("/no such/command", 127, "yolofs rule explain '/no such/command'"),
-        ("/etc/passwd", 126, "yolofs rule explain /etc/passwd"),
+        ("/etc/passwd", 126, "yolofs run -- chmod +x /etc/passwd"),
+        ("/etc", 126, "name a program in it"),
+        ("./no-interpreter", 127, "yolofs run -- head -n 1 ./no-interpreter"),
+        ("./no-program", 126, "name the program that reads it"),
+        ("./denied", 126, "yolofs rule explain ./denied"),
     ],
 )
 def test_what_to_do_about_a_command_that_cannot_be_started_is_told(
     yolofs: Program, word: str, code: int, hint: str
 ) -> None:
+    for name, content in (
+        ("no-interpreter", b"#!/no/such/program\n"),
+        ("no-program", b"\x7fELF"),
+        ("denied", b"#!/bin/sh\n"),
+    ):
+        (yolofs.project / name).write_bytes(content)
+        (yolofs.project / name).chmod(0o755)
+    yolofs("rule", "deny", "denied")
     assert hint in yolofs.refused("run", word, code=code)
     assert hint in yolofs("run", *COMMAND, "run", word, code=code).err  # in a sandbox already
+
+
+def test_of_a_command_that_is_nowhere_no_rule_is_named(yolofs: Program) -> None:
+    message = yolofs.refused("run", "/no such/command", code=127)
+    assert "hint: look what there is: yolofs run -- ls '/no such'" in message
+    (yolofs.project / "hidden").write_text("#!/bin/sh\n")
+    yolofs("rule", "hidden", "hidden")
+    assert "yolofs rule explain ./hidden" in yolofs.refused("run", "./hidden", code=127)
 
 
 def test_an_empty_command_is_not_there_and_a_directory_that_is_gone_is_told(yolofs: Program) -> None:
@@ -384,6 +403,27 @@ def test_the_first_run_mounts(tmp_path: Path) -> None:
         assert fresh("status", "--json").json["mounted"]
     finally:
         fresh("unmount")
+
+
+def test_a_mount_is_not_taken_away_from_under_a_run(tmp_path: Path) -> None:
+    project = tmp_path / "busy"
+    project.mkdir()
+    busy = Program(project)
+    busy("init")
+    script = "echo > begun; while [ ! -e go ]; do sleep 0.05; done; echo end > late"
+    try:
+        busy("mount")
+        with subprocess.Popen([*COMMAND, "run", "sh", "-c", script], cwd=project) as process:
+            wait_until(lambda: "begun" in busy("status").out, "the command")
+            said = busy.refused("unmount", code=8)
+            assert "commands of yolofs run are at work in the view" in said
+            assert "\n  run 1: sh -c " in said
+            (project / "go").touch()
+            assert process.wait(timeout=60) == 0
+        assert "A  late\n" in busy("status").out
+        busy("unmount")
+    finally:
+        busy("unmount", "--force")
 
 
 def test_without_network_there_is_only_a_loopback(yolofs: Program) -> None:

@@ -125,7 +125,7 @@ def test_a_project_that_is_deleted_under_its_mount_is_unmounted_by_its_id(yolofs
     yolofs("unmount", entry["id"])
     assert "yolofs commit --force" in yolofs("sessions", "--rebase", ".").err
     done = yolofs("commit", "--yes", code=9)  # the changed file is the same, with another number
-    assert "1 path changed in base since copy-up" in done.err
+    assert "base has changed at 1 path since" in done.err
     assert "dir/b.txt" in done.err
     yolofs("commit", "--yes", "--force")
     assert (yolofs.project / "new.txt").read_text() == "staged\n"
@@ -141,7 +141,7 @@ def test_what_was_changed_in_a_copy_is_a_conflict_there(yolofs: Program, tmp_pat
     (kept / "a.txt").write_text("changed\n")
     shutil.rmtree(yolofs.project)
     yolofs("sessions", "--rebase", kept, cwd=tmp_path)
-    assert "1 path changed in base" in Program(kept)("commit", "--yes", code=9).err
+    assert "base has changed at 1 path" in Program(kept)("commit", "--yes", code=9).err
 
 
 def test_a_session_whose_disk_is_away_is_only_taken_off_the_list(yolofs: Program, tmp_path: Path, state: Path) -> None:

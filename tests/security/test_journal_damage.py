@@ -492,3 +492,88 @@ def test_lines_that_have_changed_places_are_put_back(yolofs: Program, tmp_path: 
 
 def test_keeping_the_rest_is_a_way_to_repair(yolofs: Program) -> None:
     assert "yolofs doctor --repair --keep-rest" in yolofs.refused("doctor", "--keep-rest", code=2)
+
+
+# ---- a first line that says nothing
+
+
+def first_changed(lines: list[bytes]) -> list[bytes]:
+    return [b"X" + lines[0][1:], *lines[1:]]
+
+
+def first_zeroed(lines: list[bytes]) -> list[bytes]:
+    return [b"\0" * len(lines[0]), *lines[1:]]  # its newline, too
+
+
+def first_gone(lines: list[bytes]) -> list[bytes]:
+    return lines[1:]
+
+
+@pytest.mark.parametrize("how", [first_changed, first_zeroed, first_gone], ids=lambda how: how.__name__)
+def test_a_damaged_first_line_is_written_anew_by_the_others(
+    yolofs: Program, how: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    good = journal_of(yolofs).read_bytes()
+    rewrite(yolofs, how(lines_of(yolofs)))
+    bad = journal_of(yolofs).read_bytes()
+    assert "yolofs doctor --repair --keep-rest" in yolofs.refused("status", code=6)
+    assert "yolofs doctor --repair --keep-rest" in finding(yolofs, "journal", code=1)["advice"]
+    assert "yolofs doctor --repair --keep-rest --yes" in yolofs("doctor", "--repair", "--keep-rest", code=2).err
+    assert journal_of(yolofs).read_bytes() == bad
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert journal_of(yolofs).read_bytes() == good
+    assert bad in (yolofs.session / "journal.torn").read_bytes()
+    assert changes_of(yolofs) == ["A  five", "A  four", "A  one", "A  three", "A  two"]
+
+
+def test_other_damage_is_repaired_along_with_the_first_line(yolofs: Program) -> None:
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [b"X" + lines[0][1:], *lines[1:3], *lines[4:]])
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert len(changes_of(yolofs)) == 4
+
+
+def test_where_no_line_tells_the_first_one_all_is_kept_beside_an_empty_journal(yolofs: Program) -> None:
+    journal_of(yolofs).write_bytes(b"nothing\nof use\n")
+    assert "no line after it tells what it was" in yolofs("doctor", "--repair", "--keep-rest", "--yes").err
+    assert changes_of(yolofs) == []
+    assert b"nothing\nof use\n" in (yolofs.session / "journal.torn").read_bytes()
+    assert sorted(path.read_text() for path in (yolofs.session / "lost/1").iterdir()) == sorted(f"{n}\n" for n in NAMES)
+
+
+# ---- no journal at all
+
+
+@pytest.mark.parametrize("words", [("status",), ("mount",), ("commit", "--yes"), ("abort", "--yes"), ("init",)])
+def test_a_missing_journal_is_told_and_no_command_begins_another(yolofs: Program, words: tuple[str, ...]) -> None:
+    journal_of(yolofs).unlink()
+    if words != ("init",):
+        message = yolofs.refused(*words, code=6)
+        assert "journal is missing, and there are 5 staged files, whose names only it knew" in message
+        assert "yolofs doctor --repair" in message
+    else:
+        yolofs(*words)
+    assert not journal_of(yolofs).exists()
+    assert len([path for path in (yolofs.session / "files").rglob("*") if path.is_file()]) == len(NAMES)
+    found = finding(yolofs, "journal", code=1)
+    assert found["level"] == "fail"
+    assert "yolofs doctor --repair" in found["advice"]
+    assert "staged" in yolofs("sessions").out
+
+
+def test_a_repair_begins_an_empty_journal_and_keeps_what_was_staged(yolofs: Program) -> None:
+    for number in (1, 2):  # the second loss has the same numbers
+        journal_of(yolofs).unlink()
+        assert "yolofs doctor --repair --yes" in yolofs("doctor", "--repair", code=2).err
+        assert not journal_of(yolofs).exists()
+        assert str(yolofs.session / f"lost/{number}") in yolofs("doctor", "--repair", "--yes").err
+        assert changes_of(yolofs) == []
+        kept = sorted(path.read_text() for path in (yolofs.session / f"lost/{number}").iterdir())
+        assert kept == sorted(f"{name}\n" for name in NAMES)
+        stage(yolofs, *NAMES)
+
+
+def test_a_journal_is_not_missed_where_nothing_was_staged_or_a_commit_has_put_it_away(yolofs: Program) -> None:
+    yolofs("commit", "--yes")
+    journal_of(yolofs).unlink()
+    assert changes_of(yolofs) == []

@@ -21,8 +21,8 @@ class Held(msgspec.Struct, frozen=True):
     paths: tuple[RelPath, ...]
     """All that they would change, sorted."""
     reason: str
-    needs: RelPath | None = None
-    """A path that has to be selected, too, for them to go."""
+    needs: tuple[RelPath, ...] = ()
+    """Paths that have to be selected, too, for them to go."""
     unnamed: tuple[RelPath, ...] = ()
     """Those of the paths that have to be named for them to go."""
 
@@ -107,10 +107,10 @@ class Choice:
         reasons = dict.fromkeys(self._selection.unnamed[path] for path in unnamed)
         self._why[unit] = Held(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
 
-    def _hold(self, unit: Unit, reason: str, needs: RelPath | None = None, names: Iterable[RelPath] = ()) -> None:
-        """Let a unit stay; ``names`` are others that it would change."""
+    def _hold(self, unit: Unit, reason: str, needs: Iterable[RelPath] = (), names: Iterable[RelPath] = ()) -> None:
+        """Let a unit stay; ``needs`` has to be selected for it to go, and ``names`` are others that it would change."""
         self.taken.discard(unit)
-        self._why[unit] = Held(tuple(sorted({*unit.paths, *names})), reason, needs)
+        self._why[unit] = Held(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
 
     # ---- what can be told of each unit by itself
 
@@ -119,11 +119,13 @@ class Choice:
             other = next(path for path in unit.paths if not self._selection.has(path))
             by_link = self._asked_by_link(unit)
             if any(map(self._selection.has, unit.paths)):
-                self._hold(unit, f"it goes together with {self._show(other)}", other, by_link)
+                needs = {other, *self._other_names(unit)}
+                self._hold(unit, f"it goes together with {self._show(other)}", needs, by_link)
             elif by_link:
-                self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, by_link)
+                needs = {*unit.paths, *self._other_names(unit)}
+                self._hold(unit, f"{self._show(other)} is the same file (hard link)", needs, by_link)
             elif self._is_asked_within(unit):
-                self._hold(unit, "it goes only as a whole", other)
+                self._hold(unit, "it goes only as a whole", [other])
             return
         if unnamed := [path for path in unit.paths if path in self._selection.unnamed]:
             self._hold_unnamed(unit, unnamed)
@@ -131,7 +133,7 @@ class Choice:
         for directory in unit.removed:
             inside = self._selection.left_out_below(directory)
             if inside is not None:
-                self._hold(unit, f"{self._show(inside)} would go with it", inside)
+                self._hold(unit, f"{self._show(inside)} would go with it", [inside])
                 return
         for staged in (*unit.linked, *unit.nameless):
             if not self._check_links(unit, staged):
@@ -165,10 +167,16 @@ class Choice:
             return False
         other = next((name for name in names if not self._selection.has(name)), None)
         if other is not None:
-            self._hold(unit, f"{self._show(other)} is the same file (hard link)", other, self._asked_by_link(unit))
+            reason = f"{self._show(other)} is the same file (hard link)"
+            self._hold(unit, reason, self._other_names(unit), self._asked_by_link(unit))
         elif not are_all:
             self._hold(unit, "base has more names for the same file (hard links), which were not found")
         return other is None and are_all
+
+    def _other_names(self, unit: Unit) -> list[RelPath]:
+        """Return the names in base of all files of a unit that are not selected, as far as they are found."""
+        homes = [staged.home for staged in (*unit.linked, *unit.nameless) if staged.home is not None]
+        return [name for home in homes for name in find_names_at(self._base, home)[0] if not self._selection.has(name)]
 
     # ---- what they need of each other
 
@@ -180,7 +188,7 @@ class Choice:
                 above = self._units.of[directory]
                 if above not in self.taken and not self._take_along(above):
                     needs = self._units.slots[directory]
-                    self._hold(unit, f"its directory {self._show(needs)} stays", needs)
+                    self._hold(unit, f"its directory {self._show(needs)} stays", [needs])
                     break
         needed = {self._units.of[above] for unit in self._asked & self.taken for above in self._needed_by(unit)}
         self.taken &= self._asked | needed
@@ -198,7 +206,7 @@ class Choice:
                 elif not entry.is_tombstone and place in self._selection.unnamed:
                     self._hold_unnamed(unit, [place])
                 elif not entry.is_tombstone and not self._selection.has(place):
-                    self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", place)
+                    self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", [place])
                 else:
                     continue
                 break
