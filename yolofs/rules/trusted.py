@@ -36,6 +36,8 @@ from yolofs.symlinks import TargetOf
 _WORD = "rules"
 _EXAMPLES = 3
 """So many places of a kind are named."""
+UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
+"""How :attr:`Waiting.opens` starts where that is so."""
 _TRIES = 4
 """What is hidden in one place may lie in what is hidden in another."""
 _NOW = {
@@ -123,13 +125,12 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleS
 
 def _meanwhile(number: int, sure: Sure, rules: Sequence[Rule]) -> str:
     """Return what is to be said of a line of which it was not told what it opens."""
-    why = "not judged: the file has too many rules to tell what each of them opens"
     if number not in sure.bundles:
-        return f"{why}; until you agree, what holds is as if it were not there"
+        return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
     place = _place_of(sure.bundles[number][0])
     if place == _place_of(rules[number]):
-        return f"{why}; until you agree, it holds without its /**"
-    return f"{why}; until you agree, it holds below {display(place)} alone"
+        return f"{UNJUDGED}; until you agree (yolofs trust), it holds without its /**"
+    return f"{UNJUDGED}; until you agree (yolofs trust), it holds below {display(place)} alone"
 
 
 def _place_of(rule: Rule) -> bytes:
