@@ -11,10 +11,12 @@ class Wildcards:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._written = frozenset(patterns)
-        self._starred = [
-            pattern.split("*") for pattern in self._written if "*" in pattern and not set("?[") & set(pattern)
-        ]
-        self._others = [pattern for pattern in self._written if set("?[") & set(pattern)]
+        self._others = [pattern for pattern in self._written if "?" in pattern or "[" in pattern]
+        starred = [one.split("*") for one in self._written.difference(self._others) if "*" in one]
+        self._starts = tuple(parts[0] for parts in starred if not any(parts[1:]))
+        self._ends = tuple(parts[-1] for parts in starred if not any(parts[:-1]))
+        self._inside = [parts[1] for parts in starred if len(parts) == 3 and not (parts[0] or parts[2])]
+        self._starred = [parts for parts in starred if sum(map(bool, parts)) > 1 or (len(parts) > 3 and any(parts))]
         self._plain = self._written.difference(self._others)
         self.looks = 0
         """So many patterns were compared with a name so far; looking a name up counts as one."""
@@ -35,8 +37,13 @@ class Wildcards:
         self.looks += 1
         if name in written:
             return True
-        self.looks += len(self._starred)
-        return any(_fits(parts, name) for parts in self._starred)
+        self.looks += len(self._starts) + len(self._ends) + len(self._inside) + len(self._starred)
+        return (
+            name.startswith(self._starts)
+            or name.endswith(self._ends)
+            or any(part in name for part in self._inside)
+            or any(_fits(parts, name) for parts in self._starred)
+        )
 
 
 def _fits(parts: list[str], name: str) -> bool:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import random
 from fnmatch import fnmatchcase
 
+import msgspec
+
+from yolofs.config.settings import RunSettings, Settings
+from yolofs.config.trust import Surroundings, settle
 from yolofs.wildcards import Wildcards
 
 
@@ -28,3 +32,12 @@ def test_names_are_looked_up_however_many_there_are() -> None:
     many = Wildcards([f"NAME{number}" for number in range(20_000)])
     assert [many.fit(name) for name in ("NAME1", "NAME19999", "OTHER")] == [True, True, False]
     assert many.looks == 3
+
+
+def test_twenty_thousand_names_in_a_trees_settings_wait_as_one_line() -> None:
+    names = tuple(f"NAME{number}" for number in range(20_000))
+    run = msgspec.structs.replace(RunSettings(), keep_env=names)
+    around = Surroundings(is_root=False, preset=lambda: "", place_of=lambda text: text)
+    settings, (waits,) = settle(msgspec.structs.replace(Settings.defaults(), run=run), frozenset(), around)
+    assert settings.run.keep_env == ()
+    assert len(waits.meanings) == 20_000

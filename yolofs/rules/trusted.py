@@ -12,7 +12,7 @@ from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
 from yolofs.rules.book import Index
-from yolofs.rules.budget import Budget, BudgetSpentError
+from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.links import follow_links, leads_to
 from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
 from yolofs.rules.sources import PRESET_SOURCE, Origin
@@ -91,7 +91,7 @@ class TrustedRules(NamedTuple):
             project,
             lambda some: follow_links(RuleSet(some), project, target_of).rules.rules,
             lambda rule: _lesser(rule, project),
-            Budget(),
+            Budget(MOST_LOOKS),
         )
 
         def wait(number: int, opens: str) -> Waiting:

@@ -156,7 +156,7 @@ def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
             return
         if now != before:
             raise TrustError(
-                "another yolofs trust has changed what is agreed to for this project since these lines were shown",
+                "another yolofs trust has changed what is agreed to of .yolofs.toml since these lines were shown",
                 hint="nothing was changed by this one; look at what waits now: yolofs trust",
             )
         write_private(part, trust_name(directory), msgspec.json.encode(agreed, order="deterministic"))
