@@ -216,7 +216,9 @@ class RuleFiles:
             OSError: it cannot be remembered.
         """
         content = self._contents[Origin.PROJECT]
-        before = content.agreements.agreed
+        # Where nothing could wait they were not read, and nothing was shown: what is remembered now is what counts.
+        is_unread = content.agreements is _NO_AGREEMENTS
+        before = read_agreements(self.directory).agreed if is_unread else content.agreements.agreed
         new = frozenset[Meaning]().union(*(one.meanings for one in waiting))
         target_of = functools.cache(_target_of)
         plain = in_force(self.project, content.loaded.written, b"", Agreed()).waiting

@@ -622,6 +622,15 @@ def test_of_two_that_agree_at_once_the_second_is_told_and_none_is_lost(clone: Pr
     assert waiting(clone) == ['run.keep_env = ["A"]']
 
 
+def test_when_nothing_can_wait_any_more_agreeing_forgets_what_has_gone(clone: Program) -> None:
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    clone.trust()
+    settings(clone, "# nothing\n")
+    assert "1 setting" in clone("trust").err
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    assert waiting(clone) == ['run.keep_env = ["A"]']
+
+
 def test_a_key_of_thousands_of_parts_is_one_line(clone: Program) -> None:
     (clone.project / ".yolofs.toml").write_text(".".join(["a"] * 3000) + " = 1\n")
     assert "unknown key" in clone.refused("mount", code=3)
