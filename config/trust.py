@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -17,6 +16,7 @@ from yolofs.config.lines import KeyPath, Meaning
 from yolofs.config.load import is_default
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.paths import display
+from yolofs.wildcards import Wildcards
 
 
 class KeyTrust(enum.Enum):
@@ -178,7 +178,9 @@ def _xattrs(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _
 def _hide_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("run", "hide_env")
     names = written.run.hide_env
-    meanings = {name: (".".join(path), "without", name) for name in RunSettings().hide_env if not _covers(names, name)}
+    written_names = Wildcards(names)
+    uncovered = [name for name in RunSettings().hide_env if not written_names.cover(name)]
+    meanings = {name: (".".join(path), "without", name) for name in uncovered}
     missing = [name for name, meaning in meanings.items() if meaning not in agreed]
     if not missing:
         return names, None
@@ -231,18 +233,12 @@ def _some(
     path: KeyPath, written: Sequence[str], waits: Iterable[str], opens: str, meanings: Mapping[str, Meaning]
 ) -> _Judged:
     """Judge a key that holds several words, each of which is in force or not."""
-    left_out = tuple(dict.fromkeys(waits))
+    left_out = dict.fromkeys(waits)
     in_force = tuple(word for word in written if word not in left_out)
     if not left_out:
         return in_force, None
     shown = f"{'.'.join(path)} = [{', '.join(map(toml_text, left_out))}]"
     return in_force, Waiting(path, shown, opens, tuple(meanings[word] for word in left_out))
-
-
-def _covers(patterns: Iterable[str], name: str) -> bool:
-    """Tell whether every variable that ``name`` (a name or a pattern) is about is one that some pattern fits."""
-    # A pattern without ? and [ fits all that `name` does if it fits its text: each * takes that text's * as well.
-    return any(name == one or (not set("?[") & set(one) and fnmatchcase(name, one)) for one in patterns)
 
 
 def _value(settings: Settings, path: KeyPath) -> Any:

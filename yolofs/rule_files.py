@@ -24,7 +24,7 @@ from yolofs.errors import ConfigError
 from yolofs.paths import display
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
 from yolofs.rules.links import follow_links, waypoints
-from yolofs.rules.trusted import TrustedRules, remaining
+from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 from yolofs.sessions.trust import (
     Agreed,
     Agreements,
@@ -195,6 +195,8 @@ class RuleFiles:
         found: dict[tuple[Meaning, ...], Waiting] = {}
         try:
             while more := [one for one in self.sources(answers).waiting if one.meanings not in found]:
+                if found:
+                    more = [_in_force_now(one) for one in more]
                 found |= {one.meanings: one for one in more}
                 self._assume(_with(self._contents[Origin.PROJECT].agreements.agreed, more))
         finally:
@@ -210,10 +212,13 @@ class RuleFiles:
         Those are the earlier ones to what the file does not hold any more.
 
         Raises:
-            TrustError, OSError: it cannot be remembered.
+            TrustError: it cannot be remembered, or another process has remembered something since the files were read.
+            OSError: it cannot be remembered.
         """
         content = self._contents[Origin.PROJECT]
-        before = content.agreements.agreed
+        # Where nothing could wait they were not read, and nothing was shown: what is remembered now is what counts.
+        is_unread = content.agreements is _NO_AGREEMENTS
+        before = read_agreements(self.directory).agreed if is_unread else content.agreements.agreed
         new = frozenset[Meaning]().union(*(one.meanings for one in waiting))
         target_of = functools.cache(_target_of)
         plain = in_force(self.project, content.loaded.written, b"", Agreed()).waiting
@@ -222,7 +227,7 @@ class RuleFiles:
         kept = (before.meanings & of_plain) | of_rules | new
         agreed = Agreed(kept, closed, content_hash(content.loaded.text))
         if agreed != before:
-            remember(self.directory, agreed)
+            remember(self.directory, agreed, before)
         self._assume(agreed)
         return len(before.meanings - kept)
 
@@ -329,6 +334,13 @@ class RuleFiles:
 
 def _with(agreed: Agreed, waiting: Iterable[Waiting]) -> Agreed:
     return Agreed(agreed.meanings.union(*(one.meanings for one in waiting)), agreed.closed)
+
+
+def _in_force_now(one: Waiting) -> Waiting:
+    """Return a line that waits only when others are agreed to, with what is to be said of it."""
+    if not one.opens.startswith(UNJUDGED):
+        return one
+    return one._replace(opens=f"{UNJUDGED}; it holds now, and beside the other lines only if you agree (yolofs trust)")
 
 
 def with_waypoints(sources: Sources) -> Sources:

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yolofs.rules import Index, NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, Verdict, subject
+from yolofs.rules.budget import Budget
 from yolofs.rules.loosening import blamed, judge
+from yolofs.rules.tightening import find_sure
 
 NAMES = (b"a", b"b", b"c.x", b"d.x", b"e", b".git", b".yolofs")
 """Of all kinds: with rules and without, with an ending, that keeps patterns out, and where nothing does."""
@@ -50,7 +52,8 @@ def _is_looser(before: Index, now: Index, path: bytes) -> bool:
     if there is None or there.seems_absent:
         return False
     was = before.at(path)
-    return was.state.is_stricter_than(there.state) or was.seems_absent
+    becomes_way = there.is_way and not was.is_way and not was.may_list
+    return was.state.is_stricter_than(there.state) or was.seems_absent or becomes_way
 
 
 @settings(max_examples=60)
@@ -90,3 +93,37 @@ def test_paths_that_stand_for_others_are_told_as_they_are_spelled() -> None:
     before, now = Index(far), Index(RuleSet(tuple(tree)), far)
     (places,) = blamed(before, now, tree, frozenset({0})).values()
     assert {(os.fsdecode(place.path), place.before.value) for place in places} >= {("/a/\x01.x", "deny")}
+
+
+# ---- told of each rule by itself
+
+PROJECT = b"/a/b"
+
+
+def _lesser(rule: Rule) -> Rule | None:
+    return dataclasses.replace(rule, is_whole=False) if rule.is_whole else None
+
+
+@settings(max_examples=300)
+@given(_rules("near"), _rules("0"), _rules("far"), _exempt, st.data())
+def test_rules_that_are_sure_let_nothing_through_together(
+    near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
+) -> None:
+    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+    agreed = frozenset(data.draw(st.sets(st.sampled_from(range(len(tree))))) if tree else ())
+    known = [tree[number] for number in sorted(agreed)]
+    most = data.draw(st.sampled_from((10**6, 40)))
+
+    def index_of(chosen: Sequence[Rule]) -> Index:
+        by_subject = {subject(rule): rule for rule in reversed(chosen)}
+        return Index(RuleSet(tuple(near)), RuleSet(tuple(by_subject.values())), RuleSet(tuple(far), exempt))
+
+    before = index_of(known)
+    sure = find_sure(tree, agreed, before, PROJECT, lambda rules: rules, _lesser, Budget(most))
+    assert not agreed & sure.bundles.keys()
+    assert sure.as_written <= sure.bundles.keys()
+    # Any of them hold together: that some others wait takes nothing away.
+    chosen = data.draw(st.sets(st.sampled_from(sorted(sure.bundles)))) if sure.bundles else set()
+    for numbers in (sorted(sure.bundles), sorted(chosen)):
+        now = index_of([*known, *itertools.chain.from_iterable(sure.bundles[number] for number in numbers)])
+        assert [path for path in PATHS if _is_looser(before, now, path)] == []

@@ -588,17 +588,47 @@ def _can_read(path: Path) -> bool:
     return True
 
 
-def test_a_file_of_very_many_patterns_is_not_judged_and_waits_but_for_what_it_hides(clone: Program) -> None:
+def test_of_a_file_of_very_many_patterns_what_tightens_holds_at_once(clone: Program) -> None:
     states = ("deny", "allow", "hidden", "read-only")
     lines = [f'"**/n{number}" = "{states[number % 4]}"' for number in range(400)]
-    (clone.project / ".yolofs.toml").write_text("\n".join(["[rules]", *lines]))
-    waiting = clone("status", "--json").json["waiting"]
-    assert len(waiting) == 300
-    assert all("too many" in line["opens"] for line in waiting)
-    assert any(line.split()[:2] == ["hidden", "**/n2"] for line in clone("rule", "list").out.splitlines())
+    settings(clone, "\n".join(["[rules]", *lines, '"docs/**" = "read-only"', '"a.txt" = "deny"']))
+    for name in ("n4", "n6"):
+        (clone.project / name).write_text(SECRET)
+    waits = {one["text"]: one["opens"] for one in clone("status", "--json").json["waiting"]}
+    assert all("too many rules" in opens and "yolofs trust" in opens for opens in waits.values())
+    assert "what holds is as if it were not there" in waits['"**/n1" = "allow"']
+    assert "it holds without its /**" in waits['"docs/**" = "read-only"']
+    assert not [text for text, opens in waits.items() if "deny" in text and "it holds now" not in opens]
+    assert not [text for text in waits if "hidden" in text]
+    for name in ("n4", "n6", "a.txt"):
+        assert reads(clone, clone.project / name) == ""
+    clone("run", "sh", "-c", "mkdir docs", code=1)
     clone.trust()
     assert clone("status", "--json").json["waiting"] == []
     assert any(line.split()[:2] == ["allow", "**/n1"] for line in clone("rule", "list").out.splitlines())
+
+
+def test_of_two_that_agree_at_once_the_second_is_told_and_none_is_lost(clone: Program) -> None:
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    with Terminal(clone.project, ["trust"]) as terminal:
+        terminal.wait_for("agree to this line? [y/N] ")
+        settings(clone, '[run]\nkeep_env = ["B"]\n')
+        clone.trust()
+        terminal.type("y\n")
+        assert terminal.wait() == EXIT
+        assert "another yolofs trust has changed what is agreed to" in " ".join(terminal.text.split())
+    assert waiting(clone) == []
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    assert waiting(clone) == ['run.keep_env = ["A"]']
+
+
+def test_when_nothing_can_wait_any_more_agreeing_forgets_what_has_gone(clone: Program) -> None:
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    clone.trust()
+    settings(clone, "# nothing\n")
+    assert "1 setting" in clone("trust").err
+    settings(clone, '[run]\nkeep_env = ["A"]\n')
+    assert waiting(clone) == ['run.keep_env = ["A"]']
 
 
 def test_a_key_of_thousands_of_parts_is_one_line(clone: Program) -> None:

@@ -11,11 +11,13 @@ strict any more: each time those that decide where it is.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from yolofs.rules.book import COUNTING_EVERYWHERE, Index, Patterns, Verdict
-from yolofs.rules.spelling import NameRule, PathRule, Rule, fits
+from yolofs.rules.budget import Budget
+from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
 from yolofs.rules.states import RuleState
 
 ANY: Final = b"\x01"
@@ -48,23 +50,31 @@ def judge(
     agreed: frozenset[int],
     index_of: Callable[[Sequence[int]], Index],
     is_of_files: Callable[[Rule], bool] = _of_anything,
+    budget: Budget | None = None,
 ) -> Judged:
     """Return which of a tree's ``rules`` hold at once.
 
     ``agreed``: the numbers of those that the user has agreed to.  ``index_of`` returns the index of all sources if of
     ``rules`` just those of some numbers hold; each of these is to have its number as its ``source``.  ``is_of_files``
-    tells of a pattern that there are no directories of such names, in which other patterns would decide.
+    tells of a pattern that there are no directories of such names, in which other patterns would decide.  ``budget``
+    is how much work that may be; without one it is as much as it takes.
+
+    Raises:
+        BudgetSpentError: it takes more.
     """
+    budget = budget if budget is not None else Budget(sys.maxsize)
     chosen = list(range(len(rules)))
     waiting: dict[int, tuple[Loosened, ...]] = {}
     if len(agreed) == len(rules):
         return Judged(tuple(chosen), waiting)
+    budget.take(len(rules) // 4)
     before = index_of(sorted(agreed))
     while True:
         open_to_doubt = frozenset(chosen) - agreed
         if not open_to_doubt:
             break
-        found = blamed(before, index_of(chosen), rules, open_to_doubt, is_of_files)
+        budget.take(len(rules) // 4)  # what an index takes
+        found = blamed(before, index_of(chosen), rules, open_to_doubt, is_of_files, budget)
         if not found:
             break
         waiting |= {number: tuple(places) for number, places in found.items()}
@@ -78,19 +88,25 @@ def blamed(
     rules: Sequence[Rule],
     doubtful: frozenset[int],
     is_of_files: Callable[[Rule], bool] = _of_anything,
+    budget: Budget | None = None,
 ) -> dict[int, dict[Loosened, None]]:
     """Return the doubtful rules that let more through, each with where; empty if all is as strict as before.
 
-    ``rules``, ``doubtful`` (numbers of these), ``is_of_files``: as for :func:`judge`.
+    ``rules``, ``doubtful`` (numbers of these), ``is_of_files``, ``budget``: as for :func:`judge`.
+
+    Raises:
+        BudgetSpentError: as :func:`judge`.
     """
+    budget = budget if budget is not None else Budget(sys.maxsize)
     names = {str(number): number for number in doubtful}
     found: dict[int, dict[Loosened, None]] = {}
     involved: set[int] = set()
-    for path, was, is_ in _loosened(before, now, is_of_files):
+    for path, was, is_ in _Walk(before, now, is_of_files, budget).run():
         number = names.get(is_.rule.source) if is_.rule is not None else None
         if number is not None:
             found.setdefault(number, {})[Loosened(path, was.state, is_.state)] = None
         else:  # a rule of somebody else decides, as one of these lets it in: which one the path tells
+            budget.take(len(doubtful) // 8)
             is_above = was.state.is_stricter_than(is_.state)
             involved.update([one for one in doubtful if _is_involved(rules[one], path, is_above=is_above)] or doubtful)
     return found or {number: {} for number in involved}  # without those that decide the others may well be harmless
@@ -105,27 +121,15 @@ def _is_involved(rule: Rule, path: bytes, *, is_above: bool) -> bool:
     return any(fits(rule, name) for name in path.split(b"/"))
 
 
-def is_in(path: bytes, directory: bytes) -> bool:
-    """Tell whether an absolute path is a directory or lies below it."""
-    return directory == b"/" or path == directory or path.startswith(directory + b"/")
-
-
 # ---- comparing two books
-
-
-def _loosened(
-    before: Index, now: Index, is_of_files: Callable[[Rule], bool]
-) -> Iterator[tuple[bytes, Verdict, Verdict]]:
-    """Yield the places at which ``now`` lets more through, as far as one stands for all that are like it."""
-    walk = _Walk(before, now, is_of_files)
-    yield from walk.run()
 
 
 class _Walk:
     """A walk over both books at once."""
 
-    def __init__(self, before: Index, now: Index, is_of_files: Callable[[Rule], bool]) -> None:
+    def __init__(self, before: Index, now: Index, is_of_files: Callable[[Rule], bool], budget: Budget) -> None:
         self._before = before
+        self._budget = budget
         self._is_of_files = is_of_files
         self._now = now
         here, there = ([rule for one in index.sources for rule in one.rules] for index in (before, now))
@@ -139,6 +143,7 @@ class _Walk:
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> Iterator[tuple[bytes, Verdict, Verdict]]:
+        """Yield the places at which ``now`` lets more through, as far as one stands for all that are like it."""
         steps = [(b"/", self._before.at(b"/"), self._now.at(b"/"))]
         while steps:
             path, was, is_ = steps.pop()
@@ -146,10 +151,11 @@ class _Walk:
                 yield path, was, is_
             if is_.seems_absent or (was.node is None and is_.node is None and self._is_file(was)):
                 continue  # nobody gets in there
-            steps += [
-                (path.rstrip(b"/") + b"/" + name, self._before.below(was, name), self._now.below(is_, name))
-                for name in self._names(path, was, is_)
-            ]
+            above = path.rstrip(b"/") + b"/"
+            price = 1 + (len(was.patterns) + len(is_.patterns)) // 4 + len(path) // 256
+            for name in self._names(path, was, is_):
+                self._budget.take(price)
+                steps.append((above + name, self._before.below(was, name), self._now.below(is_, name)))
 
     def _is_file(self, verdict: Verdict) -> bool:
         rule = verdict.rule
@@ -212,9 +218,12 @@ class _Walk:
     def _find_kinds(self, patterns: tuple[Patterns, ...]) -> tuple[list[bytes], list[bytes]]:
         rules = [rule for some in patterns for _, rule in some if not isinstance(rule, PathRule)]
         own = [rule for rule in rules if id(rule) in self._own]
+        self._budget.take(len(rules) // 4)
         names = dict.fromkeys(rule.name if isinstance(rule, NameRule) else ANY + rule.suffix for rule in rules)
         every = list(dict.fromkeys([ANY, *names, *self._exempt, *sorted(COUNTING_EVERYWHERE)]))
-        return every, [name for name in names if any(fits(rule, name) for rule in own)]
+        of_own = {rule.name for rule in own if isinstance(rule, NameRule)}
+        suffixes = {rule.suffix for rule in own if isinstance(rule, SuffixRule)}
+        return every, [name for name in names if name in of_own or any(one in suffixes for one in endings(name))]
 
 
 def _way(verdict: Verdict) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, assert_never
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -120,6 +120,19 @@ def fits(pattern: NameRule | SuffixRule, name: bytes) -> bool:
     if isinstance(pattern, NameRule):
         return name == pattern.name
     return name.endswith(pattern.suffix)
+
+
+def is_in(path: bytes, directory: bytes) -> bool:
+    """Tell whether an absolute path is a directory or lies below it."""
+    return directory == b"/" or path == directory or path.startswith(directory + b"/")
+
+
+def endings(name: bytes) -> Iterator[bytes]:
+    """Yield what stands from each dot of a name on, longest first: all suffixes that it fits."""
+    dot = name.find(b".")
+    while dot >= 0:
+        yield name[dot:]
+        dot = name.find(b".", dot + 1)
 
 
 def parse_rules(

@@ -12,20 +12,32 @@ from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
 from yolofs.rules.book import Index
+from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.links import follow_links, leads_to
-from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, is_in, judge
+from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
 from yolofs.rules.sources import PRESET_SOURCE, Origin
-from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, parse_rule, spell, subject
+from yolofs.rules.spelling import (
+    NameRule,
+    PathRule,
+    Rule,
+    RuleSet,
+    Subject,
+    SuffixRule,
+    is_in,
+    parse_rule,
+    spell,
+    subject,
+)
 from yolofs.rules.states import RuleState
+from yolofs.rules.tightening import Sure, find_sure
 from yolofs.sessions.trust import Agreed, place_text
 from yolofs.symlinks import TargetOf
 
 _WORD = "rules"
 _EXAMPLES = 3
 """So many places of a kind are named."""
-_MOST_PATTERNS = 16
-_MOST_RULES = 200
-"""Files with more are not judged, as that would take seconds: what is not ``hidden`` waits."""
+UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
+"""How :attr:`Waiting.opens` starts where that is so."""
 _TRIES = 4
 """What is hidden in one place may lie in what is hidden in another."""
 _NOW = {
@@ -67,67 +79,82 @@ class TrustedRules(NamedTuple):
             return Index(*(by_origin.get(origin, RuleSet()) for origin in Origin))
 
         known = _agreed(rules, agreed, project, target_of)
-        if _are_too_many(rules):
-            known = known if not _gone(rules, agreed, project, home) else frozenset()
-            return cls._unjudged(lines, rules, known, lambda rule: meaning_of(rule, project, target_of))
+        budget = Budget()
         if known:
             exceptions = _gone(rules, agreed, project, home)
             if exceptions:
-                known -= _opened_without(exceptions, numbered, known, index_of)
-        parts = _Parts(numbered, known, index_of)
-        parts.keep_hidden(project)
-        waiting = tuple(
-            Waiting(
-                (_WORD, lines[number].key),
-                f"{toml_text(lines[number].key)} = {toml_text(lines[number].state)}",
-                _opens(rules[number], places),
-                (meaning_of(rules[number], project, target_of),),
-                lines[number].line,
-            )
-            for number, places in sorted(parts.judged.waiting.items())
+                known -= _opened_without(exceptions, numbered, known, index_of, budget)
+        sure = find_sure(
+            numbered,
+            known,
+            index_of([numbered[number] for number in sorted(known)]),
+            project,
+            lambda some: follow_links(RuleSet(some), project, target_of).rules.rules,
+            lambda rule: _lesser(rule, project),
+            Budget(MOST_LOOKS),
         )
-        parts.hold_meanwhile(project)
+
+        def wait(number: int, opens: str) -> Waiting:
+            line = lines[number]
+            shown = f"{toml_text(line.key)} = {toml_text(line.state)}"
+            return Waiting((_WORD, line.key), shown, opens, (meaning_of(rules[number], project, target_of),), line.line)
+
+        rest = [number for number in range(len(rules)) if number not in sure.as_written and number not in known]
+        if not rest:
+            return cls(_together(rules, known, sure), ())
+        try:
+            parts = _Parts(numbered, known, index_of, budget, sure)
+            parts.keep_hidden(project)
+            parts.hold_meanwhile(project)
+        except BudgetSpentError:
+            return cls(_together(rules, known, sure), tuple(wait(n, _meanwhile(n, sure, rules)) for n in rest))
+        waiting = tuple(wait(n, _opens(rules[n], places)) for n, places in sorted(parts.judged.waiting.items()))
         return cls(RuleSet(tuple(parts.in_force(rules))), waiting)
 
-    @classmethod
-    def _unjudged(
-        cls,
-        lines: Sequence[RuleLine],
-        rules: Sequence[Rule],
-        known: frozenset[int],
-        meaning: Callable[[Rule], Meaning],
-    ) -> Self:
-        """Part rules without asking what each of them opens: nothing is stricter than what is hidden."""
-        holds = {number for number, rule in enumerate(rules) if number in known or rule.state is RuleState.HIDDEN}
-        waiting = tuple(
-            Waiting(
-                (_WORD, line.key),
-                f"{toml_text(line.key)} = {toml_text(line.state)}",
-                f"not judged: more than {_MOST_PATTERNS} patterns or {_MOST_RULES} rules are too many",
-                (meaning(rules[number]),),
-                line.line,
-            )
-            for number, line in enumerate(lines)
-            if number not in holds
-        )
-        return cls(RuleSet(tuple(rules[number] for number in sorted(holds))), waiting)
+
+def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleSet:
+    """Return the rules agreed to and those that are sure, with the sources of ``rules``."""
+    by_subject: dict[Subject, Rule] = {}
+    written = [(number, rules[number]) for number in sorted(known)]
+    written += [(number, bundle[0]) for number, bundle in sure.bundles.items()]
+    more = [(number, rule) for number, bundle in sure.bundles.items() for rule in bundle[1:]]
+    for number, rule in (*written, *more):  # what is agreed to, and what is written, comes before what is added
+        by_subject.setdefault(subject(rule), dataclasses.replace(rule, source=rules[number].source))
+    return RuleSet(tuple(by_subject.values()))
 
 
-def _are_too_many(rules: Sequence[Rule]) -> bool:
-    patterns = sum(not isinstance(rule, PathRule) or rule.is_whole for rule in rules)
-    return patterns > _MOST_PATTERNS or len(rules) > _MOST_RULES
+def _meanwhile(number: int, sure: Sure, rules: Sequence[Rule]) -> str:
+    """Return what is to be said of a line of which it was not told what it opens."""
+    if number not in sure.bundles:
+        return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
+    place = _place_of(sure.bundles[number][0])
+    if place == _place_of(rules[number]):
+        return f"{UNJUDGED}; until you agree (yolofs trust), it holds without its /**"
+    return f"{UNJUDGED}; until you agree (yolofs trust), it holds below {display(place)} alone"
+
+
+def _place_of(rule: Rule) -> bytes:
+    return rule.path if isinstance(rule, PathRule) else rule.scope
 
 
 class _Parts:
     """The rules of a tree, each with others that it has to stand with, and what of it all holds."""
 
     def __init__(
-        self, rules: Sequence[Rule], known: frozenset[int], index_of: Callable[[Sequence[Rule]], Index]
+        self,
+        rules: Sequence[Rule],
+        known: frozenset[int],
+        index_of: Callable[[Sequence[Rule]], Index],
+        budget: Budget,
+        sure: Sure,
     ) -> None:
         """``rules`` have their number as ``source``; ``known``: the user has agreed to those."""
-        self._bundles: list[tuple[Rule, ...]] = [(rule,) for rule in rules]
+        self._bundles: list[tuple[Rule, ...]] = [
+            sure.bundles[number] if number in sure.as_written else (rule,) for number, rule in enumerate(rules)
+        ]
         self._known = known
         self._index_of = index_of
+        self._budget = budget
         self.judged = self._judge(self._bundles)
 
     def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> Judged:
@@ -150,7 +177,7 @@ class _Parts:
                 return rule.state is RuleState.DENY or (rule.state is RuleState.READ_ONLY and not gives)
             return rule.source.isdigit()  # of the tree: what another of its patterns says in there needs no word more
 
-        return judge(firsts, self._known, index_of, is_of_files)
+        return judge(firsts, self._known, index_of, is_of_files, self._budget)
 
     def keep_hidden(self, project: bytes) -> None:
         """Have patterns that deny show nothing of what is hidden: they hold at once, as all that only tightens.
@@ -190,7 +217,7 @@ class _Parts:
             bundles[number] = (lesser[number],) if number in lesser else ()
         kept = [number for number, bundle in enumerate(bundles) if bundle]
         renumbered = {number: at for at, number in enumerate(kept)}
-        parts = _Parts([], frozenset(), self._index_of)
+        parts = _Parts([], frozenset(), self._index_of, self._budget, Sure({}, frozenset()))
         parts._bundles = [
             tuple(dataclasses.replace(rule, source=str(renumbered[number])) for rule in bundles[number])
             for number in kept
@@ -282,12 +309,19 @@ def _opened_without(
     rules: Sequence[Rule],
     known: frozenset[int],
     index_of: Callable[[Sequence[Rule]], Index],
+    budget: Budget,
 ) -> frozenset[int]:
-    """Return the numbers of the rules agreed to that let more through for lack of some exceptions."""
+    """Return the numbers of the rules agreed to that let more through for lack of some exceptions.
+
+    Where it takes too much to tell, that is all of them.
+    """
     agreed = [rules[number] for number in sorted(known)]
     instead = {subject(rule) for rule in exceptions}
     then = [*exceptions, *(rule for rule in agreed if subject(rule) not in instead)]
-    return frozenset(blamed(index_of(then), index_of(agreed), rules, known))
+    try:
+        return frozenset(blamed(index_of(then), index_of(agreed), rules, known, budget=budget))
+    except BudgetSpentError:
+        return known
 
 
 def _exception(rule: Rule, project: bytes) -> Meaning:
@@ -304,17 +338,27 @@ def _makes_exception(rule: Rule, of: Rule) -> bool:
 
 def _opens(rule: Rule, places: Sequence[Loosened]) -> str:
     """Return what a rule lets through, as a clause."""
-    groups: dict[RuleState, list[bytes]] = {}
+    groups: dict[RuleState, dict[bytes, None]] = {}
     for place in sorted(places, key=lambda place: (place.path.count(b"/"), place.path)):
-        paths = groups.setdefault(place.before, [])
-        if not any(is_in(place.path, above) for above in paths):
-            paths.append(place.path)
+        paths = groups.setdefault(place.before, {})
+        if not any(above in paths for above in _and_above(place.path)):
+            paths[place.path] = None
     if not groups:
         return "with it other rules count, which let more through"
     states = sorted(groups, key=lambda state: (state.read_rank, state.write_rank), reverse=True)
     if not isinstance(rule, PathRule):
         return f"{_names_of(rule)} {_NOW[rule.state]}: {_or([state.value for state in states])} without it"
-    return "; ".join(f"{_examples(groups[state])} {_NOW[rule.state]}: {state.value} without it" for state in states)
+    return "; ".join(
+        f"{_examples(list(groups[state]))} {_NOW[rule.state]}: {state.value} without it" for state in states
+    )
+
+
+def _and_above(path: bytes) -> Iterator[bytes]:
+    """Yield a path and all above it."""
+    yield path
+    while path != b"/":
+        path = path.rpartition(b"/")[0] or b"/"
+        yield path
 
 
 def _names_of(rule: Rule) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+
+from yolofs.wildcards import Wildcards
 
 
 def is_hidden(name: str, hide: Iterable[str], keep: Iterable[str]) -> bool:
@@ -11,20 +12,16 @@ def is_hidden(name: str, hide: Iterable[str], keep: Iterable[str]) -> bool:
 
     ``hide`` and ``keep`` are names or patterns (``*_TOKEN``); what ``keep`` names stays in any case.
     """
-    return _matches(name, hide) and not _matches(name, keep)
+    return bool(hidden_variables((name,), hide, keep))
 
 
 def hidden_variables(names: Iterable[str], hide: Iterable[str], keep: Iterable[str]) -> list[str]:
     """Return which of the variables are left out, sorted."""
-    hide, keep = tuple(hide), tuple(keep)
-    return sorted(name for name in names if is_hidden(name, hide, keep))
+    hidden, kept = Wildcards(hide), Wildcards(keep)
+    return sorted(name for name in names if hidden.fit(name) and not kept.fit(name))
 
 
 def without(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Return an environment without some variables."""
     left_out = frozenset(names)
     return {name: value for name, value in environment.items() if name not in left_out}
-
-
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

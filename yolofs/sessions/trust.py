@@ -17,7 +17,7 @@ import msgspec
 from yolofs.config.lines import Meaning
 from yolofs.config.load import is_default, load_with_source, user_preset
 from yolofs.config.settings import Settings
-from yolofs.errors import ConfigError, YolofsError
+from yolofs.errors import ConfigError, TrustError, YolofsError
 
 if TYPE_CHECKING:  # takes long, and most trees say nothing that could wait
     from yolofs.config.trust import Surroundings, Waiting
@@ -135,17 +135,30 @@ def read_agreements(directory: bytes) -> Agreements:
         return Agreements(Agreed(), f"the file in the state directory is damaged: {error}")
 
 
-def remember(directory: bytes, agreed: Agreed) -> None:
-    """Remember what the user has agreed to for a project, in place of what was.
+def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
+    """Remember what the user has agreed to for a project, in place of ``before``: what was when he was shown the rest.
 
     Raises:
-        TrustError: others could change the state directory.
+        TrustError: others could change the state directory; or something else has been agreed to, or forgotten, since.
         OSError: it cannot be written.
     """
+    from yolofs.config.learned import locked
     from yolofs.sessions.private import write_private
     from yolofs.sessions.state import TRUST, open_part, open_state
 
-    with _closing(lambda: open_state(make=True)) as state, _closing(lambda: open_part(state, TRUST)) as part:
+    with (
+        locked(directory),
+        _closing(lambda: open_state(make=True)) as state,
+        _closing(lambda: open_part(state, TRUST)) as part,
+    ):
+        now = read_agreements(directory).agreed
+        if now == agreed:
+            return
+        if now != before:
+            raise TrustError(
+                "another yolofs trust has changed what is agreed to of .yolofs.toml since these lines were shown",
+                hint="nothing was changed by this one; look at what waits now: yolofs trust",
+            )
         write_private(part, trust_name(directory), msgspec.json.encode(agreed, order="deterministic"))
 
 
@@ -156,10 +169,15 @@ def forget(directory: bytes) -> bool:
         TrustError: others could change the state directory.
         OSError: it cannot be written.
     """
+    from yolofs.config.learned import locked
     from yolofs.sessions.state import TRUST, open_part, open_state
 
     try:
-        with _closing(open_state) as state, _closing(lambda: open_part(state, TRUST)) as part:
+        with (
+            locked(directory),
+            _closing(open_state) as state,
+            _closing(lambda: open_part(state, TRUST)) as part,
+        ):
             os.unlink(trust_name(directory), dir_fd=part)
             os.fsync(part)
     except FileNotFoundError:
