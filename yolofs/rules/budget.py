@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-MOST_STEPS: Final = 20_000
-"""For comparing: a step takes 3 to 10 µs, all of them one or two tenths of a second.  Five patterns of four states take
-nearly as many."""
+MOST_STEPS: Final = 60_000
+"""For comparing: a step takes 3 to 10 µs, all of them some tenths of a second, until the user has agreed or said no.
+Sixteen patterns of four states do with fewer."""
 MOST_LOOKS: Final = 60_000
 """For rules looked at one by one: a step takes 1 to 2 µs.  Some thousands of rules take as many."""
 
