@@ -117,6 +117,34 @@ def test_a_commit_of_one_path_leaves_the_view_as_it_was(yolofs: Program) -> None
     check_one_file(yolofs.project, "b", "c")
 
 
+@pytest.mark.parametrize(
+    ("moves", "shown"),
+    [
+        ("rm d; mv a m", ("b", "m")),
+        ("mv a m; rm d", ("b", "m")),
+        ("mv other2 d; mv a other3; mv other3 m", ("b", "m")),
+        ("mv a m; mv b n; rm d", ("m", "n")),
+        ("mkdir e; mv a e/a; mv e f; rm d", ("b", "f/a")),
+        ("rm a d", ("b",)),
+    ],
+)
+def test_a_commit_of_one_path_leaves_the_number_of_names_as_it_was(
+    yolofs: Program, moves: str, shown: tuple[str, ...]
+) -> None:
+    """A name that has moved is not one less."""
+    (yolofs.project / "d").hardlink_to(yolofs.project / "a")
+    for name in ("other", "other2"):
+        (yolofs.project / name).write_text("other\n")
+    count = f'test "$(stat -c %h {" ".join(shown)} | sort -u)" = {len(shown)}'
+    run(yolofs, f"stat a b d; {moves}; echo new >other; {count}")
+    yolofs("commit", "--yes", "other")
+    run(yolofs, count)
+    yolofs("unmount")  # with which the kernel forgets what it was told before
+    run(yolofs, count)
+    yolofs("commit", "--yes", ".")
+    assert {(yolofs.project / name).stat().st_nlink for name in shown} == {len(shown)}
+
+
 def test_the_listing_says_which_names_come_go_and_stay(yolofs: Program) -> None:
     run(yolofs, "stat a b; mv a c; chmod 600 c; ln c z")
     lines = [line.split("  (")[0] for line in yolofs("status").out.splitlines() if line[1:3] == "  "]

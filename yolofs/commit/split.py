@@ -13,7 +13,7 @@ import msgspec
 from yolofs.base import Base
 from yolofs.commit.choice import Choice, Held
 from yolofs.commit.holdings import StorePaths
-from yolofs.commit.units import Unit, Units, directory_of
+from yolofs.commit.units import Unit, Units, directory_of, natural_path
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.records import Change, Keep, Rename
 from yolofs.selection import Selection
@@ -237,7 +237,8 @@ class _Splitter:
         """Return how many names base will have, of files with several, that other things hide, by number."""
         counts: dict[int, int] = {}
         for entry, number in self._units.numbers.items():
-            if self._units.of[entry] not in self._taken:
+            has_moved = natural_path(entry) in self._units.moved  # and shows elsewhere
+            if self._units.of[entry] not in self._taken and not has_moved:
                 counts[number] = counts.get(number, 0) + 1
         for source, entry in self._units.removed.items():
             if self._units.of[entry] not in self._taken:
