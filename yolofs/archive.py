@@ -71,8 +71,12 @@ def nameless(directory: bytes) -> list[StoreIno]:
 
     Blocks while these are read.
     """
-    named = numbers_of_ended_journals(directory)
-    return [ino for ino in Store(os.path.join(directory, b"files")) if ino not in named]
+    try:
+        store = list(Store(os.path.join(directory, b"files")))
+    except FileNotFoundError:  # the whole session is gone, or on a disk that is not there
+        return []
+    named = numbers_of_ended_journals(directory) if store else set()
+    return [ino for ino in store if ino not in named]
 
 
 def journal_loss(directory: bytes) -> JournalError | None:

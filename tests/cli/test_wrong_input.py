@@ -162,7 +162,7 @@ def test_init_is_quick_to_say_that_there_is_a_session_and_touches_nothing(yolofs
 
 def test_init_makes_a_session_a_config_and_nothing_else(nowhere: Program) -> None:
     done = nowhere("init")
-    assert (done.out, done.err.splitlines()[1]) == ("", "next: yolofs run -- COMMAND, or yolofs mount")
+    assert (done.out, done.err.splitlines()[-1]) == ("", "next: yolofs run -- COMMAND, or yolofs mount")
     assert sorted(os.listdir(nowhere.project)) == [".yolofs", ".yolofs.toml"]
     assert nowhere.session.stat().st_mode & 0o777 == 0o700
     assert "no changes" in nowhere("status").out
