@@ -74,6 +74,7 @@ def mounted(project: Path, runtime: Path, settings: str) -> Iterator[tuple[Path,
     """Mount ``project`` by ``settings``, and give the mountpoint and a client."""
     runtime.mkdir(mode=0o700)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+    os.environ["XDG_STATE_HOME"] = str(runtime / "state")
     run = [*COMMAND, "-C", str(project)]
     subprocess.run([*run, "init"], check=True, stderr=subprocess.DEVNULL)
     (project / ".yolofs.toml").write_text(settings)

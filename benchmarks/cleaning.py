@@ -19,7 +19,7 @@ GRACE_S = 20.0
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path | None) -> Iterator[Path]:
-    """Give a directory for the time of the block, with a runtime directory for yolofs in it.
+    """Give a directory for the time of the block, with directories for what yolofs keeps and runs in it.
 
     SIGTERM and SIGHUP end the block as Ctrl-C does; nothing interrupts the cleaning up.
     """
@@ -27,6 +27,7 @@ def scratch_directory(parent: Path | None) -> Iterator[Path]:
     runtime = path / "run"
     runtime.mkdir(0o700)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+    os.environ["XDG_STATE_HOME"] = str(path / "state")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

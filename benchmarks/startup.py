@@ -46,6 +46,7 @@ def main() -> int:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory(prefix="yolofs-bench-") as directory:
         environment["XDG_RUNTIME_DIR"] = os.path.join(directory, "run")
+        environment["XDG_STATE_HOME"] = os.path.join(directory, "state")
         project = Path(directory, "project")
         for path in (project, Path(directory, "run")):
             path.mkdir(mode=0o700)

@@ -15,6 +15,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/yolofs-demo.XXXXXX")
 project=$scratch/project
 view=$project/.yolofs/mnt
 export XDG_RUNTIME_DIR=$scratch/run # the mountpoint and the socket lie there
+export XDG_STATE_HOME=$scratch/state # and the session there
 mkdir -m 700 "$XDG_RUNTIME_DIR" "$project"
 
 mounted() { awk -v top="$scratch/" 'index($2, top) == 1 { print $2 }' /proc/self/mounts; }
