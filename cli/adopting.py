@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from yolofs.cli.output import ask, check_can_ask, say
 from yolofs.errors import TrustError, UsageError
-from yolofs.marks import SESSION_LINK
 from yolofs.paths import display, in_shell
-from yolofs.session_earlier import check_earlier, move_into_state, objections
+from yolofs.session_earlier import Earlier, check_earlier, earlier_session, move_into_state, objections
 from yolofs.sessions.search import Found
 
 
@@ -18,20 +15,22 @@ def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
     Raises:
         TrustError: it is not the user's, or could do harm and there is nobody to ask.
     """
-    check_earlier(project)
-    return _adopt(project, objections(project), state)
+    with earlier_session(project) as earlier:
+        check_earlier(earlier)
+        return _adopt(earlier, objections(earlier), state)
 
 
 def adopt(project: bytes, state: bytes | None = None) -> Found:
     """Move such a session for a user who has said that it is his: what could do harm is shown, and nothing asked."""
-    check_earlier(project)
-    for line in objections(project):
-        say(f"  {line}")
-    return _adopt(project, [], state)
+    with earlier_session(project) as earlier:
+        check_earlier(earlier)
+        for line in objections(earlier):
+            say(f"  {line}")
+        return _adopt(earlier, [], state)
 
 
-def _adopt(project: bytes, harm: list[str], state: bytes | None) -> Found:
-    path = os.path.join(project, SESSION_LINK)
+def _adopt(earlier: Earlier, harm: list[str], state: bytes | None) -> Found:
+    project, path = earlier.project, earlier.path
     if harm:
         say(f"{display(path)} looks like a session of an earlier version; if it came with an archive or a repository:")
         for line in harm:
@@ -46,6 +45,6 @@ def _adopt(project: bytes, harm: list[str], state: bytes | None) -> Found:
             ) from None
         if not ask("did you make it yourself, and is it to be used?"):
             raise TrustError(f"{display(path)} is not used", hint="remove or rename it; then: yolofs init")
-    found = move_into_state(project, state)
+    found = move_into_state(earlier, state)
     say(f"moved the session of {display(project)} from .yolofs/ to {display(found.session)}")
     return found

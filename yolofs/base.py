@@ -13,6 +13,7 @@ Nothing here writes.  Two kinds of base paths are set apart:
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import zlib
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from yolofs import marks
 from yolofs.paths import RelPath, is_below, join, parse_relpath
 from yolofs.records import Fingerprint
+from yolofs.syscalls import open_by_no_link
 
 PSEUDO_TYPES = frozenset(
     b"binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
@@ -233,17 +235,28 @@ class Base:
 
 
 def open_noatime(path: bytes, flags: int) -> int:
-    """Open ``path`` (never following a symbolic link) without moving its access time, if that is permitted."""
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    """Open the path of something in base without moving its access time, if that is permitted.
+
+    No symbolic link is followed, on the way there neither: rules have judged this path, and not where a link leads that
+    somebody on the host has put in the place of a directory since.
+
+    Raises:
+        OSError: as open(2); ELOOP for a link.
+    """
     try:
-        return os.open(path, flags | os.O_NOATIME)
+        return open_by_no_link(path, flags | os.O_NOATIME)
     except PermissionError:
-        return os.open(path, flags)
+        return open_by_no_link(path, flags)
 
 
 @contextlib.contextmanager
 def _noatime_directory(path: bytes) -> Iterator[int]:
-    fd = open_noatime(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fd = open_noatime(path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
     try:
         yield fd
     finally:

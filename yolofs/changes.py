@@ -86,6 +86,8 @@ class Side(msgspec.Struct, frozen=True):
         assert self.data is not None
         if store is not None and self.ino is not None:
             return store.open(self.ino, os.O_RDONLY)
+        if self.ino is not None:
+            return os.open(self.data, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         return open_noatime(self.data, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there
 
     def target(self) -> bytes:

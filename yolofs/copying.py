@@ -14,9 +14,11 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
+
+from yolofs.syscalls import open_by_no_link
 
 _FICLONE = 0x40049409  # _IOW(0x94, 9, int) of linux/fs.h
 _CHUNK_BYTES = 1 << 20
@@ -102,10 +104,11 @@ def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
         source.close()
 
 
-def open_source(path: bytes, *, data: bool = True) -> Source:
+def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Source:
     """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
 
-    Reading leaves the access time alone where that is permitted.
+    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is absolute, and data is not
+    read by any symbolic link on the way there.
 
     Raises:
         OSError: it cannot be read; ESTALE if its type changed meanwhile.
@@ -115,7 +118,7 @@ def open_source(path: bytes, *, data: bool = True) -> Source:
         return Source(read_metadata(path, st=st), target=os.readlink(path))
     if not data or not stat.S_ISREG(st.st_mode):
         return Source(read_metadata(path, st=st))
-    fd = _open_to_read(path)
+    fd = _open_to_read(path, open_by_no_link if is_base else os.open)
     try:
         st = os.fstat(fd)
         if not stat.S_ISREG(st.st_mode):
@@ -184,14 +187,14 @@ def copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
     return len(data) == size == os.pwrite(dst_fd, data, 0)
 
 
-def _open_to_read(path: bytes) -> int:
+def _open_to_read(path: bytes, opened: Callable[[bytes, int], int]) -> int:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # NONBLOCK: should it now be a fifo
     try:
-        return os.open(path, flags | os.O_NOATIME)
+        return opened(path, flags | os.O_NOATIME)
     except PermissionError as error:
         if error.errno != errno.EPERM:
             raise
-        return os.open(path, flags)  # another user's file: only its owner may leave the access time alone
+        return opened(path, flags)  # another user's file: only its owner may leave the access time alone
 
 
 # --- metadata ----------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ is staged lies in the project or in a scratch directory, no learned rule opens a
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +21,7 @@ from yolofs.archive import interrupted_commit
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.config.learned import read_learned
 from yolofs.config.settings import Settings
-from yolofs.errors import TrustError
+from yolofs.errors import TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.marks import SESSION_LINK, disk_state_name
 from yolofs.paths import RelPath, display, is_below
@@ -53,19 +55,59 @@ _TIGHT = frozenset({"deny", "hidden", "ask"})
 _SHOWN = 3
 
 
-def check_earlier(project: bytes) -> None:
+class Earlier(NamedTuple):
+    """A ``.yolofs/`` that is held open: whoever may write to the project may put something else there meanwhile."""
+
+    project: bytes
+    fd: int
+
+    @property
+    def path(self) -> bytes:
+        """Where it was when it was opened, for messages and to move it."""
+        return os.path.join(self.project, SESSION_LINK)
+
+    @property
+    def place(self) -> bytes:
+        """A path of that very directory, wherever it is, for this process alone."""
+        return b"/proc/self/fd/%d/." % self.fd
+
+    def is_at(self, path: bytes) -> bool:
+        """Tell whether this directory lies at a path."""
+        return os.path.samestat(os.lstat(path), os.fstat(self.fd))
+
+
+@contextlib.contextmanager
+def earlier_session(project: bytes) -> Iterator[Earlier]:
+    """Hold the ``.yolofs/`` of a project open while it is looked at and moved.
+
+    Raises:
+        OSError: there is none, or it is a link.
+    """
+    path = os.path.join(project, SESSION_LINK)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    earlier = Earlier(project, fd)
+    try:
+        yield earlier
+    except YolofsError as error:  # which names it as it was opened
+        error.message = error.message.replace(os.fsdecode(earlier.place), display(path))
+        raise
+    finally:
+        os.close(fd)
+
+
+def check_earlier(earlier: Earlier) -> None:
     """Check that a ``.yolofs/`` is one that this user made, as far as its files can tell.
 
     Raises:
         TrustError: it is not, or has links in it.
     """
-    path = os.path.join(project, SESSION_LINK)
-    for place, kind in _parts(path):
-        why = _objection(os.lstat(place), kind, is_top=place == path)
+    path, top = earlier.path, earlier.place
+    for place, kind in _parts(top):
+        why = _objection(os.lstat(place), kind, is_top=place == top)
         if why:
             raise TrustError(
                 f"{display(path)} is not taken for a session that you made with an earlier version: "
-                f"{display(place)} {why}",
+                f"{display(path + place[len(top) :])} {why}",
                 hint="look at it, and remove or rename it; then: yolofs init",
             )
 
@@ -113,13 +155,13 @@ def _objection(st: os.stat_result, kind: int, *, is_top: bool) -> str:
     return ""
 
 
-def objections(project: bytes) -> list[str]:
+def objections(earlier: Earlier) -> list[str]:
     """Return what in a ``.yolofs/`` could do harm if somebody else had put it there, a line each; none: nothing could.
 
     Raises:
         JournalError, ConfigError, YolofsError: a file of it cannot be read.
     """
-    path = os.path.join(project, SESSION_LINK)
+    path = earlier.place
     found = []
     content = read_session_file(path)
     if content is not None and content.has_moved_journal:
@@ -129,7 +171,7 @@ def objections(project: bytes) -> list[str]:
     rules = [line for line in read_learned(path) if line.state not in _TIGHT]
     if rules:
         found.append(f"its rules open something: {_some(f'{line.key} = {line.state}' for line in rules)}")
-    outside = [display(place) for place in _staged_outside(path, project)]
+    outside = [display(place) for place in _staged_outside(path, earlier.project)]
     if outside:
         found.append(f"it stages changes outside of the project: {_some(outside)}")
     return found
@@ -179,23 +221,23 @@ def _paths(record: Change) -> Iterator[RelPath]:
     yield from (path for path in found if path is not None)
 
 
-def move_into_state(project: bytes, named: bytes | None = None) -> Found:
+def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
     """Move the session of an earlier version into the user's state directory, or into the one that he has ``named``.
 
     Raises:
         SessionBusyError: it is in use, by a daemon of that version, for instance.
-        TrustError: the state directory could be changed by others.
+        TrustError: the state directory could be changed by others, or somebody has put something else in its place.
         OSError: it cannot be moved; it is where it was.
     """
-    path = os.path.join(project, SESSION_LINK)
-    check_earlier(project)
-    with locked(path):
+    project, place = earlier.project, earlier.place
+    check_earlier(earlier)
+    with locked(place):
         state, _ = choose_state(project, named)
         identity = identity_of(project)
         for stale in _entries_of(identity):  # of a try that was killed
             if stale.is_about_to_move:
                 unregister(stale)
-        _leave_behind(path)
+        _leave_behind(place)
         session_id = os.urandom(6).hex().encode()
         make_session(state, session_id)
         session = os.path.join(state, SESSIONS, session_id)
@@ -203,20 +245,32 @@ def move_into_state(project: bytes, named: bytes | None = None) -> Found:
         moving = msgspec.structs.replace(entry, is_moving=True)
         register(moving, state)  # before: until the directory is moved, the one in the project counts
         try:
-            os.rename(path, session)
+            _rename(earlier, session)
         except OSError as error:
             if error.errno != errno.EXDEV:  # another disk, or the same one by another mount
                 raise
-            _copy(path, session)
+            _copy(place, session)
             register(entry, state)
             aside = os.path.join(project, disk_state_name(time.time_ns()))  # which no view shows
-            os.rename(path, aside)
-            remove_tree(aside)
+            _rename(earlier, aside)
+            for name in map(os.fsencode, os.listdir(place)):
+                remove_tree(os.path.join(place, name))
+            os.rmdir(aside)
         else:
             register(entry, state)
     put_link(project, session)
     exclude_from_git(project)
     return Found(project, entry)
+
+
+def _rename(earlier: Earlier, target: bytes) -> None:
+    os.rename(earlier.path, target)
+    if not earlier.is_at(target):
+        raise TrustError(
+            f"somebody has put something else in the place of {display(earlier.path)} while that was moved; it is "
+            f"{display(target)} now",
+            hint=f"look at it, and who may write to {display(earlier.project)}; remove it, and then again",
+        )
 
 
 def _copy(path: bytes, session: bytes) -> None:

@@ -214,7 +214,8 @@ class Store:
             OSError: it cannot be read.
         """
         if not src.startswith(self.directory + b"/"):
-            return copying.open_source(src, data=data)  # base is only ever read: its modes are not ours to widen
+            # base is only ever read: its modes are not ours to widen
+            return copying.open_source(src, data=data, is_base=True)
         with self._modes:
             st = os.lstat(src)
             if not _is_closed_to_us(st):

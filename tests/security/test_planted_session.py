@@ -244,10 +244,47 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
         "register = m.register\n"
         "def killed(*words): register(*words); os._exit(9)\n"
         "m.register = killed\n"
-        f"m.move_into_state({os.fsencode(project)!r})\n"
+        f"with m.earlier_session({os.fsencode(project)!r}) as earlier: m.move_into_state(earlier)\n"
     )
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 9
     assert session.is_dir()
     assert list((state / "registry").iterdir())
     assert staged(Program(project)) == STAGED
     assert len(list((state / "registry").iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["link", "directory"])
+def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, state: Path, kind: str) -> None:
+    """Who may write to a shared directory may exchange what is in it between any two steps of the move."""
+    session = put_earlier_session(project)
+    other = project.parent / "other"
+    other.mkdir()
+    (other / "precious").write_text("mine\n")
+    exchange = f"os.symlink({str(other)!r}, s)" if kind == "link" else f"os.rename({str(other)!r}, s)"
+    code = (
+        "import os; from yolofs import session_earlier as m; from yolofs.errors import YolofsError\n"
+        f"s = {str(session)!r}; choose_state = m.choose_state\n"
+        f"def exchanged(*words): os.rename(s, s + '-away'); {exchange}; return choose_state(*words)\n"
+        "m.choose_state = exchanged\n"
+        "try:\n"
+        f"    with m.earlier_session({os.fsencode(project)!r}) as earlier: m.move_into_state(earlier)\n"
+        "except (OSError, YolofsError) as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    found = next(state.glob("sessions/*/precious"), None) if kind == "directory" else other / "precious"
+    assert found is not None
+    assert found.read_text() == "mine\n"
+    if kind == "directory":
+        assert f"somebody has put something else in the place of {session}" in done.stdout
+        assert str(found.parent) in done.stdout
+    assert (project / ".yolofs-away/journal").exists()
+    assert sorted(path.name for path in (project / ".yolofs-away/files").iterdir())
+
+
+@pytest.mark.parametrize(("name", "code"), [("journal", 6), ("session.json", 1)])
+def test_what_is_damaged_in_it_is_named_by_its_path(project: Path, state: Path, name: str, code: int) -> None:
+    session = put_earlier_session(project)
+    (session / name).write_text("{")
+    (session / name).chmod(0o600)
+    assert str(session / name) in Program(project).refused("status", code=code)
+    check_untouched(session, state)

@@ -153,6 +153,29 @@ def test_git_passes_over_the_link(repository: Path, yolofs: Program) -> None:
     assert ".yolofs\n" not in git(repository, "status", "--porcelain", "--untracked-files=all") + "\n"
 
 
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_endless(path: Path) -> None:
+    """Make a file that is all hole: 4 TiB, which take no room in an archive."""
+    path.touch()
+    os.truncate(path, 4 << 40)
+
+
+@pytest.mark.parametrize("make", [make_fifo, make_endless, os.mkdir])
+def test_a_repository_whose_exclude_file_is_none_is_left_alone(
+    tmp_path: Path, state: Path, make: Callable[[Path], None]
+) -> None:
+    project = tmp_path / "clone"
+    exclude = project / ".git/info/exclude"
+    exclude.parent.mkdir(parents=True)
+    make(exclude)
+    before = exclude.lstat()
+    Program(project)("init")
+    assert (exclude.lstat().st_mode, exclude.lstat().st_size) == (before.st_mode, before.st_size)
+
+
 def test_a_repository_whose_exclude_file_is_a_link_is_left_alone(tmp_path: Path, state: Path) -> None:
     project, target = tmp_path / "clone", tmp_path / "profile"
     project.mkdir()

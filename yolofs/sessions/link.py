@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 from yolofs.marks import SESSION_LINK
 
 _EXCLUDED = b"/.yolofs"
+_MAX_BYTES = 1 << 20
+"""What is longer is no list that somebody has written: an archive may bring a file of terabytes, all holes."""
 
 
 def put_link(project: bytes, session: bytes) -> bool:
@@ -68,7 +71,8 @@ def _add_line(info: int) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(b"exclude", flags, 0o666, dir_fd=info), "rb+", buffering=0) as file:
         st = os.fstat(file.fileno())
-        if st.st_nlink != 1 or st.st_uid != os.geteuid():
+        is_plain = stat.S_ISREG(st.st_mode) and st.st_nlink == 1 and st.st_size <= _MAX_BYTES
+        if not is_plain or st.st_uid != os.geteuid():
             return
         content = file.read()
         if _EXCLUDED not in content.split(b"\n"):
