@@ -34,7 +34,6 @@ from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError,
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.environment import hidden_variables, without
-from yolofs.session_root import known_root
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
@@ -68,7 +67,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     project = find_project()
     session = session_directory(project)
     settings, waiting = _settings(project, session)
-    with _connected(project, session, settings) as client:
+    with _connected(project, session) as client:
         described = read_daemon_file(session)
         if described is None:
             raise DaemonError("the daemon has just ended", hint="yolofs mount")
@@ -143,14 +142,13 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator[Client]:
-    """Connect to the project's daemon, or start one: with the root that the settings say, whatever a mount had last."""
+def _connected(project: bytes, directory: bytes) -> Iterator[Client]:
+    """Connect to the project's daemon, or start one."""
     client = Client.connect(directory)
     if client is None:
         from yolofs.daemon.launch import launch
 
-        is_of_all = settings.root == "/" and known_root(directory) not in (None, b"/")
-        started = launch(project, directory, root=b"/" if is_of_all else None, in_foreground=False)
+        started = launch(project, directory, root=None, in_foreground=False)
         started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
         for warning in started.info.warnings:
             output.warn(warning)
@@ -165,7 +163,7 @@ def _check_root(root: bytes) -> None:
     if root != b"/":
         raise SandboxError(
             f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox",
-            hint='commit or abort what is staged, yolofs unmount, and then again (with root = "/" in .yolofs.toml)',
+            hint="commit or abort what is staged, then: yolofs unmount, and yolofs mount --root /",
         )
 
 
