@@ -21,7 +21,7 @@ from yolofs.archive import interrupted_commit
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.config.learned import read_learned
 from yolofs.config.settings import Settings
-from yolofs.errors import TrustError, YolofsError
+from yolofs.errors import SessionBusyError, TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.marks import SESSION_LINK, disk_state_name
 from yolofs.paths import RelPath, display, is_below
@@ -73,7 +73,10 @@ class Earlier(NamedTuple):
 
     def is_at(self, path: bytes) -> bool:
         """Tell whether this directory lies at a path."""
-        return os.path.samestat(os.lstat(path), os.fstat(self.fd))
+        try:
+            return os.path.samestat(os.lstat(path), os.fstat(self.fd))
+        except FileNotFoundError:
+            return False
 
 
 @contextlib.contextmanager
@@ -232,6 +235,8 @@ def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
     project, place = earlier.project, earlier.place
     check_earlier(earlier)
     with locked(place):
+        if not earlier.is_at(earlier.path):  # it was moved by another command before we had the lock
+            raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="the same command again")
         state, _ = choose_state(project, named)
         identity = identity_of(project)
         for stale in _entries_of(identity):  # of a try that was killed
@@ -248,6 +253,8 @@ def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
             _rename(earlier, session)
         except OSError as error:
             if error.errno != errno.EXDEV:  # another disk, or the same one by another mount
+                unregister(moving)
+                os.rmdir(session)
                 raise
             _copy(place, session)
             register(entry, state)

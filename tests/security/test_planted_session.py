@@ -16,9 +16,11 @@ from tests.cli.program import Program
 from tests.cli.terminal import Terminal
 from tests.earlier_session import add_records, put_earlier_session, sealed
 from yolofs import checkpoint
+from yolofs.errors import SessionBusyError
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Rename
+from yolofs.session_earlier import earlier_session, move_into_state
 from yolofs.tree import Tree
 
 STAGED = {("M", "a.txt"), ("R", "moved"), ("A", "moved/new.txt"), ("D", "old.txt")}
@@ -277,6 +279,8 @@ def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, 
     if kind == "directory":
         assert f"somebody has put something else in the place of {session}" in done.stdout
         assert str(found.parent) in done.stdout
+    else:
+        assert not list((state / "registry").iterdir())
     assert (project / ".yolofs-away/journal").exists()
     assert sorted(path.name for path in (project / ".yolofs-away/files").iterdir())
 
@@ -288,3 +292,29 @@ def test_what_is_damaged_in_it_is_named_by_its_path(project: Path, state: Path, 
     (session / name).chmod(0o600)
     assert str(session / name) in Program(project).refused("status", code=code)
     check_untouched(session, state)
+
+
+def test_of_two_commands_that_move_it_at_once_one_does(project: Path, state: Path) -> None:
+    put_earlier_session(project)
+    with earlier_session(os.fsencode(project)) as earlier:
+        assert staged(Program(project)) == STAGED  # moves it
+        with pytest.raises(SessionBusyError):
+            move_into_state(earlier)
+    assert staged(Program(project)) == STAGED
+    assert len(list((state / "registry").iterdir())) == 1
+
+
+def test_of_two_commands_that_start_a_session_at_once_one_does(project: Path, state: Path) -> None:
+    """The other one starts when the first has seen that there is none."""
+    code = (
+        "import os, sys; from yolofs.sessions import start as m; from tests.cli.program import Program\n"
+        "from pathlib import Path\n"
+        "choose_state = m.choose_state\n"
+        f"def slow(*words): Program(Path({str(project)!r}))('init'); return choose_state(*words)\n"
+        "m.choose_state = slow\n"
+        f"print(m.start({os.fsencode(project)!r}).is_new)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=root)
+    assert done.stdout == "False\n"
+    assert len(list((state / "registry").iterdir())) == len(list((state / "sessions").iterdir())) == 1

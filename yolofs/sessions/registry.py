@@ -7,6 +7,7 @@ the project by one listing, and the session's id.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator
 from typing import Self
@@ -97,6 +98,15 @@ class Registry:
             return cls(-1)
         finally:
             os.close(state_fd)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from doing the same meanwhile; waits for them.  For a registry that is there."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def of_inode(self, inode: int) -> Iterator[Entry]:
         """Yield the entries of the directories that have, or had, an inode number."""

@@ -58,11 +58,15 @@ def start(project: bytes, state: bytes | None = None) -> Started:
     if known is not None:
         return Started(known, is_new=False)
     place, why = choose_state(project, state)
-    session_id = os.urandom(6).hex().encode()
-    session = os.path.join(place, SESSIONS, session_id)
-    make_session(place, session_id)
-    entry = Entry.make(session, project, identity_of(project))
-    register(entry, place)
+    with Registry.open(make=True) as registry, registry.locked():
+        known = session_of(project)
+        if known is not None:  # by another command, just now: of two sessions one would be out of sight
+            return Started(known, is_new=False)
+        session_id = os.urandom(6).hex().encode()
+        session = os.path.join(place, SESSIONS, session_id)
+        make_session(place, session_id)
+        entry = Entry.make(session, project, identity_of(project))
+        register(entry, place)
     return Started(Found(project, entry), is_new=True, copies_because=why)
 
 
