@@ -74,6 +74,7 @@ _EXIT_TIMEOUT_S = 10.0
 _ROOM_S = 20.0
 """How long to go on connecting when others take all connections."""
 _ROOM_AGAIN_S = 0.02
+"""How long to wait before each new try: nothing tells when there is room."""
 _HANGS_HINT = "yolofs unmount --force"
 
 
