@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+import pytest
 
 from tests.scribe import Scribe
-from yolofs import copying
+from yolofs import copying, syscalls
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.paths import RelPath, join
 from yolofs.records import Stage
@@ -27,6 +30,15 @@ class Node(NamedTuple):
     xattrs: tuple[tuple[str, bytes], ...]
     links: frozenset[bytes]
     """All paths of the same file."""
+
+
+def lacks_renameat2(patch: pytest.MonkeyPatch) -> None:
+    """Have a rename answered as by a kernel, or a filter of system calls, that knows no flags of it."""
+
+    def refuse(_src_fd: int, _src: bytes, _dst_fd: int, dst: bytes, _flags: int) -> NoReturn:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), dst)
+
+    patch.setattr(syscalls, "_renameat2", refuse)
 
 
 class CommitScribe(Scribe):

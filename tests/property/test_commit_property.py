@@ -13,9 +13,8 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, contents, scan, untouched
+from tests.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
 from tests.property.view_machine import names_listed
-from yolofs import syscalls
 from yolofs.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split
@@ -195,7 +194,7 @@ def test_base_becomes_the_view_where_base_has_hard_links(
 @given(programs, hard_links)
 def test_base_becomes_the_view_without_renameat2(program: list[Operation], links: list[tuple[bytes, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(syscalls, "_libc", object())
+        lacks_renameat2(patch)
         check(program, links)
 
 

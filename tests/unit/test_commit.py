@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe, contents, scan
-from yolofs import syscalls
+from tests.commit_model import CommitScribe, contents, lacks_renameat2, scan
 from yolofs.base import Base
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.trees import remove_tree
@@ -498,7 +497,7 @@ def test_a_removed_directory_is_copied_to_another_device(scribe: CommitScribe, o
 def test_all_steps_work_without_renameat2(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syscalls, "_libc", object())
+    lacks_renameat2(monkeypatch)
     work_on_everything(scribe)
     before = contents(scribe.base.root)
     check(scribe, parking)
@@ -508,7 +507,7 @@ def test_all_steps_work_without_renameat2(
 def test_without_renameat2_nothing_is_overwritten_either(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syscalls, "_libc", object())
+    lacks_renameat2(monkeypatch)
     test_what_the_host_made_meanwhile_is_not_overwritten(scribe, parking)
 
 
