@@ -260,6 +260,10 @@ def _journal(directory: bytes) -> Finding:
             f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"
         )
         return Finding("journal", Level.FAIL, message, advice)
+    with Journal.open(path, read_only=True) as journal:
+        if journal.missing_records:
+            told = cuts.missing_sentence(journal.missing_records, journal.record_count + 2)
+            return Finding("journal", Level.FAIL, *told.split("; ", 1))
     text = f"every line of {os.stat(path).st_size} bytes is sound"
     if Journal.form_of(path).version == 1:
         text += "; of version 1, in which a line that is missing does not show, until a commit or abort ends it"

@@ -15,7 +15,7 @@ from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.errors import JournalError, NoSessionError, UsageError
 from yolofs.journal import Journal
 from yolofs.paths import display
-from yolofs.salvage import Rest, begin_anew, find_first_line, find_rest, keep_rest, restore_first_line
+from yolofs.salvage import Rest, begin_anew, find_first_line, find_rest, go_on_without, keep_rest, restore_first_line
 from yolofs.session import locked
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -27,7 +27,7 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
     "--keep-rest", "keeps_rest", is_flag=True, help="With --repair: take out the bad lines alone, and keep the rest."
 )
 @click.option("--yes", is_flag=True, help="With --repair: do not ask.")
-@click.option("--acknowledge", is_flag=True, help="Say no more that a torn tail was cut off the journal.")
+@click.option("--acknowledge", is_flag=True, help="Say no more what the journal has lost at its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:
     """Check this machine and the session, and say what to do.
@@ -36,7 +36,8 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
 
     A torn tail, which a crash leaves at the end of the journal, is moved to .yolofs/journal.torn by the next command
     that opens it for writing. That says so, and status and doctor go on saying it until --acknowledge, or until a
-    commit or abort ends the journal.
+    commit or abort ends the journal. Whole lines that are missing at its end are told the same way: that command goes
+    on without them, and keeps in .yolofs/lost the staged files that only they named.
 
     A line of the journal that was changed, is missing, is there twice or stands in another's place is damage, and no
     command goes on. --repair cuts the journal before it; with --keep-rest only the changes of bad and missing lines
@@ -91,7 +92,7 @@ def _fields(finding: Finding) -> dict[str, str]:
 
 
 def _acknowledge(project: bytes) -> None:
-    """Say for the last time what torn tails were cut off the journal."""
+    """Say for the last time what the journal has lost at its end."""
     path = os.path.join(session_directory(project), b"journal")
     found = cuts.read(path, Journal.form_of(path).key)
     for cut in found:
@@ -128,7 +129,7 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             return
         damage = Journal.find_damage(path)
         if damage is None:
-            say("the journal is sound; nothing to repair")
+            _go_on_without(directory, yes=yes, instead=instead)
             return
         say(f"line {damage.line_number} of the journal (byte {damage.offset_bytes}) is bad: {damage.reason}")
         question = f"cut {cuts.record_text(damage.cut_lines)} off, from there on, and keep them as journal.torn?"
@@ -147,6 +148,17 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             return
         Journal.repair(path)
         say(f"cut; {cuts.record_text(damage.cut_lines)} from there on can be found in journal.torn now")
+
+
+def _go_on_without(directory: bytes, *, yes: bool, instead: str) -> None:
+    """Keep the staged files that only lines named which are missing at the end of the journal, if any are."""
+    with Journal.open(os.path.join(directory, b"journal")) as journal:
+        if not journal.missing_records:
+            say("the journal is sound; nothing to repair")
+            return
+        say(cuts.missing_clause(journal.missing_records, journal.record_count + 2))
+        if yes or _agrees("go on without them, and keep in lost/ the staged files that only they named?", instead):
+            say(cuts.sentence(go_on_without(directory, journal), journal.path))
 
 
 def _agrees(question: str, instead: str) -> bool:

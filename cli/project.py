@@ -99,10 +99,10 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
 
 @contextlib.contextmanager
 def writing(project: bytes, access: Access = Access.WRITE) -> Iterator[Session]:
-    """Open a session to change it, and say so if a torn tail was cut off its journal by that."""
+    """Open a session to change it, and say so if its journal was found to have lost its end."""
     with Session.open(project, access) as session:
-        if session.journal.cut is not None:
-            warn(cuts.sentence(session.journal.cut, session.journal.path))
+        for cut in session.journal.cuts:
+            warn(cuts.sentence(cut, session.journal.path))
         yield session
 
 

@@ -131,13 +131,15 @@ def _document(
 
 
 def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
+    kept = cut.kept_in(session.journal.path)
     return {
+        "kind": "missing" if cut.is_missing else "torn",
         "line": cut.line_number,
         "offset": cut.offset_bytes,
         "bytes": cut.size_bytes,
         "records": cut.record_count,
         "time_ns": cut.time_ns,
-        **text_fields("kept_in", session.journal.path + cuts.TORN_SUFFIX),
+        **({"kept_in": None} if not kept else text_fields("kept_in", kept)),
     }
 
 
@@ -152,6 +154,8 @@ def _warnings(session: Session, info: Info | None) -> list[str]:
         return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
     if _is_torn(session):
         warnings.append(cuts.torn_sentence(journal.size, journal.record_count + 2, journal.torn_bytes))
+    if journal.missing_records:
+        warnings.append(cuts.missing_sentence(journal.missing_records, journal.record_count + 2))
     return [*warnings, *found]
 
 

@@ -1,7 +1,12 @@
-"""Checkpoints of a long session while it is mounted: every command that opens it would replay the journal otherwise."""
+"""What is noted of a journal while it is mounted: how long it is, and checkpoints of what a long one comes to.
+
+Without the one nobody would see that its last lines have gone missing after a kill; without the other every command
+would replay it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -10,6 +15,7 @@ import sys
 import trio
 
 from yolofs.daemon.host import Host
+from yolofs.errors import DaemonError
 from yolofs.states import CHECKPOINT_RECORDS
 
 log = logging.getLogger("yolofs.daemon")
@@ -28,6 +34,14 @@ async def write_checkpoints(host: Host) -> None:
         if count - covered >= CHECKPOINT_RECORDS:
             covered = count
             await _write_one(host.project)
+
+
+async def note_lengths(host: Host) -> None:
+    """Note the journal's length each time that it has grown, until cancelled."""
+    while True:
+        await trio.sleep(_LOOK_S)
+        with contextlib.suppress(DaemonError):  # the mount has ended
+            await trio.to_thread.run_sync(host.note_length)
 
 
 async def _write_one(project: bytes) -> None:

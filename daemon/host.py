@@ -59,8 +59,9 @@ class Host:
         self._started_ns = time.time_ns()
         self._is_closed = False
         self.collector = Collector()
-        self._cuts = [session.journal.cut] if session.journal.cut is not None else []
-        """What was cut off the journal because its tail was torn, by this mount."""
+        self._cuts = list(session.journal.cuts)
+        """What the journal was found to have lost at its end, by this mount."""
+        self._noted_count = session.journal.record_count
         self._lent_journal = 0
         """The number of the journal's inode while the session is lent, else 0; set on the device loop."""
         self._interrupted_before: bytes | None = None
@@ -217,7 +218,7 @@ class Host:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know.
 
-        That a torn tail was cut off the journal, rules that are not in order or not in force everywhere, no notes being
+        That the journal had lost its end, rules that are not in order or not in force everywhere, no notes being
         taken, a commit that was finished for who had begun it.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
@@ -230,6 +231,17 @@ class Host:
         journal = self._session.journal
         told = cuts.read(journal.path, journal.form.key)
         return [cuts.sentence(cut, journal.path) for cut in self._cuts if cut in told]
+
+    def note_length(self) -> None:
+        """Have the journal's length noted if it has grown.  Waits for the device loop."""
+        count = self._record_count()
+        if count is not None and count != self._noted_count:
+            self._noted_count = count
+            self._call(self._note_on_loop)
+
+    def _note_on_loop(self) -> None:
+        if not self._lent_journal:
+            self._session.journal.note_length()
 
     @property
     def lock_fd(self) -> int:
@@ -391,9 +403,9 @@ class Host:
         session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
             session.reopen()
-            if session.journal.cut is not None:  # the lender died while it wrote
-                self._cuts.append(session.journal.cut)
-                log.warning("%s", cuts.sentence(session.journal.cut, session.journal.path))
+            for cut in session.journal.cuts:  # the lender died while it wrote
+                self._cuts.append(cut)
+                log.warning("%s", cuts.sentence(cut, session.journal.path))
             self._finish_for_borrower()
             is_done = os.stat(session.journal.path).st_ino != self._lent_journal
             state = session.present()

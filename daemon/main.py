@@ -20,7 +20,7 @@ import trio
 
 from yolofs.daemon import endpoint
 from yolofs.daemon.base_watch import look_after_open, watch_base
-from yolofs.daemon.checkpoints import write_checkpoints
+from yolofs.daemon.checkpoints import note_lengths, write_checkpoints
 from yolofs.daemon.collector import collect
 from yolofs.daemon.control import Control
 from yolofs.daemon.host import Host
@@ -152,6 +152,7 @@ async def _serve(
         nursery.start_soon(watch_base, host.base_changes)
         nursery.start_soon(look_after_open, host.base_changes)
         nursery.start_soon(write_checkpoints, host)
+        nursery.start_soon(note_lengths, host)
         nursery.start_soon(collect, host.collector)
         nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn((*host.warnings, *host.rules.waits)))
         nursery.start_soon(server.run, listener)

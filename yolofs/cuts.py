@@ -1,7 +1,7 @@
-"""What was cut off a journal because its tail was torn: noted beside it, in ``journal.cuts``, so that it is told.
+"""What a journal has lost at its end, a torn tail or whole lines: noted beside it, in ``journal.cuts``, so that it is told.
 
 A note is one JSON object a line.  It is about one journal, which its key tells, and is of no account any more when that
-journal has ended, when the user has acknowledged it (:func:`forget`), or has taken away ``journal.torn``.
+journal has ended, when the user has acknowledged it (:func:`forget`), or has taken away what was kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_BYTES = 1 << 20
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A torn tail that was moved to ``journal.torn``."""
+    """A torn tail that was moved to ``journal.torn``, or lines that were missing."""
 
     key: int
     """Of the journal; 0 for one of version 1."""
@@ -34,15 +34,30 @@ class Cut(msgspec.Struct, frozen=True):
     record_count: int
     """How many lines they were, the last of them as a rule not whole."""
     time_ns: int
+    is_missing: bool = False
+    """The lines were not there any more, and nothing of them could be kept."""
+    lost: int = 0
+    """In which directory below ``lost`` the staged files are that only those lines had named, 0 if there were none."""
 
     @classmethod
     def now(cls, key: int, line: int, offset: int, tail: bytes) -> Cut:
         """Return the note of a cut that is about to be made."""
         return cls(key, line, offset, len(tail), line_count(tail), coarse_clock_ns())
 
+    @classmethod
+    def missing(cls, key: int, line: int, offset: int, records: int, lost: int) -> Cut:
+        """Return the note of lines that were missing."""
+        return cls(key, line, offset, 0, records, coarse_clock_ns(), is_missing=True, lost=lost)
+
     def encode(self) -> bytes:
         """Return the note as one line."""
         return msgspec.json.encode(self) + b"\n"
+
+    def kept_in(self, journal: bytes) -> bytes:
+        """Return where what was kept lies, empty if nothing could be."""
+        if not self.is_missing:
+            return journal + TORN_SUFFIX
+        return os.path.join(os.path.dirname(journal), b"lost", b"%d" % self.lost) if self.lost else b""
 
 
 def line_count(tail: bytes) -> int:
@@ -51,9 +66,7 @@ def line_count(tail: bytes) -> int:
 
 
 def read(journal: bytes, key: int) -> list[Cut]:
-    """Return what was cut off the journal at a path, which has this key, and is to be told; the oldest first."""
-    if not os.path.lexists(journal + TORN_SUFFIX):
-        return []
+    """Return what the journal at a path, which has this key, has lost and is to be told; the oldest first."""
     try:
         with open(journal + SUFFIX, "rb") as file:
             lines = file.read(_MOST_BYTES).split(b"\n")
@@ -63,13 +76,14 @@ def read(journal: bytes, key: int) -> list[Cut]:
     for line in lines:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):  # half a line, which a crash has left
             cut = msgspec.json.decode(line, type=Cut)
-            if cut.key == key:
+            kept = cut.kept_in(journal)
+            if cut.key == key and (not kept or os.path.lexists(kept)):
                 found.append(cut)
     return found
 
 
 def forget(journal: bytes) -> None:
-    """Have nothing told any more of what was cut off the journal at a path; ``journal.torn`` stays.
+    """Have nothing told any more of what the journal at a path has lost; what was kept stays.
 
     Raises:
         OSError: the notes cannot be removed.
@@ -89,11 +103,32 @@ def record_text(count: int) -> str:
 
 
 def message(cut: Cut, journal: bytes) -> str:
-    """Say what was cut, and where it is."""
+    """Say what was lost, and where what was kept of it is."""
+    if cut.is_missing:
+        kept = cut.kept_in(journal)
+        return missing_clause(cut.record_count, cut.line_number) + (
+            f"; the staged files that only they named lie in {display(kept)}, by numbers instead of names"
+            if kept
+            else ""
+        )
     what = amount(cut.size_bytes, cut.record_count)
     return (
         f"the journal's tail was torn, as a crash leaves it: {what} from line {cut.line_number} "
         f"(byte {cut.offset_bytes}) on are not in the view, and lie in {display(journal + TORN_SUFFIX)}"
+    )
+
+
+def missing_clause(records: int, line: int) -> str:
+    """Say that whole lines are missing at a journal's end, the first of which stood on ``line``."""
+    are = "is" if records == 1 else "are"
+    return f"{record_text(records)} {are} missing at the journal's end, from line {line} on, and not in the view"
+
+
+def missing_sentence(records: int, line: int) -> str:
+    """Say that whole lines are missing, before a writer has kept what only they named."""
+    return (
+        f"{missing_clause(records, line)}; put the journal back from a copy, if there is one, before the next "
+        "`yolofs mount`, which goes on without them and keeps in lost/ the staged files that only they named"
     )
 
 
@@ -111,5 +146,5 @@ def advice() -> str:
 
 
 def sentence(cut: Cut, journal: bytes) -> str:
-    """Say what was cut, where it is, and what the user does about it."""
+    """Say what was lost, where what was kept of it is, and what the user does about it."""
     return f"{message(cut, journal)}; {advice()}"

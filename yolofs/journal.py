@@ -20,18 +20,21 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple, NoReturn, Self
 
-from yolofs import journal_damage, journal_file
+from yolofs import cuts, journal_damage, journal_file, journal_length
 from yolofs.cuts import Cut
 from yolofs.errors import JournalError
 from yolofs.journal_codec import KEY_LIMIT, Form, decode, encode, is_sealed
 from yolofs.journal_damage import Damage
 from yolofs.journal_file import Room
+from yolofs.journal_length import LengthNote
 from yolofs.paths import display
 from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 
 __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
+_NOTED_EACH = 64
+"""After so many records their number is noted, at the latest."""
 _MARKERS = (Snapshot, Travel)
 _REPAIR_HINT = (
     "yolofs doctor --repair --keep-rest loses the bad lines alone; yolofs doctor --repair all changes from there on"
@@ -68,7 +71,9 @@ class Journal:
         markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
         known_bytes: how much of the beginning was as known, and was not looked at line by line.
         torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
-        cut: the torn tail that was cut when the journal was opened, None if there was none.
+        cuts: what it was found to have lost at its end when it was opened: a torn tail that was cut, lines that were missing.
+        missing_records: how many whole records the journal had at its end when it was last noted, and has not now; its
+            writer has to :meth:`accept_loss` before that is forgotten.
         form: what the first line says.
     """
 
@@ -80,7 +85,8 @@ class Journal:
         self.size = form.header_bytes
         self.markers: list[MarkerAt] = []
         self.torn_bytes = 0
-        self.cut: Cut | None = None
+        self.cuts: list[Cut] = []
+        self.missing_records = 0
         self._fd = fd
         self._key, self._step = form.key, form.step  # as a call for the stamp of each record would be felt
         self._record_count = 0
@@ -89,6 +95,7 @@ class Journal:
         self.known_bytes = 0
         self._counted = (form.header_bytes, 0)  # an offset, and how many records stand before it
         self._is_whole = True  # False: after a failed write the file may be longer than size
+        self._note: LengthNote | None = None  # None: to be read, or not in its place yet
 
     # --- opening and closing ---
 
@@ -110,7 +117,7 @@ class Journal:
     def open(cls, path: bytes, *, read_only: bool = False, known: Known | None = None) -> Self:
         """Open and check a journal.
 
-        A torn tail is moved to ``journal.torn`` (:attr:`cut`), or ignored if ``read_only``.
+        A torn tail is moved to ``journal.torn`` (:attr:`cuts`), or ignored if ``read_only``.
 
         If it begins as ``known`` says, only the rest is looked at (:attr:`known_bytes`).
 
@@ -122,11 +129,17 @@ class Journal:
         """
         journal = cls._open(path, read_only=read_only)
         try:
+            noted = journal_length.read(path, journal.form.key)
             if known is not None:
                 journal._take_known(known)
             journal._scan()
-            if journal.torn_bytes and not read_only:
+            is_torn = journal.torn_bytes > 0
+            if is_torn and not read_only:
                 journal._cut_tail()
+            journal.missing_records = max(noted - journal._record_count - is_torn, 0)
+            if not read_only:
+                journal._note = LengthNote(path, journal.form.key)
+                journal.note_length()
         except BaseException:
             journal.close()
             raise
@@ -158,10 +171,14 @@ class Journal:
         tail = journal_file.read_tail(self._fd, self.size)
         cut = Cut.now(self.form.key, self._record_count + 2, self.size, tail)
         journal_file.move_tail(self._fd, self.path, self.size, cut)
-        self.cut = cut
+        self.cuts.append(cut)
 
     def close(self) -> None:
         """Close the file.  Closing twice does no harm."""
+        if self._note is not None:
+            self.note_length()
+            self._note.close()
+            self._note = None
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
@@ -199,14 +216,36 @@ class Journal:
         self._write(data)
         for record, line in zip(records, lines, strict=True):
             end = offset + len(line)
-            if isinstance(record, _MARKERS):
+            if is_marker := isinstance(record, _MARKERS):
                 self._take_marker(record, offset, end)
             self._record_count += 1
+            if is_marker or not self._record_count % _NOTED_EACH:
+                self.note_length()
             offset = end
 
     def sync(self) -> None:
         """Make durable what was appended (fdatasync).  Blocks; may run in another thread."""
         os.fdatasync(self._fd)
+
+    def note_length(self) -> None:
+        """Note how many records there are, for whoever opens the journal next.  Some two microseconds."""
+        if self._note is not None and not self.missing_records:
+            self._note.write(self._record_count)
+
+    def accept_loss(self, lost: int) -> Cut:
+        """Go on without the records that are missing at the end, and note that durably, for the user to be told.
+
+        ``lost`` is where the files are kept that only those named (:attr:`Cut.lost`).
+
+        Raises:
+            OSError: it cannot be noted; the loss is found again by the next open then.
+        """
+        cut = Cut.missing(self.form.key, self._record_count + 2, self.size, self.missing_records, lost)
+        journal_file.append_to(self.path + cuts.SUFFIX, cut.encode())
+        self.cuts.append(cut)
+        self.missing_records = 0
+        self.note_length()
+        return cut
 
     def _write(self, data: bytes) -> None:
         if not self._is_whole:
@@ -423,4 +462,5 @@ class Journal:
             damage = journal_damage.find(journal._fd, journal.form)
             if damage is not None:
                 journal_file.move_tail(journal._fd, path, damage.offset_bytes)
+                journal_length.write(path, journal.form.key, damage.line_number - 2)
             return damage

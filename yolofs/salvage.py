@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs import journal_damage, journal_file
-from yolofs.archive import nameless, replace_journal
+from yolofs import journal_damage, journal_file, journal_length
+from yolofs.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
+from yolofs.cuts import Cut
 from yolofs.errors import JournalError
 from yolofs.journal import Journal
 from yolofs.journal_codec import (
@@ -28,7 +29,7 @@ from yolofs.journal_codec import (
     stamp_of,
 )
 from yolofs.journal_damage import Damage
-from yolofs.paths import display
+from yolofs.paths import StoreIno, display
 from yolofs.records import Snapshot, Travel
 from yolofs.store import Store
 from yolofs.timeline import Timeline
@@ -125,6 +126,9 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     """
     rest = find_rest(path, damage)
     form = Journal.form_of(path)
+    kept = damage.line_number - 2 + len(rest.bodies)
+    told = kept + max(rest.missing, rest.left_out)  # as many as are told of by this repair
+    at_end = max(journal_length.read(path, form.key) - told, 0)
     stamps = (form.stamp(number) for number in range(damage.line_number - 1, damage.line_number + len(rest.bodies)))
     with open(path, "rb") as file:
         good = b"".join(journal_file.read_chunks(file.fileno(), 0, damage.offset_bytes))
@@ -139,6 +143,7 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     journal_file.keep_tail(path, damage.offset_bytes, _tail(path, damage.offset_bytes))
     os.rename(repaired, path)
     journal_file.sync_directory_of(path)
+    journal_length.write(path, form.key, kept + at_end)
     return rest
 
 
@@ -222,16 +227,34 @@ def begin_anew(directory: bytes) -> bytes | None:
     path = os.path.join(directory, b"journal")
     if os.path.lexists(path):
         journal_file.keep_tail(path, 0, _tail(path, 0))
-    place = _set_aside(directory)
+    place = _set_aside(directory, nameless(directory))
     replace_journal(path)
     return place
 
 
-def _set_aside(directory: bytes) -> bytes | None:
-    store = Store(os.path.join(directory, b"files"))
-    numbers = nameless(directory)
+def go_on_without(directory: bytes, journal: Journal) -> Cut:
+    """Go on without the lines that are missing at the end of a session's journal, and keep what only they named.
+
+    The staged files that no journal names are moved to a directory below ``lost``.  The lock is held, and the journal
+    open to write to it.
+
+    Raises:
+        OSError: something cannot be moved or noted.
+    """
+    named = store_numbers(journal.path) | numbers_of_ended_journals(directory)
+    place = _set_aside(directory, [ino for ino in _store_of(directory) if ino not in named])
+    return journal.accept_loss(int(os.path.basename(place)) if place is not None else 0)
+
+
+def _store_of(directory: bytes) -> Store:
+    return Store(os.path.join(directory, b"files"))
+
+
+def _set_aside(directory: bytes, numbers: Sequence[StoreIno]) -> bytes | None:
+    """Move store inodes to a directory below ``lost``, durably, and return its path; None if there are none."""
     if not numbers:
         return None
+    store = _store_of(directory)
     place = b""
     for number in range(1, 1 << 30):  # those of an earlier loss have the same numbers
         place = os.path.join(directory, b"lost", b"%d" % number)
@@ -240,7 +263,8 @@ def _set_aside(directory: bytes) -> bytes | None:
     os.makedirs(place, 0o700)
     for ino in numbers:
         os.rename(store.path(ino), os.path.join(place, b"%d" % ino))
-    journal_file.sync_directory_of(os.path.join(place, b"."))
+    for made in (place + b"/.", place, os.path.dirname(place)):
+        journal_file.sync_directory_of(made)
     return place
 
 

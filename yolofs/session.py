@@ -153,6 +153,10 @@ class Session(States):
             if journal.known_bytes:
                 session._checkpoint = known
             if access is Access.WRITE:
+                if journal.missing_records:  # before what only they named is collected
+                    from yolofs.salvage import go_on_without
+
+                    go_on_without(directory, journal)
                 session.collect()
             return session
         except BaseException:

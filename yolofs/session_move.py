@@ -10,7 +10,7 @@ import os
 
 import msgspec
 
-from yolofs import checkpoint, cuts
+from yolofs import checkpoint, cuts, journal_length
 from yolofs.archive import interrupted_commit
 from yolofs.base import Base
 from yolofs.errors import NoSessionError, UsageError
@@ -121,6 +121,7 @@ def _rewrite(path: bytes, target: bytes, mapping: _Mapping) -> None:
                 batch = []
         new.append(*batch)
         new.sync()
+        journal_length.write(path, new.form.key, new.record_count + old.missing_records)
 
 
 def _note_again(journal: bytes, cut: cuts.Cut) -> None:

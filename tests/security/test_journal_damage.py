@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Done, Program, connected
+from tests.cli.program import Done, Program, connected, kill, wait_until
 
 pytestmark = pytest.mark.mount
 
@@ -94,6 +94,7 @@ def test_a_mount_that_cuts_says_what_where_and_what_next_and_so_do_log_status_an
         (cut,) = status["cuts"]
         assert cut.pop("time_ns") > 0
         assert cut == {
+            "kind": "torn",
             "line": line,
             "offset": offset,
             "bytes": 32,
@@ -577,3 +578,105 @@ def test_a_journal_is_not_missed_where_nothing_was_staged_or_a_commit_has_put_it
     yolofs("commit", "--yes")
     journal_of(yolofs).unlink()
     assert changes_of(yolofs) == []
+
+
+# ---- whole lines that are missing at the end
+
+
+def about_missing(text: str) -> list[str]:
+    return [line for line in text.splitlines() if "missing at the journal's end" in line]
+
+
+def lost_in(program: Program) -> dict[str, str]:
+    """Return what the first directory below ``lost`` keeps."""
+    place = program.session / "lost" / "1"
+    return {file.name: file.read_text() for file in place.iterdir()} if place.is_dir() else {}
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_lines_missing_at_the_end_are_told_and_what_only_they_named_is_kept(yolofs: Program, count: int) -> None:
+    lines = lines_of(yolofs)
+    staged = [line for line in lines if line.startswith(b"S ")]
+    assert len(staged) == len(NAMES)
+    first = lines.index(staged[-count])
+    rewrite(yolofs, lines[:first])
+    missing = len(lines) - first
+    said = f"{missing} record{'s are' if missing > 1 else ' is'} missing at the journal's end, from line {first + 1} on"
+    assert said in about_missing(yolofs("status").err)[0]
+    found = finding(yolofs, "journal", code=1)
+    assert (found["level"], said in found["message"]) == ("fail", True)
+    told = about_missing(mount(yolofs).err)
+    try:
+        assert said in told[0]
+        assert str(yolofs.session / "lost" / "1") in told[0]
+        assert about_missing(yolofs("status").err) == told
+        assert about_missing(yolofs.log)
+        (cut,) = yolofs("status", "--json").json["cuts"]
+        assert (cut["kind"], cut["records"], cut["line"]) == ("missing", missing, first + 1)
+        assert cut["kept_in"] == str(yolofs.session / "lost" / "1")
+    finally:
+        yolofs("unmount")
+    assert sorted(lost_in(yolofs).values()) == sorted(f"{name}\n" for name in NAMES[-count:])
+    assert about_missing(yolofs("status").err) == told  # until somebody says that he knows
+    yolofs("doctor", "--acknowledge")
+    assert about_missing(yolofs("status").err) == []
+    assert finding(yolofs, "journal")["level"] == "ok"
+    assert lost_in(yolofs)
+
+
+def test_a_journal_that_is_as_it_was_lacks_nothing(yolofs: Program) -> None:
+    for words in (("status",), ("snapshot", "s"), ("travel", "0"), ("travel", "1"), ("commit", "--yes")):
+        assert about_missing(yolofs(*words).err) == []
+    stage(yolofs, "six")
+    assert about_missing(yolofs("abort", "--yes").err + yolofs("status").err) == []
+    assert finding(yolofs, "journal")["level"] == "ok"
+    assert not (yolofs.session / "lost").exists()
+
+
+def test_repair_keeps_what_only_missing_lines_named(yolofs: Program) -> None:
+    rewrite(yolofs, lines_of(yolofs)[:3])
+    said = yolofs("doctor", "--repair", "--yes")
+    assert about_missing(said.err + said.out)
+    assert len(lost_in(yolofs)) == 3
+    assert finding(yolofs, "journal")["level"] == "ok"
+
+
+def test_all_records_missing_is_told(yolofs: Program) -> None:
+    rewrite(yolofs, lines_of(yolofs)[:1])
+    assert about_missing(yolofs("status").err)
+    assert about_missing(yolofs("snapshot", "s").err)
+    assert len(lost_in(yolofs)) == len(NAMES)
+
+
+def test_lines_missing_after_a_kill_are_told(yolofs: Program) -> None:
+    mount(yolofs)
+    view = yolofs.session / "mnt"
+    (view / "six").write_text("six\n")
+    journal, noted = journal_of(yolofs), yolofs.session / "journal.length"
+    before = noted.read_bytes()
+    wait_until(lambda: noted.read_bytes() != before, "the length being noted")
+    kill(yolofs.daemon["pid"])
+    yolofs("unmount", "--force")
+    lines = lines_of(yolofs)
+    journal.write_bytes(b"".join(line for line in lines if b" six " not in line))
+    assert len(lines_of(yolofs)) < len(lines)
+    assert about_missing(yolofs("snapshot", "s").err)
+    assert "six\n" in lost_in(yolofs).values()
+
+
+def test_a_torn_line_is_not_told_as_missing_too(yolofs: Program) -> None:
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [*lines[:-1], lines[-1][:-12]])
+    said = yolofs("snapshot", "s").err
+    assert len(about_cut(said)) == 1
+    assert about_missing(said) == []
+
+
+def test_a_project_that_moved_with_a_short_journal_is_told_too(yolofs: Program) -> None:
+    rewrite(yolofs, lines_of(yolofs)[:3])
+    moved = yolofs.project.with_name("moved")
+    yolofs.project.rename(moved)
+    program = Program(moved)
+    assert about_missing(program("status").err)
+    assert about_missing(program("snapshot", "s").err)
+    assert len(lost_in(program)) == 3

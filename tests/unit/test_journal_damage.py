@@ -122,8 +122,8 @@ def test_a_cut_is_noted_before_it_is_made(path: bytes, monkeypatch: pytest.Monke
             Journal.open(path)
     assert os.path.getsize(path) == before
     with Journal.open(path) as journal:
-        assert journal.cut is not None
-        found = journal.cut
+        assert len(journal.cuts) == 1
+        found = journal.cuts[0]
     assert (found.key, found.line_number, found.size_bytes, found.record_count) == (KEY, 11, 3, 1)
     with open(path + b".cuts", "rb") as file:
         assert file.read().splitlines()[1] == found.encode().rstrip(b"\n")

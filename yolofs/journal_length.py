@@ -1,0 +1,75 @@
+"""How many records a journal has, noted beside it in ``journal.length``, so that lines missing at its end show.
+
+Each line of a journal tells its place, so that a gap shows by the line after it; after the last there is none.  The
+note is written after the records, and not after each of them: it never tells more than there was, and tells all as soon
+as the writer has written a marker, has rested for some seconds, or has closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+
+SUFFIX = b".length"
+_SIZE_BYTES = 33
+"""Key, count and checksum in hex with a blank between them, and a newline: so little is written at once or not at all."""
+
+
+class LengthNote:
+    """The note of a journal at a path, for its writer."""
+
+    def __init__(self, journal: bytes, key: int) -> None:
+        """Open nothing yet."""
+        self._path = journal + SUFFIX
+        self._key = key
+        self._fd = -1
+
+    def write(self, record_count: int) -> None:
+        """Note how many records there are.  A disk that takes no note takes no records either: that is said elsewhere."""
+        with contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            os.pwrite(self._fd, _encode(self._key, record_count), 0)
+
+    def close(self) -> None:
+        """Close the file.  Closing twice does no harm."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+
+def read(journal: bytes, key: int) -> int:
+    """Return how many records the journal at a path, which has this key, is known to have had; 0 if nothing tells.
+
+    Danger: a reader calls it before it reads the journal, or it may be told of lines that it has not seen.
+    """
+    try:
+        fd = os.open(journal + SUFFIX, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        note = os.read(fd, _SIZE_BYTES)
+    except OSError:
+        return 0
+    finally:
+        os.close(fd)
+    try:
+        count = int(note[9:23], 16)
+    except ValueError:
+        return 0
+    return count if note == _encode(key, count) else 0
+
+
+def write(journal: bytes, key: int, record_count: int) -> None:
+    """Note how many records the journal at a path has, which nobody is writing."""
+    note = LengthNote(journal, key)
+    try:
+        note.write(record_count)
+    finally:
+        note.close()
+
+
+def _encode(key: int, record_count: int) -> bytes:
+    text = b"%08x %014x" % (key, record_count)
+    return b"%b %08x\n" % (text, zlib.crc32(text))
