@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_on
+from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit_report import Shown, check_named, emit_document, emit_taken, look, say_stays, say_unchanged
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
@@ -30,6 +30,12 @@ from yolofs.session_commit import CommitResult, commit, look_at_base
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")
 @click.option(
+    "--roll-back",
+    "goes_back",
+    is_flag=True,
+    help="Take a commit back that was interrupted: base is what it was, and all stays staged.",
+)
+@click.option(
     "--discard-interrupted",
     "gives_up",
     is_flag=True,
@@ -43,6 +49,7 @@ def command(
     yes: bool,
     force: bool,
     goes_on: bool,
+    goes_back: bool,
     gives_up: bool,
     as_json: bool,
 ) -> None:
@@ -61,17 +68,22 @@ def command(
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
     under what is to be applied.
 
-    A commit that was interrupted, by a crash or an error, has to be finished before anything else: it is shown, and
-    asked about, which --yes does not answer. --continue finishes it without asking. Both only where it began: on the
-    same machine, as the same user, in the same session, over the same base directory, by the plan as it was written.
+    A commit that fails on its way, or is ended by Ctrl-C, is taken back: base is as it was, and all stays staged (exit
+    code 18, or 17 if it had not touched base yet). One that was interrupted by a crash has to be finished or taken back
+    before anything else: it is shown, and asked about, which --yes does not answer. --continue finishes it without
+    asking, --roll-back takes it back. All only where it began: on the same machine, as the same user, in the same
+    session, over the same base directory, by the plan as it was written.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
-    if goes_on or gives_up:
-        _check_alone(paths, outside, scratch, force, as_json, goes_on and gives_up)
-        go_on(find_project()) if goes_on else discard(find_project(), asks=not yes)
+    if goes_on or goes_back or gives_up:
+        _check_alone(paths, outside, scratch, force, as_json, goes_on + goes_back + gives_up > 1)
+        if gives_up:
+            discard(find_project(), asks=not yes)
+        else:
+            go_on(find_project()) if goes_on else go_back(find_project())
         return
     project = find_project()
     finish_what_was_interrupted(project, may_ask=not yes)
@@ -106,8 +118,8 @@ def _check_alone(*others: object) -> None:
     """
     if any(others):
         raise UsageError(
-            "--continue and --discard-interrupted stand alone: they take what was interrupted as it is",
-            hint="yolofs commit --continue",
+            "--continue, --roll-back and --discard-interrupted stand alone: they take what was interrupted as it is",
+            hint="yolofs commit --continue, or yolofs commit --roll-back",
         )
 
 

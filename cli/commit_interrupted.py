@@ -13,7 +13,7 @@ from yolofs.daemon.protocol import LoanKind
 from yolofs.interrupted import CONTENTS, Interrupted
 from yolofs.paths import display
 from yolofs.session import Access, Session
-from yolofs.session_commit import discard_interrupted, finish_interrupted
+from yolofs.session_commit import discard_interrupted, finish_interrupted, roll_back_interrupted
 
 
 def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
@@ -27,13 +27,22 @@ def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
     found = _look(project)
     if found is None:
         return
-    if found.plan is None or not (may_ask and can_ask()):
+    if (found.plan is None and found.way_back is None) or not (may_ask and can_ask()):
         raise found.error
+    if found.is_to_go_back:
+        say(found.text)
+        _ask_or_leave("take it back? Base is what it was then, and all stays staged")
+        _roll_back(project)
+        return
     _describe(found)
-    if not ask("finish it?"):
-        say("nothing is done; before anything else it has to be finished: yolofs commit --continue")
-        raise click.exceptions.Exit(1)
+    _ask_or_leave("finish it?")
     _finish(project)
+
+
+def _ask_or_leave(question: str) -> None:
+    if not ask(question):
+        say("nothing is done; before anything else: yolofs commit --continue, or yolofs commit --roll-back")
+        raise click.exceptions.Exit(1)
 
 
 def go_on(project: bytes) -> None:
@@ -46,6 +55,18 @@ def go_on(project: bytes) -> None:
         raise found.error
     _describe(found)
     _finish(project)
+
+
+def go_back(project: bytes) -> None:
+    """Take the interrupted commit back, as ``--roll-back`` says, without asking; if there is none, say so."""
+    found = _look(project)
+    if found is None:
+        say("no commit was interrupted; nothing to do")
+        return
+    if found.way_back is None:
+        raise found.error
+    say(found.text)
+    _roll_back(project)
 
 
 def discard(project: bytes, *, asks: bool) -> None:
@@ -100,6 +121,16 @@ def _describe(found: Interrupted) -> None:
     for line in found.following:
         say(f"  {line}")
     say(f"what base had before is kept in {display(found.replaced)}")
+
+
+def _roll_back(project: bytes) -> None:
+    with (
+        changing(project, LoanKind.COMMIT) as (session, _),
+        progress("taking the interrupted commit back") as update,
+    ):
+        result = roll_back_interrupted(session, progress=update)
+    if result is not None:
+        say(f"commit {result.number}, which was interrupted, is taken back; {result.text}")
 
 
 def _finish(project: bytes) -> None:

@@ -27,7 +27,7 @@ from yolofs.daemon.mounts import detach_stale, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.daemon.runs import RunResult, Runs
-from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
+from yolofs.errors import BusyFilesError, CommitError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
@@ -39,7 +39,7 @@ from yolofs.rule_notes import rule_changes
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
-from yolofs.session_commit import finish_interrupted
+from yolofs.session_commit import CommitResult, TakenBack, finish_interrupted, roll_back_interrupted
 from yolofs.sessions.link import exclude_from_git, put_link
 from yolofs.tree import Staged
 
@@ -429,9 +429,15 @@ class Host:
         directory = self._session.interrupted_commit()
         if directory is None or directory == self._interrupted_before:  # it began elsewhere, and nothing is done by it
             return
-        done = finish_interrupted(self._session)
+        done: CommitResult | TakenBack | None
+        try:
+            done = finish_interrupted(self._session)
+            what = "finished it"
+        except CommitError as error:
+            done = roll_back_interrupted(self._session)
+            what = f"taken it back, as it cannot be finished: {error.message}"
         if done is not None:
-            text = f"commit {done.number} was interrupted, as its command ended half way; the mount has finished it"
+            text = f"commit {done.number} was interrupted, as its command ended half way; the mount has {what}"
             log.warning("%s", text)
             self._finished.append(text)
 

@@ -1,4 +1,4 @@
-"""What a journal has lost at its end, a torn tail or whole lines: noted beside it, in ``journal.cuts``, so that it is told.
+"""What a journal has lost at its end, a torn tail or whole lines: noted in ``journal.cuts``, so that it is told.
 
 A note is one JSON object a line.  It is about one journal, which its key tells, and is of no account any more when that
 journal has ended, when the user has acknowledged it (:func:`forget`), or has taken away what was kept.

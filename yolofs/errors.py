@@ -171,6 +171,12 @@ class NotPreparedError(YolofsError):
     exit_code = 17
 
 
+class RolledBackError(YolofsError):
+    """A commit stopped on its way and was taken back: base is as it was, and all stays staged."""
+
+    exit_code = 18
+
+
 class AskError(YolofsError):
     """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
 

@@ -16,10 +16,10 @@ import msgspec
 
 from yolofs.archive import CARRIED, End, interrupted_commit
 from yolofs.base import Base
-from yolofs.commit import Plan, describe
-from yolofs.commit.execution import PLAN, SEAL, count_done
+from yolofs.commit import Plan, describe, log
+from yolofs.commit.execution import BACK, PLAN, SEAL
 from yolofs.commit.plan import Park, Place
-from yolofs.commit.recheck import find_problem
+from yolofs.commit.recheck import find_obstacle, find_problem
 from yolofs.commit.steps import hidden_prefix
 from yolofs.errors import CommitError, TrustError, YolofsError
 from yolofs.paths import RelPath, display, split
@@ -52,7 +52,11 @@ class Interrupted(msgspec.Struct, frozen=True):
     done: int = 0
     """How many steps are done for certain."""
     plan: Plan | None = None
-    """What it is to do; None if that cannot be trusted."""
+    """What it is to do; None if that cannot be trusted, or cannot be done as base is now."""
+    way_back: Plan | None = None
+    """What of it may be undone: the same plan, also where the rest of it cannot be done."""
+    goes_back: bool = False
+    """Whether it was being taken back when it was interrupted."""
     seals: CommitSeals | None = None
 
     @property
@@ -71,6 +75,8 @@ class Interrupted(msgspec.Struct, frozen=True):
         """One sentence about it."""
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.began_ns // 1_000_000_000))
         begun = f"a commit was interrupted: commit {self.number} of {when}"
+        if self.goes_back and self.way_back is not None:
+            return f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly what the view was"
         if self.plan is None:
             return f"{begun}, which is not finished here: {'; '.join(self.problems)}"
         if self.done == len(self.plan.steps):
@@ -81,17 +87,27 @@ class Interrupted(msgspec.Struct, frozen=True):
     @property
     def hint(self) -> str:
         """What to do about it."""
+        if self.is_to_go_back:
+            other = "; or yolofs commit --continue" if self.plan is not None else ""
+            return f"yolofs commit --roll-back makes base what it was, and all stays staged{other}"
         if self.plan is not None:
-            return "yolofs commit --continue"
+            return "yolofs commit --continue; or yolofs commit --roll-back makes base what it was, and all stays staged"
         first = "put that right, then yolofs commit --continue; or " if self.is_mendable else ""
         kept = f"what base had lies in {display(self.replaced)}"
         return f"{first}yolofs commit --discard-interrupted, which keeps all files and gives the commit up; {kept}"
 
     @property
+    def is_to_go_back(self) -> bool:
+        """Whether it is to be taken back rather than finished: it was begun, or it cannot be finished."""
+        return self.way_back is not None and (self.goes_back or self.plan is None)
+
+    @property
     def error(self) -> YolofsError:
         """What to raise where it is in the way."""
         return (
-            CommitError(self.text, hint=self.hint) if self.plan is not None else TrustError(self.text, hint=self.hint)
+            CommitError(self.text, hint=self.hint)
+            if self.plan is not None or self.goes_back
+            else TrustError(self.text, hint=self.hint)
         )
 
 
@@ -156,12 +172,22 @@ def examine(
         problems = sealer.base_problems(sealed, seal.Base(base.root, identity_of(base.root)))
         if problems:
             raise _MendableError(*problems)
-        plan, done = _checked(text, commit, base, store)
+        plan = _checked(text, base)
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
-    seals = CommitSeals(sealer, number, base.root, commit, sealed)
-    return msgspec.structs.replace(found, plan=plan, done=done, seals=seals)
+    done = min(len(log.read(commit)), len(plan.steps))
+    found = msgspec.structs.replace(
+        found,
+        done=done,
+        way_back=plan,
+        goes_back=os.path.lexists(os.path.join(commit, BACK)),
+        seals=CommitSeals(sealer, number, base.root, commit, sealed),
+    )
+    obstacle = find_obstacle(plan, base, store, done=done)
+    if obstacle:
+        return msgspec.structs.replace(found, problems=(obstacle,), is_mendable=True)
+    return msgspec.structs.replace(found, plan=plan)
 
 
 class _MisfitError(Exception):
@@ -182,17 +208,16 @@ def _sealer(directory: bytes, machine_files: Sequence[bytes]) -> Sealer:
         raise _MendableError(f"your key cannot be read ({error})") from None
 
 
-def _checked(text: bytes, commit: bytes, base: Base, store: Store) -> tuple[Plan, int]:
-    """Return a sealed plan, and how many of its steps are done, if base and store still are as it needs them."""
+def _checked(text: bytes, base: Base) -> Plan:
+    """Return a sealed plan, if it is one for this base."""
     try:
         plan = Plan.decode(text)
     except YolofsError as error:
         raise _MisfitError(error.message) from None
-    done = min(count_done(commit), len(plan.steps))
-    problem = find_problem(plan, base, store, done=done, closed=[state_directory()])
+    problem = find_problem(plan, base, closed=[state_directory()])
     if problem:
         raise _MendableError(problem)
-    return plan, done
+    return plan
 
 
 def _mtime_ns(path: bytes) -> int:

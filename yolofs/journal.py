@@ -71,7 +71,7 @@ class Journal:
         markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
         known_bytes: how much of the beginning was as known, and was not looked at line by line.
         torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
-        cuts: what it was found to have lost at its end when it was opened: a torn tail that was cut, lines that were missing.
+        cuts: what it was found to have lost at its end when it was opened: a torn tail that was cut, missing lines.
         missing_records: how many whole records the journal had at its end when it was last noted, and has not now; its
             writer has to :meth:`accept_loss` before that is forgotten.
         form: what the first line says.

@@ -13,7 +13,7 @@ import zlib
 
 SUFFIX = b".length"
 _SIZE_BYTES = 33
-"""Key, count and checksum in hex with a blank between them, and a newline: so little is written at once or not at all."""
+"""Key, count and checksum in hex, blanks between them, and a newline: so little is written at once or not at all."""
 
 
 class LengthNote:
@@ -26,7 +26,7 @@ class LengthNote:
         self._fd = -1
 
     def write(self, record_count: int) -> None:
-        """Note how many records there are.  A disk that takes no note takes no records either: that is said elsewhere."""
+        """Note how many records there are, if the disk takes it; where it does not, it takes no records either."""
         with contextlib.suppress(OSError):
             if self._fd < 0:
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

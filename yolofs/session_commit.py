@@ -13,7 +13,7 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
-from yolofs.commit.execution import write_new
+from yolofs.commit.execution import roll_back, told_of, write_new
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
@@ -163,6 +163,47 @@ def finish_interrupted(
     session.put_away(os.path.join(found.directory, b"journal"))
     session.check_no_interrupted_commit()
     return CommitResult(found.number, outcome.steps, outcome.left_out)
+
+
+class TakenBack(NamedTuple):
+    """A commit that was taken back."""
+
+    number: int
+    found: list[RelPath]
+    """The paths at which the host had put or changed something meanwhile."""
+    directory: bytes
+    """Where that lies, if there is any; else it is gone."""
+
+    @property
+    def text(self) -> str:
+        """What has become of base."""
+        return told_of(self.found, self.directory)
+
+
+def roll_back_interrupted(
+    session: Session, *, progress: Progress | None = None, machine_files: Sequence[bytes] = MACHINE_FILES
+) -> TakenBack | None:
+    """Take the commit back that a crash or an error interrupted; None if there was none.  Blocks.
+
+    Base is as it was before it, and all stays staged.  A mount of the session must be paused meanwhile.
+
+    Raises:
+        TrustError: it did not begin here; nothing is done.
+        CommitError: a step cannot be undone.
+    """
+    found = examine(session.directory, session.base, session.store, machine_files=machine_files)
+    if found is None:
+        return None
+    if found.way_back is None or found.seals is None:
+        raise found.error
+    paths = roll_back(
+        found.way_back,
+        session.store,
+        parking=found.directory,
+        check_root=found.seals.check_root,
+        progress=progress,
+    )
+    return TakenBack(found.number, paths, found.directory)
 
 
 def discard_interrupted(session: Session) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The system calls that Python's ``os`` lacks: openat2(2), renameat2(2), syncfs(2) and fallocate(2)."""
+"""The system calls that Python's ``os`` lacks: openat2(2), statx(2), renameat2(2), syncfs(2) and fallocate(2)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import errno
 import functools
 import os
 import stat
+import sys
 from typing import Final
 
 _RENAME_NOREPLACE: Final = 1
@@ -19,6 +20,11 @@ _OPENAT2: Final = 437
 """The same on all machines."""
 _AT_FDCWD: Final = -100
 _RESOLVE_NO_SYMLINKS: Final = 0x04
+
+_AT_SYMLINK_NOFOLLOW: Final = 0x100
+_STATX_BYTES: Final = 256
+_STATX_ATTR_FIXED: Final = 0x10 | 0x20
+"""STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -74,6 +80,23 @@ def _open_by_components(path: bytes, flags: int) -> int:
         return os.open(names[-1], flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     finally:
         os.close(above)
+
+
+def may_never_change(path: bytes) -> bool:
+    """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root too.
+
+    False where the kernel or the filesystem does not tell.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
+    if statx is None:
+        return False
+    found = ctypes.create_string_buffer(_STATX_BYTES)
+    if statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW, 0, found):
+        _raise(path)
+    return bool(int.from_bytes(found.raw[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
 
 
 def rename_noreplace(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:

@@ -676,14 +676,15 @@ def test_examining_changes_nothing(tmp_path: Path) -> None:
 def test_a_deep_path_is_none_to_stop_at(tmp_path: Path) -> None:
     """As deep as paths may be."""
     from yolofs.base import Base
-    from yolofs.commit.recheck import find_problem
+    from yolofs.commit.recheck import find_obstacle, find_problem
     from yolofs.store import Store
 
     path = RelPath(b"/".join([b"d"] * 2000))
     plan = Plan(os.fsencode(tmp_path), (creating(path),))
     store = Store(os.fsencode(tmp_path / "files"))
     store.create_file(0o600)
-    assert find_problem(Plan.decode(plan.encode()), Base(os.fsencode(tmp_path)), store, done=0) == ""
+    plan, base = Plan.decode(plan.encode()), Base(os.fsencode(tmp_path))
+    assert find_problem(plan, base) == find_obstacle(plan, base, store, done=0) == ""
 
 
 def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ import pytest
 
 from tests.commit_model import CommitScribe, contents, lacks_renameat2, scan
 from yolofs.base import Base
-from yolofs.commit import Plan, execute, resume
+from yolofs.commit import Plan, execute, log, resume
+from yolofs.commit.ready import Ready
+from yolofs.commit.steps import Steps
 from yolofs.commit.trees import remove_tree
-from yolofs.errors import CommitError, YolofsError
+from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
 
 OLD = 1_400_000_000_000_000_007
@@ -304,7 +306,10 @@ def test_the_plan_is_there_before_the_first_step_and_done_after_the_last(scribe:
     assert seen == [(done, 5, True, False) for done in (1, 2, 3, 4, 5)]  # two files are made, then come three steps
     path = Path(os.fsdecode(parking))
     assert Plan.decode((path / "plan.json").read_bytes()) == plan
-    assert (path / "progress").read_bytes() == b"0\n1\n2\n"
+    lines = log.read(parking)
+    for step, line in zip(plan.steps, lines, strict=True):
+        here = os.lstat(scribe.base.path(step.path))
+        assert line.came == (here.st_dev, here.st_ino, here.st_ctime_ns, here.st_size)
     assert (path / "done").read_bytes() == b"3\n"
 
 
@@ -329,23 +334,41 @@ def test_a_symlink_in_the_place_of_a_directory_is_not_followed(
     d = tmp_path / "base" / "d"
     d.rename(tmp_path / "base" / "was d")
     d.symlink_to(outside)
-    with pytest.raises(CommitError, match=r"to replace d/x: Not a directory"):
+    with pytest.raises(NotPreparedError, match="not begun: d: Not a directory"):
         execute(plan, scribe.store, parking=parking)
     assert os.listdir(outside) == []
+    assert not os.path.exists(parking)
 
 
 def test_what_the_host_made_meanwhile_is_not_overwritten(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"c", b"from the view")
     scribe.write(b"a", b"from the view")
     plan = scribe.plan()
-    Path(os.fsdecode(scribe.base.path(RelPath(b"c")))).write_bytes(b"from the host")
-    with pytest.raises(CommitError) as caught:
+    before = scan(scribe.base.root)
+    there = Path(os.fsdecode(scribe.base.path(RelPath(b"c"))))
+    there.write_bytes(b"from the host")
+    with pytest.raises(NotPreparedError, match="not begun: c: the host has put something there meanwhile"):
         execute(plan, scribe.store, parking=parking)
-    assert read(scribe, b"c") == b"from the host"
-    assert "to create c: File exists" in caught.value.message
-    assert plan.steps[caught.value.done].path == b"c"
-    assert caught.value.directory == parking
-    assert os.fsdecode(parking) in caught.value.hint
+    assert there.read_bytes() == b"from the host"
+    there.unlink()
+
+    really = Steps.look
+
+    def look(steps: Steps) -> Ready:
+        ready = really(steps)
+        there.write_bytes(b"from the host")  # after the look, and before the first step
+        return ready
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Steps, "look", look)
+        with pytest.raises(RolledBackError, match="to create c: File exists; base is as it was"):
+            execute(plan, scribe.store, parking=parking)
+    assert there.read_bytes() == b"from the host"
+    assert not os.path.exists(parking)
+    there.unlink()
+    assert {path: node for path, node in scan(scribe.base.root).items() if path} == {
+        path: node for path, node in before.items() if path
+    }
 
 
 def test_what_the_host_wrote_after_planning_is_kept_when_replaced(scribe: CommitScribe, parking: bytes) -> None:
@@ -356,15 +379,17 @@ def test_what_the_host_wrote_after_planning_is_kept_when_replaced(scribe: Commit
     assert contents(parking + b"/replaced") == {b"the host was late"}
 
 
-def test_a_step_that_fails_leaves_the_log_of_those_done(scribe: CommitScribe, parking: bytes) -> None:
+def test_what_the_host_has_taken_away_meanwhile_is_seen_before_the_first_step(
+    scribe: CommitScribe, parking: bytes
+) -> None:
     scribe.rename(b"a", b"z")
     scribe.remove(b"b")
     plan = scribe.plan()
     os.unlink(scribe.base.path(RelPath(b"a")))
-    with pytest.raises(CommitError, match="the commit stopped at step 2 of 4, to take a out of the way: No such file"):
+    before = scan(scribe.base.root)
+    with pytest.raises(NotPreparedError, match="the commit was not begun: a: No such file or directory"):
         execute(plan, scribe.store, parking=parking)
-    assert Path(os.fsdecode(parking), "progress").read_bytes() == b"0\n"
-    assert not Path(os.fsdecode(parking), "done").exists()
+    assert scan(scribe.base.root) == before
 
 
 def test_a_directory_that_holds_the_session_stays(tmp_path: Path, scribe: CommitScribe) -> None:

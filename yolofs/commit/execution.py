@@ -5,12 +5,14 @@
     commits/N/seal          what tells that the plan was written here and for this; durable before the plan
     commits/N/plan.json     the plan, durable before anything is made
     commits/N/new/          what is being made
-    commits/N/made          empty; written when the new files are durable, and nothing of base is touched before
-    commits/N/progress      one line for each step done: its index, from 0
+    commits/N/made          what was made, by identity (commit/ready); nothing of base is touched before it is durable
+    commits/N/progress      one line for each step done (commit/log)
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
+    commits/N/back          written first, if what is done of it is to be undone
+    commits/N/found         what the host had put in the way of that
 
 ``docs/design/commit.md`` has the order of the steps and the reasons.
 """
@@ -20,26 +22,35 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
+from yolofs.commit import log
+from yolofs.commit.log import Log
 from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Create, Plan, describe
+from yolofs.commit.ready import Ready, decode
 from yolofs.commit.resume import ResumedSteps
+from yolofs.commit.rollback import FOUND, BackSteps
 from yolofs.commit.separate import put_in_place
 from yolofs.commit.steps import Steps
-from yolofs.errors import CommitError, NotPreparedError
+from yolofs.commit.trees import remove_tree
+from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath, display
 
 PLAN = b"plan.json"
 SEAL = b"seal"
 MADE = b"made"
 DONE = b"done"
-_PROGRESS = b"progress"
+BACK = b"back"
 _OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
@@ -94,8 +105,10 @@ def execute(
     ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
 
     Raises:
-        NotPreparedError: a new file could not be made; nothing of base was touched, and ``parking`` is gone.
-        CommitError: a step failed; those before it are done.
+        NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
+            is gone.
+        RolledBackError: a step failed, or Ctrl-C; base is as it was.
+        CommitError: a step failed, and so did taking back those before it; or all are done, and the end failed.
         OSError: the commit's directory or base cannot be opened, or a commit was there already; nothing was done.
     """
     os.makedirs(parking, 0o700, exist_ok=True)
@@ -108,16 +121,153 @@ def execute(
     counted = _Counted(plan, progress) if progress is not None else None
     with Steps(plan, store, parking, durable=durable) as steps:
         try:
-            steps.make(counted.made if counted is not None else lambda _: None)
-            write_new(parking, MADE, b"", durable=durable)
-        except BaseException as error:  # Ctrl-C, too
+            _prepare(steps, parking, counted, durable=durable)
+        except BaseException:  # Ctrl-C, too
             drop(parking)
-            if isinstance(error, OSError):
-                raise _not_prepared(error) from error
             raise
-        _do_from(0, plan, steps, parking, counted)
-        _complete(plan, steps, parking, seals, durable=durable)
-        return Outcome(len(plan.steps), steps.left_out)
+        try:
+            _do_from(0, plan, steps, parking, counted)
+        except (CommitError, OSError, KeyboardInterrupt) as error:
+            failure: BaseException = error
+        else:
+            _complete(plan, steps, parking, seals, durable=durable)
+            return Outcome(len(plan.steps), steps.left_out)
+    raise _take_back(plan, store, parking, failure, durable=durable) from failure
+
+
+def _take_back(
+    plan: Plan, store: StoreFiles, parking: bytes, failure: BaseException, *, durable: bool
+) -> RolledBackError | CommitError:
+    """Take a commit back that has failed just now; return what is to be said of that, or of what failed in it, too."""
+    with _no_interrupt():
+        try:
+            found = roll_back(plan, store, parking=parking, durable=durable)
+        except (CommitError, OSError) as error:
+            if isinstance(failure, CommitError):
+                reason = error.message if isinstance(error, CommitError) else _reason(error)
+                return CommitError(
+                    f"{failure.message}; it could not be taken back either: {reason}",
+                    done=failure.done,
+                    directory=parking,
+                    hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
+                )
+            raise
+    is_interrupt = isinstance(failure, KeyboardInterrupt)
+    what = "it was interrupted" if is_interrupt else getattr(failure, "message", None) or str(failure)
+    taken_back = RolledBackError(f"the commit was taken back: {what}; {told_of(found, parking)}", hint="yolofs commit")
+    if is_interrupt:
+        taken_back.exit_code = INTERRUPTED
+    return taken_back
+
+
+def told_of(found: Sequence[RelPath], parking: bytes) -> str:
+    """Say what has become of base."""
+    text = "base is as it was, and all stays staged"
+    if found:
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        place = display(os.path.join(parking, FOUND))
+        text += f"; what the host had put at {display(found[0])}{more} meanwhile lies in {place}"
+    return text
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Let Ctrl-C do nothing meanwhile, in the main thread: what is being taken back is not to stay half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def roll_back(
+    plan: Plan,
+    store: StoreFiles,
+    *,
+    parking: bytes,
+    check_root: Callable[[int], None] = lambda _: None,
+    progress: Progress | None = None,
+    durable: bool = True,
+) -> list[RelPath]:
+    """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for :func:`resume`.
+
+    Returns the paths at which the host had put or changed something meanwhile, which lies in ``parking/found`` now.
+    If there are none, ``parking`` is gone.
+
+    Raises:
+        CommitError: a step could not be undone; those after it are undone, and it can be tried again.
+        OSError: the commit's directory or base cannot be opened.
+    """
+    total = len(plan.steps)
+    with BackSteps(plan, store, parking, durable=durable) as steps:
+        check_root(steps.root_fd)
+        if not os.path.lexists(os.path.join(parking, BACK)):
+            write_new(parking, BACK, b"", durable=durable)
+        ready = read_ready(parking)
+        if ready is not None:
+            steps.recall_made(ready)
+        steps.prepare(parking)
+        lines = log.read(parking)
+        with Log(parking) as done:
+            for index in range(total - 1, -1, -1):
+                said = lines[index] if index < len(lines) else None
+                _undo_one(index, plan, steps, said, parking, is_next=index == len(lines))
+                done.cut(index)
+                if progress is not None:
+                    progress(total - index, total)
+        try:
+            steps.finish()
+            if durable:
+                steps.sync()
+            steps.clear_backups()
+        except OSError as error:
+            raise _not_taken_back(error, parking, 0) from error
+    _end_taken_back(parking)
+    return steps.found
+
+
+def _undo_one(
+    index: int, plan: Plan, steps: BackSteps, said: log.Line | None, parking: bytes, *, is_next: bool
+) -> None:
+    try:
+        steps.undo(plan.steps[index], said, is_next=is_next)
+    except OSError as error:
+        raise _not_taken_back(error, parking, index, f", to {describe(plan.steps[index])}") from error
+
+
+def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
+    where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
+    return CommitError(
+        f"step {index + 1} of the commit{what}, could not be undone: {_reason(error)}{where}",
+        done=index,
+        directory=parking,
+        hint="nothing is lost; mend that, then: yolofs commit --roll-back",
+    )
+
+
+def _end_taken_back(parking: bytes) -> None:
+    """Remove the directory of a commit that was taken back, or all but what is still kept in it."""
+    kept = [name for name in (*_OF_BASE, FOUND) if _holds_something(os.path.join(parking, name))]
+    if not kept:
+        drop(parking)
+        return
+    os.unlink(os.path.join(parking, PLAN))
+    for name in os.listdir(parking):
+        path = os.path.join(parking, name)
+        if name not in kept:
+            remove_tree(path)
+
+
+def read_ready(parking: bytes) -> Ready | None:
+    """Return what was written of a commit before its first step, None if nothing was."""
+    try:
+        with open(os.open(os.path.join(parking, MADE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            return decode(file.read())
+    except OSError:
+        return None
 
 
 def resume(
@@ -140,9 +290,12 @@ def resume(
     """
     with ResumedSteps(plan, store, parking, durable=True) as steps:
         check_root(steps.root_fd)
-        if os.path.lexists(os.path.join(parking, MADE)):
-            steps.recall_made()
-        done = count_done(parking)
+        ready = read_ready(parking)
+        if ready is not None:
+            steps.recall_made(ready)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(parking, BACK))
+        done = min(len(log.read(parking)), len(plan.steps))
         for step in plan.steps[:done]:
             steps.recall(step)
         _do_from(done, plan, steps, parking, progress)
@@ -155,7 +308,7 @@ def has_begun(parking: bytes) -> bool:
 
     Versions before wrote no ``made``, but the log at the same time as the first step.
     """
-    if any(os.path.lexists(os.path.join(parking, name)) for name in (MADE, _PROGRESS)):
+    if os.path.lexists(os.path.join(parking, MADE)) or log.lies_in(parking):
         return True
     return any(_holds_something(os.path.join(parking, name)) for name in _OF_BASE)
 
@@ -178,20 +331,6 @@ def drop(parking: bytes) -> None:
     shutil.rmtree(parking)
 
 
-def count_done(parking: bytes) -> int:
-    """Return how many steps of a commit are done for certain: as many as there are whole lines in their order."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        with open(os.open(os.path.join(parking, _PROGRESS), flags), "rb") as file:
-            lines = file.read().split(b"\n")[:-1]
-    except OSError:  # none is known for certain then, and each is looked at
-        return 0
-    done = 0
-    while done < len(lines) and lines[done] == b"%d" % done:
-        done += 1
-    return done
-
-
 class _Counted:
     """Counts files made and steps done together."""
 
@@ -208,28 +347,40 @@ class _Counted:
         self._progress(self._total - total + done, self._total)
 
 
-def _not_prepared(error: OSError) -> NotPreparedError:
-    what = f"{display(os.fsencode(error.filename))} could not be made: " if error.filename else ""
+def _prepare(steps: Steps, parking: bytes, counted: _Counted | None, *, durable: bool) -> None:
+    """Do all that comes before the first step.
+
+    Raises:
+        NotPreparedError: something could not be made, or it is plain that a step would fail.
+    """
+    try:
+        steps.make(counted.made if counted is not None else lambda _: None)
+    except OSError as error:
+        hint = "make room, where that is what it lacks, and then: yolofs commit"
+        raise _not_prepared(error, " could not be made", hint) from error
+    try:
+        write_new(parking, MADE, steps.look().encode(), durable=durable)
+    except OSError as error:
+        raise _not_prepared(error, "", "mend that, or commit other paths: yolofs commit PATH...") from error
+
+
+def _not_prepared(error: OSError, what: str, hint: str) -> NotPreparedError:
+    where = f"{display(os.fsencode(error.filename)) or '.'}{what}: " if error.filename is not None else ""
     return NotPreparedError(
-        f"the commit was not begun: {what}{_reason(error)}; base is as it was, and all stays staged",
-        hint="make room, where that is what it lacks, and then: yolofs commit",
+        f"the commit was not begun: {where}{_reason(error)}; base is as it was, and all stays staged", hint=hint
     )
 
 
 def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Progress | None) -> None:
     """Do the steps from ``first`` on, and log each."""
     total = len(plan.steps)
-    path = os.path.join(parking, _PROGRESS)
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        os.ftruncate(log, sum(len(b"%d\n" % index) for index in range(first)))
+    with Log(parking) as done:
+        done.cut(first)
         for index in range(first, total):
             _do_one(index, plan, steps, parking)
-            os.write(log, b"%d\n" % index)
+            done.add(steps.seen(plan.steps[index]))
             if progress is not None:
                 progress(index + 1, total)
-    finally:
-        os.close(log)
 
 
 def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:

@@ -64,6 +64,8 @@ class MakeDirectory(_Step, frozen=True):
     """Make a directory, open to its owner only; its :class:`FinishDirectory` gives it the metadata of ``ino``."""
 
     ino: StoreIno
+    number: int = 0
+    """0 in plans of earlier versions, by which it was made in its place."""
 
 
 class Create(_Step, frozen=True):
@@ -103,6 +105,8 @@ class Duplicate(_Step, frozen=True):
     number: int
     replaced: int | None = None
     """As for :class:`Create`."""
+    origin: RelPath | None = None
+    """Where base has that data before the first step; None in plans of earlier versions."""
 
 
 class Rewrite(_Step, frozen=True):
@@ -116,6 +120,8 @@ class Rewrite(_Step, frozen=True):
     inode: int
     is_first: bool = False
     """Whether it comes before all that moves: where the file is not at ``path`` any more, it is done."""
+    was: Attributes | None = None
+    """None in plans of earlier versions."""
 
 
 class SetMetadata(_Step, frozen=True):
@@ -178,7 +184,11 @@ class Plan(msgspec.Struct, frozen=True):
 
 def paths_of(step: Step) -> tuple[RelPath, ...]:
     """Return the paths of base that a step is about: its own first, then where it takes something from."""
-    return (step.path, step.existing) if isinstance(step, Link | Duplicate) else (step.path,)
+    if isinstance(step, Link):
+        return step.path, step.existing
+    if isinstance(step, Duplicate):
+        return (step.path, step.existing, *([step.origin] if step.origin is not None else ()))
+    return (step.path,)
 
 
 def _check(plan: Plan) -> None:
@@ -204,7 +214,7 @@ def _check(plan: Plan) -> None:
             if number not in parked:
                 raise ValueError(f"nothing is parked under {number} for {display(step.path)}")
             parked.discard(number)
-        elif number is not None:
+        elif number is not None and not (number == 0 and isinstance(step, MakeDirectory)):
             if number < 0 or number in slots:
                 raise ValueError(f"{number} is no number of a slot, or that of two")
             slots.add(number)

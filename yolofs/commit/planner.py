@@ -179,12 +179,12 @@ class _Planner:
         st = self._holdings.st(staged)
         first = self._holdings.first[staged]
         if stat.S_ISDIR(st.st_mode):
-            self._in.append(MakeDirectory(name.path, staged.ino))
+            self._in.append(MakeDirectory(name.path, staged.ino, self._slot()))
         elif first is not name.entry:
             self._links.append(Link(name.path, self._holdings.by_entry[first].path, self._slot(), replaced))
         elif staged.origin is not None:
             existing = self._holdings.by_entry[self._holdings.first[self._holdings.sharing(staged)]].path
-            self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced))
+            self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
             self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced))
 
@@ -201,7 +201,8 @@ class _Planner:
         held = self._holdings.held[name.entry]
         if stat.S_ISREG(st.st_mode) and staged.origin is None:
             inode = self._base.lstat(held).st_ino
-            self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode))
+            was = self._attributes(held, xattrs=True)
+            self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode, was=was))
         else:
             was = self._attributes(held, xattrs=True)
             if not self._has_metadata_of(was, staged):
@@ -211,7 +212,8 @@ class _Planner:
         """Add what a file needs of whose names in the view none is known: while it is still where it was."""
         inode = self._base.lstat(rel).st_ino
         if stat.S_ISREG(self._holdings.st(staged).st_mode) and staged.origin is None:
-            self._first.append(Rewrite(rel, staged.ino, self._slot(), inode, is_first=True))
+            was = self._attributes(rel, xattrs=True)
+            self._first.append(Rewrite(rel, staged.ino, self._slot(), inode, is_first=True, was=was))
         else:
             was = self._attributes(rel, xattrs=True)
             if not self._has_metadata_of(was, staged):

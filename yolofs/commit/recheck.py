@@ -17,8 +17,8 @@ from yolofs.commit.plan import Create, Duplicate, Link, Park, Place, Plan, Remov
 from yolofs.paths import ROOT, RelPath, display, split
 
 
-def find_problem(plan: Plan, base: Base, store: StoreFiles, *, done: int, closed: Iterable[bytes] = ()) -> str:
-    """Return why the steps of a plan from number ``done`` on cannot be done in base, in words; empty if they can.
+def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str:
+    """Return why nothing of a plan may be done or undone in base, in words; empty if it may.
 
     ``closed``: absolute paths of directories that nothing may be done in, besides what base hides.
     """
@@ -29,6 +29,15 @@ def find_problem(plan: Plan, base: Base, store: StoreFiles, *, done: int, closed
         for path in paths_of(step):
             if where.is_closed(path):
                 return f"its plan has {display(path)}, where no view and no commit may do anything"
+    return ""
+
+
+def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int) -> str:
+    """Return why the steps of a plan from number ``done`` on cannot be done now, in words; empty if they can.
+
+    What was done of it can be undone all the same.
+    """
+    where = _Where(plan, base, ())
     for step in plan.steps[done:]:
         for path in paths_of(step):
             link = where.link_above(path)

@@ -24,6 +24,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.ready import Ready
 from yolofs.commit.steps import Folder, Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
@@ -34,10 +35,10 @@ _Arrival: TypeAlias = Create | Place | Link | Duplicate
 class ResumedSteps(Steps):
     """Does what is left of the steps."""
 
-    def recall_made(self) -> None:
-        """Take note of the new files that were made, all of them whole: those that have not gone to their place yet."""
-        there = {int(name) for name in os.listdir(self._new.fd) if name.isascii() and name.isdigit()}
-        self._made = {step.number for step in self._plan.steps if isinstance(step, Create) and step.number in there}
+    def recall_made(self, ready: Ready) -> None:
+        """Take note of what was made before the first step, and of what the directories were."""
+        self._made = ready.made
+        self._before = ready.directories
 
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
@@ -70,14 +71,17 @@ class ResumedSteps(Steps):
                 return is_parked or step.number in self._set_aside
             case Remove():
                 return self._is_removed(step)
-            case MakeDirectory():
+            case MakeDirectory() if step.number in self._made:
+                return self._inode(self._in(self._new, step.number)) is None
+            case MakeDirectory():  # made in its place: by an earlier version, or on another device
                 return self._inode(Spot(*split(step.path))) is not None
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)
             case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:
                 return True
             case Rewrite():
-                self._clear(self._in(self._new, step.number))  # a backup that is not whole
+                if step.number not in self._made:
+                    self._clear(self._in(self._new, step.number))  # a backup that is not whole
                 return False
             case SetMetadata():
                 return step.inode is not None and self._inode(Spot(*split(step.path))) != step.inode
@@ -106,6 +110,7 @@ class ResumedSteps(Steps):
             for spot in (source, beside):
                 if not (is_whole and spot == source):
                     self._clear(spot)
+            self._forget_notes(step.number)
             return False
         self._leftovers.append(copied)
         if self._inode(beside) is not None and not self._is_in_place(step, [beside]):
@@ -120,6 +125,12 @@ class ResumedSteps(Steps):
         target, kept = Spot(*split(step.path)), self._in(self._replaced, step.number)
         there = self._inode(target)
         if step.replaced is None:
+            source = self._comes_from(step)
+            if source in partners and (isinstance(step, Place) or step.number in self._made):
+                return self._inode(source) is None  # whatever is at the path: that may be the host's
+            known = self.made_by_step(step)
+            if known is not None or isinstance(step, Link):
+                return there is not None and there in (known, self._linked(step))
             return there is not None and all(self._inode(spot) is None for spot in partners)
         replaced = self._replaced_by(step)
         for spot in partners:
@@ -133,11 +144,26 @@ class ResumedSteps(Steps):
             self._clear(kept)  # another name or a copy of what is still in its place
         return False
 
+    def made_by_step(self, step: _Arrival) -> int | None:
+        """Return the inode number of what a step has made itself, on another device, as it was noted."""
+        return self._noted(b"%d-is-" % step.number)
+
+    def _linked(self, step: _Arrival) -> int | None:
+        return self._inode(Spot(*split(step.existing))) if isinstance(step, Link) else None
+
     def _replaced_by(self, step: _Arrival) -> int | None:
         """Return the inode number of what a step replaces, as it was noted, or else as the plan has it."""
-        start = b"%d-replaces-" % step.number
-        notes = [name for name in map(os.fsencode, os.listdir(self._new.fd)) if name.startswith(start)]
-        return int(notes[0][len(start) :]) if notes else step.replaced
+        noted = self._noted(b"%d-replaces-" % step.number)
+        return noted if noted is not None else step.replaced
+
+    def _forget_notes(self, number: int) -> None:
+        for name in map(os.fsencode, os.listdir(self._new.fd)):
+            if name.startswith(b"%d-is-" % number):
+                os.unlink(name, dir_fd=self._new.fd)
+
+    def _noted(self, start: bytes) -> int | None:
+        names = [name for name in map(os.fsencode, os.listdir(self._new.fd)) if name.startswith(start)]
+        return int(names[0][len(start) :]) if names else None
 
     def _comes_from(self, step: _Arrival) -> Spot:
         """Return where what a step brings in is made, or was parked."""

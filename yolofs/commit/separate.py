@@ -106,7 +106,7 @@ def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
     try:
         if isinstance(original, Attributes):
             copying.copy_node(path, copy)
-            left_out = copying.write_metadata(copy, _metadata(original))
+            left_out = copying.write_metadata(copy, metadata_of(original))
         else:
             left_out = copying.copy_node(original, copy)
         if not left_out:
@@ -118,7 +118,8 @@ def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
     return False
 
 
-def _metadata(was: Attributes) -> copying.Metadata:
+def metadata_of(was: Attributes) -> copying.Metadata:
+    """Return what something had before, as it is written."""
     times = {"st_atime_ns": was.atime_ns, "st_mtime_ns": was.mtime_ns}
     st = os.stat_result((was.mode, 0, 0, 1, was.uid, was.gid, 0, 0, 0, 0), times)
     return copying.Metadata(st, tuple((os.fsdecode(name), value) for name, value in was.xattrs))

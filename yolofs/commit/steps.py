@@ -19,7 +19,9 @@ from typing import NamedTuple, Self, TypeAlias, assert_never
 from yolofs import copying, syscalls
 from yolofs.commit import separate
 from yolofs.commit.directories import Directories, rename_out, rename_with
+from yolofs.commit.log import Identity, Line
 from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
+from yolofs.commit.moves import Moves
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -34,10 +36,12 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.ready import Before, Made, Ready, check
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, join, split
 
+_ARRIVALS = (Create, Place, Link, Duplicate)
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
 
@@ -86,8 +90,11 @@ class Steps:
         self._device = os.fstat(self._new.fd).st_dev
         self._may_make_files = is_plain(self._new.fd)
         self._directories = Directories(plan.root)
-        self._made: set[int] = set()
-        """The numbers of the files that have been made before the first step, whole and durable."""
+        self._moves = Moves(plan)
+        self._made: dict[int, Made] = {}
+        """What has been made before the first step, whole and durable, by number."""
+        self._before: list[Before] = []
+        """The directories that the steps work in, as they were."""
         self._is_near: dict[RelPath, bool] = {ROOT: self._directories.device(ROOT) == self._device}
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
@@ -115,7 +122,7 @@ class Steps:
             case Remove():
                 self._move_out(step.path, self._replaced, step.number)
             case MakeDirectory():
-                self._make_directory(step.path)
+                self._make_directory(step)
             case Create():
                 self._create(step)
             case Place():
@@ -135,23 +142,69 @@ class Steps:
                 assert_never(step)
 
     def make(self, done: Callable[[Create], object]) -> None:
-        """Make the new files of the steps, before anything of base is touched, and wait until they are durable.
+        """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
 
-        ``done`` is called after each.  What goes to another device than the commit's directory is left to its step.
+        ``done`` is called after each file.  What goes to another device than the commit's is left to its step.
 
         Raises:
-            OSError: one could not be made; its ``filename`` is the path in base that it is for.
+            OSError: something could not be made; its ``filename`` is the path in base that it is for.
         """
         for step in self._plan.steps:
-            if isinstance(step, Create) and self._goes_near(split(step.path)[0]):
-                try:
-                    self._make_file(step, Spot(self._new, b"%d" % step.number))
-                except OSError as error:
-                    raise OSError(error.errno, error.strerror, step.path) from error
-                self._made.add(step.number)
+            try:
+                is_made = self._make(step)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, step.path) from error
+            if is_made and isinstance(step, Create):
                 done(step)
         if self._durable and self._made:
             syscalls.sync_filesystem(self._new.fd)
+
+    def look(self) -> Ready:
+        """Look whether the steps can be done, as far as that can be told before; return all that is known by then.
+
+        Raises:
+            OSError: one cannot be; its ``filename`` is the path in base.
+        """
+        self._before = check(self._plan)
+        return Ready(self._made, self._before)
+
+    def _make(self, step: Step) -> bool:
+        """Make what a step puts in place, if that can be made here and now; return whether it was."""
+        match step:
+            case Create() if self._goes_near(split(step.path)[0]):
+                self._make_file(step, Spot(self._new, b"%d" % step.number))
+            case MakeDirectory() if self._goes_near(split(step.path)[0]):
+                os.mkdir(b"%d" % step.number, 0o700, dir_fd=self._new.fd)
+            case Duplicate() if step.origin is not None and self._goes_near(split(step.path)[0]):
+                if not self._may_copy_base(step.origin, step.number):
+                    return False
+                metadata = self._store.path(step.ino)
+                self._note(step.path, copying.copy_metadata(metadata, at(self._new.fd, b"%d" % step.number)))
+            case Rewrite():
+                path = step.path if step.is_first else self._moves.before(step.path)
+                if path is None or not self._may_copy_base(path, step.number):
+                    return False
+            case _:
+                return False
+        name = b"%d" % step.number
+        self._made[step.number] = Made.of(os.stat(name, dir_fd=self._new.fd, follow_symlinks=False))
+        return True
+
+    def _may_copy_base(self, path: RelPath, number: int) -> bool:
+        """Copy a file that base has before the first step to ``new``; return False if it cannot be read as it is."""
+        try:
+            source = copying.open_source(os.path.join(self._plan.root, path), is_base=True)
+        except PermissionError:  # the step opens up what is the user's
+            return False
+        target = at(self._new.fd, b"%d" % number)
+        try:
+            copying.write_copy(source, target)
+        finally:
+            source.close()
+        mode = stat.S_IMODE(source.metadata.st.st_mode)
+        if not mode & 0o400 and not stat.S_ISLNK(source.metadata.st.st_mode):
+            os.chmod(target, mode | 0o400)
+        return True
 
     def _goes_near(self, directory: RelPath) -> bool:
         """Tell whether a directory, there or to be made, is on the device of the commit's own; a guess will do."""
@@ -167,6 +220,26 @@ class Steps:
             self._is_near[path] = self._is_near[directory]
         return self._is_near[directory]
 
+    def seen(self, step: Step) -> Line:
+        """Return what the log is to say of a step that was done just now."""
+        match step:
+            case Park():
+                return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
+            case Remove():
+                return Line(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
+            case _:
+                came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
+                went = None
+                if isinstance(step, Rewrite) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
+                    went = self._seen(Spot(self._replaced, b"%d" % step.number))
+                return Line(came, went)
+
+    def _seen(self, spot: Spot) -> Identity | None:
+        try:
+            return Identity.of(os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False))
+        except OSError:
+            return None
+
     @property
     def root_fd(self) -> int:
         """The descriptor (O_PATH) of base, which stays this object's."""
@@ -175,6 +248,23 @@ class Steps:
     def release(self) -> None:
         """Close the directories of base, and give those the modes back that had to be opened up."""
         self._directories.release()
+        self.close_again(self._moves.after)
+
+    def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
+        """Give directories their modes back that another process has opened up, which was killed.
+
+        ``place`` tells where a directory is by now.
+        """
+        for before in self._before:
+            path = place(before.path)
+            if path is None or before.mode & stat.S_IRWXU == stat.S_IRWXU:
+                continue
+            try:
+                spot, st = self._reach(path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if st.st_ino == before.inode and stat.S_IMODE(st.st_mode) == before.mode | stat.S_IRWXU:
+                os.chmod(self._at(spot), before.mode)
 
     def sync(self) -> None:
         """Make all that the steps wrote durable."""
@@ -232,7 +322,7 @@ class Steps:
                 raise OSError(error.errno, error.strerror, self._spelled(spot)) from error
             self._leftovers.pop()
         for name in os.listdir(self._new.fd):
-            if b"-replaces-" in os.fsencode(name):
+            if _is_note(os.fsencode(name)):
                 os.unlink(name, dir_fd=self._new.fd)
 
     def _discard(self, spot: Spot) -> None:
@@ -312,9 +402,13 @@ class Steps:
 
     # ---- in
 
-    def _make_directory(self, path: RelPath) -> None:
-        parent, name = split(path)
-        self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
+    def _make_directory(self, step: MakeDirectory) -> None:
+        parent, name = split(step.path)
+        if step.number in self._made:
+            source = self._new.fd, b"%d" % step.number
+            rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
+        else:
+            self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
 
     def _create(self, step: Create) -> None:
         if step.number in self._made:
@@ -322,6 +416,7 @@ class Steps:
         else:
             spot = self._workplace(step.path, step.number)
             self._make_file(step, spot)
+            self._mark_made(spot, step)
         self._bring_in(spot, step)
 
     def _make_file(self, step: Create, spot: Spot) -> None:
@@ -360,14 +455,19 @@ class Steps:
         spot = self._workplace(step.path, step.number)
         self._unlocked(spot)
         self._note(step.path, ("hard link", *copying.copy_node(self._at(source), self._at(spot))))
+        self._mark_made(spot, step)
         self._bring_in(spot, step)
 
     def _duplicate(self, step: Duplicate) -> None:
+        if step.number in self._made:
+            self._bring_in(Spot(self._new, b"%d" % step.number), step)
+            return
         spot = self._workplace(step.path, step.number)
         self._unlocked(spot)
         source, _ = self._reach(step.existing)
         copying.copy_node(self._at(source), self._at(spot))
         self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        self._mark_made(spot, step)
         self._bring_in(spot, step)
 
     def _bring_in(self, source: Spot, step: _Arrival) -> None:
@@ -399,13 +499,19 @@ class Steps:
             self._keep_by_link(Spot(*dst), step.number)
             rename_with(self._directories, src, dst, _rename)
 
+    def _mark_made(self, spot: Spot, step: _Arrival) -> None:
+        """Leave a note of which object was made for a step just now: what is at its path may be the host's."""
+        self._leave_note(b"%d-is-%d" % (step.number, os.stat(self._at(spot), follow_symlinks=False).st_ino))
+
+    def _leave_note(self, note: bytes) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.symlink(b"-", note, dir_fd=self._new.fd)
+
     def _mark_replaced(self, step: _Arrival) -> None:
         """Leave a note of which object is replaced, if it is not the plan's: its directory came from another device."""
         inode = self._reach(step.path)[1].st_ino
         if inode != step.replaced:
-            note = b"%d-replaces-%d" % (step.number, inode)
-            with contextlib.suppress(FileExistsError):
-                os.symlink(b"-", note, dir_fd=self._new.fd)
+            self._leave_note(b"%d-replaces-%d" % (step.number, inode))
 
     def _keep(self, old: Spot, step: _Arrival) -> None:
         name = b"%d" % step.number
@@ -468,10 +574,11 @@ class Steps:
         name = b"%d" % number
         if _exists(self._replaced.fd, name):
             return
-        copying.copy_node(self._at(spot), at(self._new.fd, name))
-        os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
-        if self._durable:  # now, as the only other copy is about to be overwritten
-            _sync_file(self._new.fd, name)
+        if number not in self._made:
+            copying.copy_node(self._at(spot), at(self._new.fd, name))
+            os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
+            if self._durable:  # now, as the only other copy is about to be overwritten
+                _sync_file(self._new.fd, name)
         os.rename(name, name, src_dir_fd=self._new.fd, dst_dir_fd=self._replaced.fd)
         if self._durable:
             os.fsync(self._replaced.fd)
@@ -506,6 +613,10 @@ class Steps:
     def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
         if left_out:
             self.left_out[path] = self.left_out.get(path, ()) + left_out
+
+
+def _is_note(name: bytes) -> bool:
+    return b"-replaces-" in name or b"-is-" in name
 
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

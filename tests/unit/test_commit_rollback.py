@@ -1,0 +1,195 @@
+"""A commit that fails at any step is taken back: base is as it was, byte for byte and time for time."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commit_model import CommitScribe, Node, scan
+from yolofs.commit import Plan, execute
+from yolofs.commit.execution import roll_back
+from yolofs.commit.plan import Step
+from yolofs.commit.steps import Steps
+from yolofs.errors import NotPreparedError, RolledBackError
+from yolofs.paths import RelPath
+
+OLD = 1_400_000_000_000_000_007
+
+
+@pytest.fixture
+def scribe(tmp_path: Path) -> CommitScribe:
+    """A base with something for every kind of step, all of it old."""
+    root = tmp_path / "base"
+    for name in ("d/sub", "e", "f/deep", "g", "h"):
+        (root / name).mkdir(parents=True)
+    for name in ("a", "b", "c", "d/x", "d/sub/y", "e/x", "f/1", "f/deep/2", "g/one", "g/two", "h/x", "h/y"):
+        (root / name).write_bytes(b"base " + name.encode())
+    for name in ("one", "two"):
+        os.link(root / f"g/{name}", root / f"g/other {name}")
+    (root / "soft").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    for path in sorted(scan(os.fsencode(root)), reverse=True):
+        os.utime(os.path.join(os.fsencode(root), path), ns=(OLD, OLD), follow_symlinks=False)
+    return CommitScribe(os.fsencode(root), os.fsencode(tmp_path / "store"))
+
+
+@pytest.fixture
+def parking(tmp_path: Path) -> bytes:
+    """The commit's directory."""
+    return os.fsencode(tmp_path / "commits" / "1")
+
+
+def work(scribe: CommitScribe) -> None:
+    scribe.exchange(b"a", b"b")
+    scribe.write(b"c", b"new c")
+    scribe.chmod(b"e/x", 0o600)
+    scribe.mkdir(b"new", 0o750)
+    scribe.write(b"new/file", b"made")
+    scribe.link(b"new/file", b"e/link")
+    scribe.symlink(b"new/soft", b"somewhere")
+    scribe.rename(b"f", b"new/f")
+    scribe.remove(b"new/f/1")
+    scribe.remove(b"d")
+    scribe.write(b"d", b"a file now")
+    scribe.write(b"g/one", b"both names")
+    scribe.remove(b"g/two")
+    scribe.remove(b"soft")
+    scribe.rename(b"pipe", b"soft")
+    scribe.chmod(b"h", 0o700)
+    scribe.rename(b"h/x", b"h/z")
+    scribe.link_metadata(b"h/y", b"h/w")
+
+
+def whole(scribe: CommitScribe) -> dict[bytes, tuple[Node, int]]:
+    """Return all that base is, and the inode numbers: nothing is to come back as a copy."""
+    root = scribe.base.root
+    return {path: (node, os.lstat(os.path.join(root, path)).st_ino) for path, node in scan(root).items()}
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool, error: BaseException) -> None:
+    """Have step ``number`` fail, before or after it was done."""
+    really, count = Steps.do, 0
+
+    def do(self: Steps, step: Step) -> None:
+        nonlocal count
+        count += 1
+        if count == number + 1 and not after:
+            raise error
+        really(self, step)
+        if count == number + 1:
+            raise error
+
+    monkeypatch.setattr(Steps, "do", do)
+
+
+def steps_of(scribe: CommitScribe) -> int:
+    return len(scribe.plan().steps)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whichever_step_fails_base_is_as_it_was_and_a_further_commit_succeeds(
+    scribe: CommitScribe, parking: bytes, after: bool
+) -> None:
+    work(scribe)
+    before, expected, plan = whole(scribe), scribe.expected(), scribe.plan()
+    kinds = {type(step).__name__ for step in plan.steps}
+    assert kinds >= {"Park", "Place", "Remove", "Create", "Link", "MakeDirectory", "Rewrite", "SetMetadata"}
+    for number in range(len(plan.steps)):
+        error = OSError(errno.EIO, os.strerror(errno.EIO))
+        with pytest.MonkeyPatch.context() as patch:
+            fail_at(patch, number, after=after, error=error)
+            with pytest.raises(RolledBackError, match="Input/output error; base is as it was, and all stays staged"):
+                execute(plan, scribe.store, parking=parking, durable=False)
+        assert whole(scribe) == before, f"step {number}: {plan.steps[number]}"
+        assert not os.path.exists(parking)
+    execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert scan(scribe.base.root) == expected
+
+
+def test_ctrl_c_takes_the_commit_back_too(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    fail_at(monkeypatch, 9, after=True, error=KeyboardInterrupt())
+    with pytest.raises(RolledBackError, match="taken back: it was interrupted") as caught:
+        execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert caught.value.exit_code == 130
+    assert whole(scribe) == before
+
+
+def interrupted(scribe: CommitScribe, parking: bytes, number: int) -> Plan:
+    """Leave a commit as a kill after ``number`` steps does."""
+
+    class KilledError(BaseException):
+        pass
+
+    plan = scribe.plan()
+    with pytest.MonkeyPatch.context() as patch:
+        fail_at(patch, number, after=False, error=KilledError())
+        with pytest.raises(KilledError):
+            execute(plan, scribe.store, parking=parking, durable=False)
+    return plan
+
+
+def at(scribe: CommitScribe, name: bytes) -> Path:
+    return Path(os.fsdecode(scribe.base.path(RelPath(name))))
+
+
+def replace(path: Path, content: bytes) -> None:
+    path.unlink()
+    path.write_bytes(content)
+
+
+HOST: dict[str, tuple[Callable[[CommitScribe], object], bytes, set[bytes]]] = {
+    "writes to a file that was replaced": (
+        lambda scribe: at(scribe, b"c").write_bytes(b"the host's c"), b"c", {b"the host's c"}
+    ),
+    "replaces a file that was replaced": (
+        lambda scribe: replace(at(scribe, b"c"), b"the host's c"),
+        b"c",
+        {b"the host's c"},
+    ),
+    "writes to a file that was made": (
+        lambda scribe: at(scribe, b"new/file").write_bytes(b"the host's"), b"new/file", {b"the host's"}
+    ),
+    "puts a file into a directory that was made": (
+        lambda scribe: at(scribe, b"new/more").write_bytes(b"the host's"), b"new", {b"the host's"}
+    ),
+    "puts a file where one went": (
+        lambda scribe: at(scribe, b"g/two").write_bytes(b"the host's"), b"g/two", {b"the host's"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HOST)
+def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, parking: bytes, what: str) -> None:
+    work(scribe)
+    before = whole(scribe)
+    act, path, content = HOST[what]
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    act(scribe)
+    found = roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert found == [path]
+    kept = {node.content for node in scan(parking + b"/found").values()}
+    assert content <= kept
+    assert {name: node for name, (node, _) in whole(scribe).items()} == {
+        name: node for name, (node, _) in before.items()
+    }
+
+
+def test_what_cannot_be_done_is_seen_before_the_first_step(scribe: CommitScribe, parking: bytes) -> None:
+    scribe.write(b"c", b"new")
+    scribe.write(b"e/x", b"new")
+    plan = scribe.plan()
+    at(scribe, b"e/x").rename(at(scribe, b"e/was"))
+    at(scribe, b"e/x").write_bytes(b"another")
+    before = whole(scribe)
+    with pytest.raises(NotPreparedError, match="not begun: e/x: the host has put something else there meanwhile"):
+        execute(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
+    assert not os.path.exists(parking)

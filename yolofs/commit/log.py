@@ -1,0 +1,123 @@
+"""The log of a commit, ``commits/N/progress``: a line for each step done, in their order.
+
+A line is the index of the step, from 0, then, as far as there was such a thing, ``came`` and ``went`` with device,
+inode number, ctime and size: of what is at the step's path now, and of what was moved away from there.  Nobody waits
+for it to be durable: after a power failure it may say less than was done; the rest is told by what is where.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import NamedTuple, Self
+
+_NAME = b"progress"
+
+
+class Identity(NamedTuple):
+    """What a thing was at one moment; whoever changes it later changes that."""
+
+    device: int
+    inode: int
+    ctime_ns: int
+    size: int
+
+    @classmethod
+    def of(cls, st: os.stat_result) -> Identity:
+        """Return that of what was looked at."""
+        return cls(st.st_dev, st.st_ino, st.st_ctime_ns, st.st_size)
+
+
+class Line(NamedTuple):
+    """What the log says of one step."""
+
+    came: Identity | None = None
+    went: Identity | None = None
+
+
+def lies_in(directory: bytes) -> bool:
+    """Tell whether there is a log in a commit's directory."""
+    return os.path.lexists(os.path.join(directory, _NAME))
+
+
+def read(directory: bytes) -> list[Line]:
+    """Return what the log in a commit's directory says of its first steps: as many as are done for certain."""
+    return [line for _, line in _read(directory)]
+
+
+def _read(directory: bytes) -> list[tuple[int, Line]]:
+    """Return the lines that stand in their order, each with its length in bytes."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(os.open(os.path.join(directory, _NAME), flags), "rb") as file:
+            texts = file.read().split(b"\n")[:-1]
+    except OSError:  # none is known for certain then, and each is looked at
+        return []
+    found: list[tuple[int, Line]] = []
+    for text in texts:
+        words = text.split(b" ")
+        if words[0] != b"%d" % len(found):
+            break
+        found.append((len(text) + 1, _decode(words[1:])))
+    return found
+
+
+def _decode(words: list[bytes]) -> Line:
+    found: dict[bytes, Identity] = {}
+    with contextlib.suppress(ValueError, TypeError):
+        for start in range(0, len(words), 5):
+            found[words[start]] = Identity(*map(int, words[start + 1 : start + 5]))
+    return Line(found.get(b"came"), found.get(b"went"))
+
+
+class Log:
+    """The log of a commit, open to be written; use it in a ``with``."""
+
+    def __init__(self, directory: bytes) -> None:
+        """Go on after the lines that stand in their order.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        lengths = [length for length, _ in _read(directory)]
+        self._ends = [0]
+        for length in lengths:
+            self._ends.append(self._ends[-1] + length)
+        path = os.path.join(directory, _NAME)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.ftruncate(self._fd, self._ends[-1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    @property
+    def done(self) -> int:
+        """How many steps it says are done."""
+        return len(self._ends) - 1
+
+    def add(self, line: Line) -> None:
+        """Note that the next step is done.
+
+        Raises:
+            OSError: the disk is full, for example.
+        """
+        words = [b"%d" % self.done]
+        for name, identity in ((b"came", line.came), (b"went", line.went)):
+            if identity is not None:
+                words.append(b"%b %d %d %d %d" % (name, *identity))
+        text = b" ".join(words) + b"\n"
+        os.write(self._fd, text)
+        self._ends.append(self._ends[-1] + len(text))
+
+    def cut(self, done: int) -> None:
+        """Note that only the first ``done`` steps are done.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        if done < self.done:
+            os.ftruncate(self._fd, self._ends[done])
+            del self._ends[done + 1 :]

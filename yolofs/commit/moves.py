@@ -1,0 +1,56 @@
+"""Where things of base are before a commit and after it: what is parked under one path is placed at another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from yolofs.commit.plan import Create, Duplicate, Link, MakeDirectory, Park, Place, Plan, Remove
+from yolofs.paths import RelPath, join, split
+
+
+class Moves:
+    """The moves of one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        parked = {step.number: step.path for step in plan.steps if isinstance(step, Park)}
+        self._old: dict[RelPath, RelPath | None] = {}
+        """By new path: where it was; None for what is made."""
+        self._new: dict[RelPath, RelPath | None] = {}
+        """By old path: where it comes to be; None for what goes."""
+        for step in plan.steps:
+            match step:
+                case Place():
+                    self._old[step.path] = parked[step.number]
+                    self._new[parked[step.number]] = step.path
+                case MakeDirectory() | Create() | Duplicate() | Link():
+                    self._old[step.path] = None
+                case Remove():
+                    self._new[step.path] = None
+                case _:
+                    pass
+
+    def before(self, path: RelPath) -> RelPath | None:
+        """Return where base has, before the commit, what the plan names by its new ``path``; None if it is made."""
+        return _translate(path, self._old)
+
+    def after(self, path: RelPath) -> RelPath | None:
+        """Return where base has, after the commit, what was at ``path``; None if it goes."""
+        return _translate(path, self._new)
+
+    def goes(self, path: RelPath) -> bool:
+        """Tell whether the very thing at an old path is moved or removed by a step of its own."""
+        return path in self._new
+
+
+def _translate(path: RelPath, moves: Mapping[RelPath, RelPath | None]) -> RelPath | None:
+    rest: list[bytes] = []
+    above = path
+    while above:
+        if above in moves:
+            found = moves[above]
+            for name in reversed(rest):
+                found = join(found, name) if found is not None else None
+            return found
+        above, name = split(above)
+        rest.append(name)
+    return path

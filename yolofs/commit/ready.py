@@ -1,0 +1,199 @@
+"""What is known of a commit when all is made and nothing of base is touched yet: ``commits/N/made``, durable by then.
+
+It tells by which identity each thing that was made is known wherever it lies, so that nothing that the host puts in its
+place is ever taken for it; and what the directories were in which names will come and go, so that they can be that
+again.  :func:`check` looks, before that is written, whether anything is plain that would stop a step.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+import msgspec
+
+from yolofs import syscalls
+from yolofs.commit.moves import Moves
+from yolofs.commit.plan import (
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    Step,
+)
+from yolofs.paths import RelPath, split
+
+
+class Made(msgspec.Struct, frozen=True, array_like=True):
+    """A thing that was made."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, st: os.stat_result) -> Made:
+        """Return what tells this thing from all others."""
+        return cls(st.st_ino, st.st_size, st.st_mtime_ns)
+
+
+class Before(msgspec.Struct, frozen=True, array_like=True):
+    """A directory of base, as it was."""
+
+    path: RelPath
+    """Before the first step."""
+    inode: int
+    mode: int
+    atime_ns: int
+    mtime_ns: int
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True):
+    """What was made and what was there."""
+
+    made: dict[int, Made] = {}
+    """By number of the slot."""
+    directories: list[Before] = []
+
+    def encode(self) -> bytes:
+        """Return it as JSON."""
+        return msgspec.json.encode(self)
+
+
+def decode(text: bytes) -> Ready | None:
+    """Return what :meth:`Ready.encode` made ``text`` from, None if it did not."""
+    try:
+        return msgspec.json.decode(text, type=Ready)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def check(plan: Plan) -> list[Before]:
+    """Look whether the steps of a plan can be done, as far as can be told before; return the directories they work in.
+
+    Raises:
+        OSError: one cannot; its ``filename`` is the path in base.
+    """
+    return _Check(plan).check()
+
+
+class _HiddenError(Exception):
+    """A path lies below a directory that nobody may enter as it is."""
+
+
+class _Check:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._root = plan.root
+        self._moves = Moves(plan)
+        self._directories: dict[RelPath, os.stat_result] = {}
+        self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
+
+    def check(self) -> list[Before]:
+        for step in self._plan.steps:
+            try:
+                self._check(step)
+            except _HiddenError:  # below a directory that has to be opened up first: its step will tell
+                continue
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self._named(error, step)) from error
+        return [
+            Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
+            for path, st in self._directories.items()
+        ]
+
+    def _named(self, error: OSError, step: Step) -> bytes:
+        """Return the path in base that an error is about."""
+        name = os.fsencode(error.filename) if error.filename is not None else step.path
+        top = self._root.rstrip(b"/") + b"/"
+        return name[len(top) :] if name.startswith(top) else name
+
+    def _check(self, step: Step) -> None:
+        match step:
+            case Park() | Remove():
+                self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]))
+            case Create() | Place() | Link() | Duplicate() | MakeDirectory():
+                self._check_arrival(step.path, getattr(step, "replaced", None))
+            case Rewrite() | SetMetadata():
+                path = step.path if step.inode is not None and _is_first(step) else self._moves.before(step.path)
+                if path is not None:
+                    self._check_in_place(path, getattr(step, "inode", None))
+            case FinishDirectory():
+                path = self._moves.before(step.path)
+                if path is not None and step.was is not None:
+                    self._enter(path)
+
+    def _check_arrival(self, path: RelPath, replaced: int | None) -> None:
+        above = self._moves.before(split(path)[0])
+        if above is None:
+            return
+        parent = self._enter(above)
+        old = RelPath(above + b"/" + split(path)[1]) if above else split(path)[1]
+        if replaced is not None:
+            self._check_victim(RelPath(old), replaced, parent)
+        elif old not in self._out and os.path.lexists(self._at(RelPath(old))):
+            raise FileExistsError(errno.EEXIST, "the host has put something there meanwhile")
+
+    def _check_victim(self, path: RelPath, inode: int, parent: os.stat_result) -> None:
+        """Check what is to be moved away."""
+        st = self._look(path, inode)
+        if syscalls.may_never_change(self._at(path)):
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        uid = os.geteuid()
+        if parent.st_mode & stat.S_ISVTX and uid not in (0, st.st_uid, parent.st_uid):
+            raise PermissionError(
+                errno.EPERM, "it is another user's, in a directory where only its owner may move it", path
+            )
+
+    def _check_in_place(self, path: RelPath, inode: int | None) -> None:
+        st = self._look(path, inode)
+        if syscalls.may_never_change(self._at(path)):
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        if not stat.S_ISLNK(st.st_mode) and os.statvfs(self._at(path)).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    def _look(self, path: RelPath, inode: int | None) -> os.stat_result:
+        st = self._lstat(path)
+        if inode is not None and st.st_ino != inode:
+            raise OSError(errno.ESTALE, "the host has put something else there meanwhile", path)
+        return st
+
+    def _enter(self, directory: RelPath) -> os.stat_result:
+        """Return what a directory is in which names come or go, if they may."""
+        st = self._directories.get(directory)
+        if st is not None:
+            return st
+        path = self._at(directory)
+        st = self._lstat(directory)
+        if not stat.S_ISDIR(st.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory)
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), directory)
+        if syscalls.may_never_change(path):
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", directory)
+        is_mine = st.st_uid == os.geteuid()
+        if not is_mine and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)
+        self._directories[directory] = st
+        return st
+
+    def _lstat(self, path: RelPath) -> os.stat_result:
+        try:
+            return os.lstat(self._at(path))
+        except PermissionError:
+            raise _HiddenError from None
+
+    def _at(self, path: RelPath) -> bytes:
+        return os.path.join(self._root, path) if path else self._root
+
+
+def _is_first(step: Rewrite | SetMetadata) -> bool:
+    return step.is_first if isinstance(step, Rewrite) else True

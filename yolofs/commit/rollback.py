@@ -1,0 +1,346 @@
+"""Taking a commit back that cannot go on, or shall not: base becomes again what it was before.
+
+The steps are undone from the last to the first.  As for a commit that goes on after a crash, each is looked at first:
+what is where tells, by inode numbers, whether it was done, half done or not at all.  What the host has changed or put
+there meanwhile is never thrown away: it is moved to the folder ``found`` of the commit's directory, and told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from yolofs import copying, syscalls
+from yolofs.commit import log
+from yolofs.commit.directories import rename_out, rename_with
+from yolofs.commit.plan import (
+    Attributes,
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    Step,
+)
+from yolofs.commit.resume import ResumedSteps
+from yolofs.commit.separate import metadata_of
+from yolofs.commit.steps import Folder, Spot, copied_from
+from yolofs.paths import RelPath, split
+
+FOUND = b"found"
+"""In a commit's directory: what the host had put in the way of one that was taken back, by number of the slot."""
+_Arrival: TypeAlias = Create | Place | Link | Duplicate
+
+
+class BackSteps(ResumedSteps):
+    """Undoes steps."""
+
+    found: list[RelPath]
+    """The paths at which the host had put or changed something meanwhile, which is in the folder ``found`` now."""
+
+    def prepare(self, directory: bytes) -> None:
+        """Get ready to undo; ``directory`` is the commit's own."""
+        self._found_path = os.path.join(directory, FOUND)
+        self.found = []
+        self._written: list[Spot] = []
+        self._times: dict[RelPath, tuple[int, int]] = {}
+        self._parked_inodes: dict[int, int] = {}
+        for step in self._plan.steps:
+            if isinstance(step, Park):
+                self._parked_inodes[step.number] = step.inode
+                self.recall(step)
+
+    def undo(self, step: Step, said: log.Line | None, *, is_next: bool) -> None:
+        """Undo one step, as far as it was done.
+
+        ``said`` is what the log says of it, None if nothing; ``is_next``: it is the first of which it says nothing.
+
+        Raises:
+            OSError: it could not be undone.
+        """
+        is_certain = said is not None or is_next
+        said = said if said is not None else log.Line()
+        match step:
+            case Park():
+                self.recall(step)
+                self._put_back(step, self._set_aside.get(step.number, self._in(self._parked, step.number)))
+            case Remove():
+                self._put_removed_back(step)
+            case MakeDirectory():
+                self._take_directory_away(step, said)
+            case Create() | Place() | Link() | Duplicate():
+                self._take_away(step, said)
+            case Rewrite():
+                self._write_back(step, said)
+            case SetMetadata():
+                if is_certain or self._looks_set(step.path, step.ino):
+                    self._set_back(step, said)
+            case FinishDirectory():
+                self._directories.forget(step.path)
+                if step.was is None:
+                    return
+                if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
+                    self._give(step.path, step.was, stat.S_IFDIR)
+                old = self._moves.before(step.path)
+                if old is not None:
+                    self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
+
+    def clear_backups(self) -> None:
+        """Remove what was kept of files that have their content again, which is durable by now."""
+        for spot in self._written:
+            self._clear(spot)
+
+    def finish(self) -> None:
+        """Give the directories the modes and times that they had.
+
+        Raises:
+            OSError: one could not be given them.
+        """
+        self._directories.release()
+        self.close_again(lambda path: path)
+        for before in self._before:
+            self._times[before.path] = before.atime_ns, before.mtime_ns
+        for path in sorted(self._times, key=len, reverse=True):
+            with contextlib.suppress(
+                FileNotFoundError, NotADirectoryError, PermissionError
+            ):  # the host's, or another's
+                spot, st = self._reach(path)
+                if stat.S_ISDIR(st.st_mode) and st.st_mtime_ns != self._times[path][1]:
+                    os.utime(self._at(spot), ns=self._times[path], follow_symlinks=False)
+        self._directories.release()
+
+    # ---- out
+
+    def _put_back(self, step: Park | Remove, source: Spot) -> None:
+        """Put what was moved out of base back; it may not have been."""
+        if self._inode(source) is None:
+            return
+        target = split(step.path)
+        self._make_way(step.path, step.number)
+        rename_with(self._directories, (self._unlocked(source), source.name), target, syscalls.rename_noreplace)
+
+    def _put_removed_back(self, step: Remove) -> None:
+        kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)
+        if self._inode(aside) is None:
+            self._put_back(step, kept)
+            return
+        self._put_back(step, aside)
+        self._clear(kept)  # a copy
+
+    def _make_way(self, path: RelPath, number: int) -> None:
+        """Move what the host has put at a path to ``found``."""
+        target = Spot(*split(path))
+        if self._inode(target) is not None:
+            self._keep_found(target, path, number)
+
+    def _keep_found(self, spot: Spot, path: RelPath, number: int) -> None:
+        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        folder = Folder(self._found_path, os.open(self._found_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        try:
+            name = b"%d" % number
+            while os.path.lexists(os.path.join(folder.path, name)):
+                name += b"+"
+            try:
+                self._unlocked(spot)
+                syscalls.rename_noreplace(self._fd(spot), spot.name, folder.fd, name)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                self._copy_tree(spot, Spot(folder, name), path)
+                self._clear(spot)
+        finally:
+            os.close(folder.fd)
+        self.found.append(path)
+
+    # ---- in
+
+    def _take_away(self, step: _Arrival, said: log.Line) -> None:
+        """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
+        target, source = Spot(*split(step.path)), self._comes_from(step)
+        beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
+        copied = copied_from(source)
+        ours = self._ours(step, said)
+        there = self._inode(target)
+        is_ours = there is not None and there in ours
+        old = self._where_old_is(step, [beside, source, kept])
+        is_copy = self._inode(copied) is not None  # what came is a copy; the thing itself lies here
+        if step.replaced is not None and there == self._replaced_by(step):
+            self._clear(kept)  # another name or a copy of what is still in its place
+        elif old is not None:
+            self._swap_back(step, target, old, is_ours=is_ours, said=said, source=None if is_copy else source)
+            if old != kept:
+                self._clear(kept)  # a copy
+        elif old is None and is_ours and step.replaced is None:
+            self._send_back(step, target, source=None if is_copy else source, said=said)
+        if is_copy:
+            self._clear(source)
+            syscalls.rename_noreplace(self._unlocked(copied), copied.name, self._fd(source), source.name)
+        if self._inode(beside) is not None and beside != source:
+            self._clear(beside)
+
+    def _ours(self, step: _Arrival, said: log.Line) -> set[int]:
+        """Return the inode numbers by which what the step brought in is known."""
+        numbers = {self.made_by_step(step), self._linked(step), said.came.inode if said.came is not None else None}
+        made = self._made.get(step.number)
+        if made is not None:
+            numbers.add(made.inode)
+        if isinstance(step, Place):
+            numbers.add(self._parked_inodes[step.number])
+        return {number for number in numbers if number is not None}
+
+    def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
+        """Return where that lies which a step has replaced, None if it has not."""
+        if step.replaced is None:
+            return None
+        replaced = self._replaced_by(step)
+        for spot in spots:
+            inode = self._inode(spot)
+            if inode is not None and (inode == replaced or spot == spots[-1]):
+                return spot
+        return None
+
+    def _swap_back(
+        self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: log.Line, source: Spot | None
+    ) -> None:
+        """Put ``old`` at ``target`` again, and what is there where it came from, or among what the host made."""
+        where = split(step.path)
+        src = (self._unlocked(old), old.name)
+        if self._inode(target) is None:
+            rename_with(self._directories, src, where, syscalls.rename_noreplace)
+            return
+        if not rename_with(self._directories, src, where, syscalls.rename_exchange):
+            self._move_off(step, target, is_ours=is_ours, said=said, source=source)
+            rename_with(self._directories, src, where, syscalls.rename_noreplace)
+            return
+        self._move_off(step, old, is_ours=is_ours, said=said, source=source)
+
+    def _send_back(self, step: _Arrival, target: Spot, *, source: Spot | None, said: log.Line) -> None:
+        self._move_off(step, target, is_ours=True, said=said, source=source)
+
+    def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: log.Line, source: Spot | None) -> None:
+        """Take away what a step had brought in and what lies at ``spot`` now."""
+        if not is_ours or (not isinstance(step, Place | Link) and self._was_changed(spot, step, said)):
+            self._keep_found(spot, step.path, step.number)
+        elif isinstance(step, Place) and source is not None:
+            if spot != source:
+                self._rename(spot, source)
+        elif isinstance(step, Place):
+            self._keep_or_clear_copy(spot, step, said)
+        else:
+            self._clear(spot)
+
+    def _keep_or_clear_copy(self, spot: Spot, step: Place, said: log.Line) -> None:
+        """Remove a copy of what lies on another device, unless the host may have changed it."""
+        st = os.stat(self._at(spot), follow_symlinks=False)
+        is_as_it_came = (
+            said.came is not None
+            and said.came[:2] == (st.st_dev, st.st_ino)
+            and (stat.S_ISDIR(st.st_mode) or said.came.size == st.st_size)
+        )
+        if is_as_it_came and not stat.S_ISDIR(st.st_mode):
+            self._clear(spot)
+        else:
+            self._keep_found(spot, step.path, step.number)
+
+    def _rename(self, source: Spot, target: Spot) -> None:
+        dst = self._unlocked(target), target.name
+        if isinstance(source.directory, Folder):
+            syscalls.rename_noreplace(self._fd(source), source.name, *dst)
+            return
+        self._directories.forget(RelPath(self._spelled(source)))
+        rename_out(self._directories, (source.directory, source.name), dst, syscalls.rename_noreplace)
+
+    def _was_changed(self, spot: Spot, step: _Arrival, said: log.Line) -> bool:
+        """Tell whether the host has changed a file since a step brought it in."""
+        st = os.stat(self._at(spot), follow_symlinks=False)
+        made = self._made.get(step.number)
+        if made is not None:
+            return (st.st_ino, st.st_size, st.st_mtime_ns) != (made.inode, made.size, made.mtime_ns)
+        if said.came is not None:
+            return (st.st_ino, st.st_size) != (said.came.inode, said.came.size)
+        return not isinstance(step, Create) or (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns)
+
+    def _take_directory_away(self, step: MakeDirectory, said: log.Line) -> None:
+        """Remove a directory that was made; what the host has put in it goes to ``found`` with it."""
+        target = Spot(*split(step.path))
+        made = self._made.get(step.number)
+        ours = made.inode if made is not None else said.came.inode if said.came is not None else None
+        if ours is None or self._inode(target) != ours:
+            return
+        self._directories.forget(step.path)
+        self._unlocked(target)
+        try:
+            os.rmdir(target.name, dir_fd=self._fd(target))
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self._keep_found(target, step.path, step.number)
+
+    # ---- in place
+
+    def _write_back(self, step: Rewrite, said: log.Line) -> None:
+        backup = self._in(self._replaced, step.number)
+        if self._inode(backup) is None:
+            return
+        spot, st = self._reach(step.path)
+        if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
+            return  # the host's: what it was stays in ``replaced``
+        if said.came is not None and (st.st_ctime_ns, st.st_size) != (said.came.ctime_ns, said.came.size):
+            self._copy_found(spot, step)
+        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
+            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+        source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))
+        try:
+            target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
+            try:
+                copying.copy_data(source, target, os.fstat(source).st_size)
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
+        if step.was is not None:
+            self._give(step.path, step.was, stat.S_IFREG)
+        else:
+            copying.copy_metadata(self._at(backup), self._at(spot))
+        self._written.append(backup)
+
+    def _copy_found(self, spot: Spot, step: Rewrite) -> None:
+        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        copying.copy_node(self._at(spot), os.path.join(self._found_path, b"%d" % step.number))
+        self.found.append(step.path)
+
+    def _set_back(self, step: SetMetadata, said: log.Line) -> None:
+        spot = Spot(*split(step.path))
+        inode = self._inode(spot)
+        if inode is None or (step.inode is not None and inode != step.inode):
+            return
+        st = os.stat(self._at(spot), follow_symlinks=False)
+        is_untouched = said.came is None or (st.st_ctime_ns, st.st_size) == (said.came.ctime_ns, said.came.size)
+        self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
+
+    def _looks_set(self, path: RelPath, ino: int) -> bool:
+        """Tell whether what is at a path has the metadata of a store inode, as a step has given it."""
+        try:
+            _, st = self._reach(path)
+            wanted = os.lstat(self._store.path(ino))
+        except OSError:
+            return False
+        return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+
+    def _give(self, path: RelPath, was: Attributes, kind: int, *, times: bool = True) -> None:
+        """Give what is at a path the metadata that it had, if it is of that kind still."""
+        try:
+            spot, st = self._reach(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_IFMT(st.st_mode) == kind:
+            copying.write_metadata(self._at(spot), metadata_of(was), times=times)
