@@ -32,7 +32,7 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:
     """Check this machine and the session, and say what to do.
 
-    The exit code is 1 if anything fails.
+    The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order is listed.
 
     A torn tail, which a crash leaves at the end of the journal, is moved to .yolofs/journal.torn by the next command
     that opens it for writing. That says so, and status and doctor go on saying it until --acknowledge, or until a
@@ -64,7 +64,8 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
         emit_json({"findings": [_fields(finding) for finding in findings], "ok": not _has_failed(findings)})
     else:
         for finding in findings:
-            _emit(finding)
+            if finding.level is not Level.OK or not (repair or acknowledge):
+                _emit(finding)
         if project is None:
             say("there is no session here, so only the machine was checked")
     if _has_failed(findings):
@@ -91,9 +92,17 @@ def _fields(finding: Finding) -> dict[str, str]:
 
 
 def _acknowledge(project: bytes) -> None:
-    """Say for the last time what torn tails were cut off the journal."""
-    path = os.path.join(session_directory(project), b"journal")
-    found = cuts.read(path, Journal.form_of(path).key)
+    """Say for the last time what torn tails were cut off the journal.
+
+    Raises:
+        JournalError: the journal is missing, or damaged in its first line.
+    """
+    directory = session_directory(project)
+    path = os.path.join(directory, b"journal")
+    lost = journal_loss(directory)
+    if lost is not None:
+        raise lost
+    found = cuts.read(path, Journal.form_of(path).key) if os.path.lexists(path) else []
     for cut in found:
         say(f"acknowledged: {cuts.message(cut, path)}")
     cuts.forget(path)
