@@ -96,10 +96,11 @@ class BusyFilesError(YolofsError):
 class ConflictError(YolofsError):
     """Base changed where a commit would change it, since that was staged.
 
-    ``paths`` holds the paths relative to base.
+    ``paths`` holds the paths relative to base, and ``root`` where that is.
     """
 
     exit_code = 9
+    root = b"/"
 
     def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
