@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json, progress, warn
+from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project import connected, find_project, looking, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
@@ -56,8 +57,8 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         for warning in warnings:
             if warning not in said:
                 warn(warning)
-        with progress("comparing") as update:
-            everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+        is_half_made = info is None and session.interrupted_commit() is not None  # no mount goes on over such a base
+        everything = [] if is_half_made else _everything(session)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
         guard = _hiding(project) if changes and not shows_hidden else None
@@ -69,7 +70,14 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             document["waiting"] = waiting_fields(waiting)
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
         else:
-            _emit(session, info, changes, marks)
+            _emit_place(session, info)
+            if is_half_made:
+                say("what is staged is not listed before that commit is finished, as base has a part of it already")
+                return
+            emit()
+            emit_changes(
+                changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks
+            )
             say_left_out(left_out)
             say_hidden(hidden)
             say_marked(changes, marks)
@@ -89,7 +97,12 @@ def _hiding(project: bytes) -> PathGuard | None:
     return hiding(project)
 
 
-def _emit(session: Session, info: Info | None, changes: list[Change], marks: Marks) -> None:
+def _everything(session: Session) -> list[Change]:
+    with progress("comparing") as update:
+        return seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+
+
+def _emit_place(session: Session, info: Info | None) -> None:
     if info is not None:
         emit(f"mounted at {display(unquote(info.mountpoint))}, process {info.pid}")
     elif read_daemon_file(session.directory) is not None:
@@ -97,8 +110,6 @@ def _emit(session: Session, info: Info | None, changes: list[Change], marks: Mar
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
-    emit()
-    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks)
 
 
 def _generation(session: Session) -> str:
@@ -114,7 +125,7 @@ def _generation(session: Session) -> str:
 def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
-    root, regions = session.base.root, session.regions
+    root, regions, interrupted = session.base.root, session.regions, session.interrupted_commit()
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),
@@ -123,6 +134,7 @@ def _document(
         "pid": info.pid if info is not None else None,
         "warnings": warnings,
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
+        "interrupted": int(os.path.basename(interrupted)) if interrupted is not None else None,
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),

@@ -84,8 +84,8 @@ def test_status_lists_each_change_in_a_line(staged: Program) -> None:
 def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
     document = staged("status", "--json").json
     assert list(document) == [
-        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "generation", "records_since",
-        "counts", "changes", "waiting", "scratch_left_out", "hidden_left_out",
+        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "generation",
+        "records_since", "counts", "changes", "waiting", "scratch_left_out", "hidden_left_out",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}

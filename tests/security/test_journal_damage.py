@@ -370,6 +370,24 @@ def test_every_command_names_the_line_and_nothing_is_changed(yolofs: Program, tm
     assert not (yolofs.session / "journal.torn").exists()
 
 
+def test_the_list_of_sessions_tells_of_damage(yolofs: Program) -> None:
+    def damage() -> str | None:
+        (entry,) = yolofs("sessions", "--json", yolofs.session.name).json["sessions"]
+        found: str | None = entry["damage"]
+        return found
+
+    assert damage() is None
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [*lines[:3], *lines[4:]])
+    said = yolofs("sessions").out
+    assert f"{journal_of(yolofs)}, line 4 (byte " in said
+    assert f"a line before it is missing: yolofs -C {yolofs.project} doctor\n" in said
+    assert "a line before it is missing" in (damage() or "")
+    journal_of(yolofs).unlink()
+    assert f"{journal_of(yolofs)} is missing, and there are 5 staged files" in yolofs("sessions").out
+    assert "staged files" in (damage() or "")
+
+
 @pytest.mark.parametrize("how", HARMS, ids=lambda how: how.__name__)
 def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Program, tmp_path: Path, how: Harm) -> None:
     line, _ = harm(yolofs, tmp_path, how)

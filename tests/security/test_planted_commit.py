@@ -692,8 +692,38 @@ def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
     interrupt_commit(project, STEP)
     status = Program(project)("status")
     assert status.err.count("interrupted") == 1, status.err
-    (warning,) = Program(project)("status", "--json").json["warnings"]
+    found = Program(project)("status", "--json").json
+    (warning,) = found["warnings"]
     assert "interrupted" in warning
+    assert found["interrupted"] == 1
+
+
+def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    staged(project)
+    program = Program(project)
+    assert program("status", "--json").json["interrupted"] is None
+    assert "base has a part of it" not in program("status").err
+    interrupt_commit(project, STEP)
+    status = program("status")
+    assert "not listed before that commit is finished" in status.err
+    assert "generation" in status.out
+    assert [line for line in status.out.splitlines() if line[1:3] == "  "] == []
+    assert program("status", "--json").json["changes"] == []
+
+
+@pytest.mark.usefixtures("own_state")
+def test_the_list_of_sessions_tells_of_an_interrupted_commit(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    staged(project)
+    program = Program(project)
+    (entry,) = program("sessions", "--json").json["sessions"]
+    assert (entry["interrupted"], entry["damage"]) == (None, None)
+    interrupt_commit(project, STEP)
+    assert f"  commit 1 was interrupted: yolofs -C {project} status\n" in program("sessions").out
+    assert program("sessions", "--json").json["sessions"][0]["interrupted"] == 1
+    project.rename(tmp_path / "moved")
+    assert "  commit 1 was interrupted\n" in Program(tmp_path)("sessions").out
 
 
 def test_the_mount_that_lent_the_session_finishes_it_and_says_so(tmp_path: Path) -> None:
