@@ -205,6 +205,22 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
     assert ("1 modified" in project.run("status")) is is_left
 
 
+@pytest.mark.parametrize("words", [("status",), ("diff",), ("commit", "--yes"), ("mount",)])
+def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Who looks puts it away as well: what the old journal says is no change of base any more."""
+    directory = tmp_path / "project"
+    project = two_staged(directory)
+    project.run("commit", "--yes")
+    journal, archive = directory / ".yolofs/journal", directory / ".yolofs/commits/1/journal"
+    ended = archive.read_bytes()
+    archive.rename(journal)
+    assert "made" not in project.run(*words)
+    assert archive.read_bytes() == ended
+    assert "no changes" in project.run("status")
+    if words == ("mount",):
+        project.run("unmount")
+
+
 def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it nobody can tell that this is the journal to follow; an empty one in its place would lose it."""
     state = tmp_path / "state"
