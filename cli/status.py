@@ -15,14 +15,14 @@ from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left
 from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
-from yolofs.cli.project import connected, find_project, looking, warnings_of
+from yolofs.cli.project import connected, find_project, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import ConfigError
 from yolofs.paths import display
-from yolofs.session import Session
+from yolofs.session import Access, Session
 from yolofs.timeline import BASE
 
 if TYPE_CHECKING:  # takes long
@@ -51,12 +51,11 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             client.flush()
     waiting = _waiting(project)
     say_what_waits(len(waiting))
-    with looking(project) as session:
-        warnings = _warnings(session, info)
+    with Session.open(project, Access.READ) as session:
         said = warnings_of(session)
-        for warning in warnings:
-            if warning not in said:
-                warn(warning)
+        warnings = _warnings(session, info, said)
+        for warning in dict.fromkeys((*said, *warnings)):
+            warn(warning)
         is_half_made = info is None and session.interrupted_commit() is not None  # no mount goes on over such a base
         everything = [] if is_half_made else _everything(session)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -153,17 +152,17 @@ def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
     }
 
 
-def _warnings(session: Session, info: Info | None) -> list[str]:
-    """Return what should be looked into; of torn tails those that were cut before this mount, too."""
+def _warnings(session: Session, info: Info | None, found: list[str]) -> list[str]:
+    """Return what should be looked into, ``found`` of the session among it; of torn tails all that were cut."""
     journal = session.journal
-    found = warnings_of(session)
     warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
         problem = session.settings_problem  # of which the daemon says what that means for the mount
         found = [warning for warning in found if not (problem and warning.startswith(problem))]
         return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
     if _is_torn(session):
-        warnings.append(cuts.torn_sentence(journal.size, journal.record_count + 2, journal.torn_bytes))
+        torn = cuts.torn_message(journal.size, journal.record_count + 2, journal.torn_bytes)
+        warnings.append(f"{torn}; {cuts.TORN_NEXT}")
     return [*warnings, *found]
 
 
