@@ -124,7 +124,7 @@ def _check_alone(*others: object) -> None:
     if any(others):
         raise UsageError(
             "--continue and --discard-interrupted stand alone: they take what was interrupted as it is",
-            hint="yolofs commit --continue",
+            hint="yolofs commit --continue, or: yolofs commit --discard-interrupted",
         )
 
 
