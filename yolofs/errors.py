@@ -18,6 +18,7 @@
     ├── SandboxError                exit 14  this machine forbids the sandbox
     ├── TrustError                  exit 15  somebody else's, or settings that the user has not agreed to
     ├── UnnamedError                exit 16  a commit left what has to be named
+    ├── NotPreparedError            exit 17  a commit could not make what it needs, and did nothing
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
