@@ -41,7 +41,7 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     A line of the journal that was changed, is missing, is there twice or stands in another's place is damage, and no
     command goes on. --repair cuts the journal before it; with --keep-rest only the changes of bad and missing lines
     are lost, and what is left is refused if it contradicts itself, or if a travel in it might lead elsewhere now. In
-    both cases all from there on is in journal.torn before. A first line that is damaged is written anew by
+    both cases all from there on is copied to journal.torn first. A first line that is damaged is written anew by
     --repair --keep-rest, if the others tell what it was.
 
     If the journal is missing, and with it the names of what is staged, --repair begins an empty one. The files that

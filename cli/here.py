@@ -19,6 +19,9 @@ from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import EarlierLayout, Found, find, session_of
 from yolofs.sessions.state import SESSIONS, state_directory
 
+NO_IDENTITY = Identity(0, 0)
+"""Of the project of a session that the registry does not know."""
+
 
 def find_project(*, follow_move: bool = True) -> bytes:
     """Return the project that the command is about.
@@ -66,10 +69,6 @@ def session_directory(project: bytes) -> bytes:
     if found is None:
         raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
     return found.session
-
-
-NO_IDENTITY = Identity(0, 0)
-"""Of the project of a session that the registry does not know."""
 
 
 def unregistered() -> list[Entry]:

@@ -58,7 +58,7 @@ _ADVICE = {
     "target",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="Let session ID, whose directory is gone, go on with the directory PATH.",
+    help="Let session ID, whose project is gone, go on with the directory PATH.",
 )
 @click.option("--yes", is_flag=True, help="With --forget: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
@@ -68,7 +68,7 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
     Each has an id, by which it can be named. Shown are whether it is mounted, ready, or its project is gone; whether
     anything is staged; where the project is; and if a commit was interrupted, or the journal is damaged. A project that
     was moved is found by itself; one that was restored from a copy is another directory, for which --rebase says that
-    it takes the place of the first one. ID may be left out if only one session's directory is gone.
+    it takes the place of the first one. ID may be left out if only one session's project is gone.
     """
     if is_forgotten and target is not None:
         raise UsageError("--forget and --rebase cannot go together", hint="yolofs sessions --help")
@@ -193,17 +193,15 @@ def _is_mounted(entry: Entry) -> bool:
 
 
 def _chosen(entries: list[Entry], session: str | None) -> Entry:
-    """Return the session that an id names, or the only one whose directory is gone."""
+    """Return the session that an id names, or the only one whose project is gone."""
     if session is not None:
         return entry_of(session)
     gone = [
         entry for entry in entries if condition_of(entry) in (Condition.GONE, Condition.REPLACED, Condition.UNLISTED)
     ]
     if len(gone) != 1:
-        count = f"{len(gone)} sessions" if gone else "no session"
-        raise UsageError(
-            f"the directory of {count} is gone, so which one is meant?", hint="name its id: yolofs sessions"
-        )
+        what = f"the projects of {len(gone)} sessions are" if gone else "no session's project is"
+        raise UsageError(f"{what} gone, so which one is meant?", hint="name its id: yolofs sessions lists them")
     return gone[0]
 
 
