@@ -10,7 +10,7 @@ import click
 
 from yolofs import checkpoint
 from yolofs.archive import interrupted_commit, journal_loss
-from yolofs.cli.here import NO_IDENTITY, entry_of, unregistered
+from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
@@ -21,7 +21,7 @@ from yolofs.marks import JOURNAL
 from yolofs.paths import display, in_shell
 from yolofs.session_forget import forget
 from yolofs.session_move import move_session
-from yolofs.sessions.identity import identity_of
+from yolofs.sessions.identity import NO_IDENTITY, identity_of
 from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import Found, session_of
 from yolofs.sessions.start import check_owner
@@ -96,13 +96,18 @@ def _list(entries: list[Entry], *, as_json: bool) -> None:
         condition = condition_of(entry)
         staged = "staged" if has_staged(entry) else ""
         is_mounted = condition in _ADVICE and _is_mounted(entry)
-        emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {display(entry.project_path)}")
+        emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {_place(entry)}")
         if is_mounted:
             emit(f"  still mounted: yolofs unmount {entry.id}")
         if condition in _ADVICE:
-            place = in_shell(entry.project_path)
+            place = in_shell(entry.project_path) if entry.project else "PATH"
             emit(f"  {_ADVICE[condition].format(id=entry.id, path=place, session=display(entry.session_path))}")
         _emit_troubles(entry, condition)
+
+
+def _place(entry: Entry) -> str:
+    """Return where the project of a session is, or was."""
+    return display(entry.project_path) if entry.project else "(not known)"
 
 
 def _emit_troubles(entry: Entry, condition: Condition) -> None:
@@ -206,7 +211,7 @@ def _chosen(entries: list[Entry], session: str | None) -> Entry:
 
 
 def _forget(entry: Entry, *, yes: bool) -> None:
-    place = display(entry.project_path)
+    place = _place(entry)
     if condition_of(entry) is Condition.UNREACHABLE:
         _take_off_the_list(entry, yes=yes)
         return
@@ -237,9 +242,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
 def _check_unmounted(entry: Entry) -> None:
     """Raise SessionBusyError if a session is mounted."""
     if _is_mounted(entry):
-        raise SessionBusyError(
-            f"session {entry.id} of {display(entry.project_path)} is mounted", hint=f"yolofs unmount {entry.id}"
-        )
+        raise SessionBusyError(f"session {entry.id} of {_place(entry)} is mounted", hint=f"yolofs unmount {entry.id}")
 
 
 def _rebase(entry: Entry, target: bytes) -> None:
@@ -258,7 +261,7 @@ def _rebase(entry: Entry, target: bytes) -> None:
             hint=f"yolofs init {in_shell(target)} starts one of its own",
         )
     _check_unmounted(entry)
-    before = display(entry.project_path)
+    before = _place(entry)
     is_copy = not entry.identity.is_same(identity_of(target))
     move_session(Found(target, entry))
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
