@@ -251,9 +251,8 @@ def _journal(directory: bytes) -> Finding:
         return Finding("journal", Level.FAIL, f"cannot be read: {error.strerror}")
     if damage is not None:
         if damage.is_torn:
-            message = cuts.torn_sentence(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
-            message, _, advice = message.partition("; ")
-            return Finding("journal", Level.WARN, message, advice)
+            message = cuts.torn_message(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
+            return Finding("journal", Level.WARN, message, cuts.TORN_NEXT)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
         advice = (
             "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "

@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_back, go_on
-from yolofs.cli.commit_report import Shown, check_named, emit_document, emit_taken, look, say_stays, say_unchanged
+from yolofs.cli.commit_report import (
+    Shown,
+    check_named,
+    emit_document,
+    emit_refusal,
+    emit_taken,
+    look,
+    say_stays,
+    say_unchanged,
+)
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
@@ -13,7 +22,7 @@ from yolofs.cli.output import ask, check_can_ask, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
-from yolofs.errors import UsageError
+from yolofs.errors import ConflictError, UsageError
 from yolofs.garbage import no_garbage_collection
 from yolofs.paths import display
 from yolofs.regions import Region
@@ -99,14 +108,22 @@ def command(
             if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
-            looked = None
-            if yes and not as_json:
-                looked = look_at_base(session, parts)
+            looked = look_at_base(session, parts)
+            if as_json and looked.conflicts and not force:
+                emit_refusal(session, shown, looked.conflicts)
+            elif yes and not as_json:
                 emit_taken(session, shown, guard, looked.conflicts)
-            with progress("committing") as update:
-                result = commit(session, parts=parts, looked=looked, force=force, progress=update)
+            try:
+                with progress("committing") as update:
+                    result = commit(session, parts=parts, looked=looked, force=force, progress=update)
+            except ConflictError as error:
+                error.root = session.base.root
+                raise
         break
-    _report(session, result, shown, as_json=as_json)
+    if as_json:
+        emit_document(session, result, shown, looked.conflicts)
+    else:
+        _report(session, result, shown)
     check_named(shown)
 
 
@@ -154,10 +171,7 @@ def _show_and_ask(
         return shown
 
 
-def _report(session: Session, result: CommitResult, shown: Shown, *, as_json: bool) -> None:
-    if as_json:
-        emit_document(session, result, shown)
-        return
+def _report(session: Session, result: CommitResult, shown: Shown) -> None:
     say_unchanged(session, shown)
     for path, aspects in sorted(result.left_out.items()):
         warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")

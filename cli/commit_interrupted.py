@@ -76,10 +76,11 @@ def discard(project: bytes, *, asks: bool) -> None:
         Exit: the answer is no.
         UsageError: there is nobody to ask.
     """
-    if _look(project) is None:
+    found = _look(project)
+    if found is None:
         say("no commit was interrupted; nothing to do")
         return
-    if asks and not _agrees_to_discard(project):
+    if asks and not _agrees_to_discard(found):
         raise click.exceptions.Exit(1)
     with changing(project, LoanKind.ABORT) as (session, _):
         directory = discard_interrupted(session)
@@ -91,11 +92,8 @@ def discard(project: bytes, *, asks: bool) -> None:
     say(f"what base had, what was staged and a list of what was where ({CONTENTS.decode()}): {display(directory)}")
 
 
-def _agrees_to_discard(project: bytes) -> bool:
+def _agrees_to_discard(found: Interrupted) -> bool:
     check_can_ask(instead="yolofs commit --discard-interrupted --yes")
-    found = _look(project)
-    if found is None:
-        return True
     say(found.text)
     say("given up, base stays as it is now, partly committed; what is staged leaves the view, and no file is removed")
     if ask("give it up?"):

@@ -197,8 +197,14 @@ def _command(root: bytes, paths: Iterable[RelPath]) -> str:
     return "yolofs commit " + " ".join(in_shell(absolute(root, path)) for path in paths)
 
 
-def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:
-    """Write what a commit did as a JSON document."""
+def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath]) -> None:
+    """Write as a JSON document that nothing is done, as base has changed at ``conflicts``, too."""
+    nothing = msgspec.structs.replace(shown, taken=[], stays=[*shown.taken, *shown.stays])
+    emit_document(session, CommitResult(None, 0, {}, shown.held), nothing, conflicts)
+
+
+def emit_document(session: Session, result: CommitResult, shown: Shown, conflicts: Sequence[RelPath]) -> None:
+    """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had changed, too."""
     root, regions = session.base.root, session.regions
     emit_json(
         {
@@ -214,6 +220,7 @@ def emit_document(session: Session, result: CommitResult, shown: Shown) -> None:
                 }
                 for one in shown.held
             ],
+            "conflicts": [text_fields("path", absolute(root, path)) for path in conflicts],
             "left_out": [
                 {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
                 for path, aspects in sorted(result.left_out.items())

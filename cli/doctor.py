@@ -32,7 +32,7 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:
     """Check this machine and the session, and say what to do.
 
-    The exit code is 1 if anything fails.
+    The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order is listed.
 
     A torn tail, which a crash leaves at the end of the journal, is moved to .yolofs/journal.torn by the next command
     that opens it for writing. That says so, and status and doctor go on saying it until --acknowledge, or until a
@@ -42,7 +42,7 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     A line of the journal that was changed, is missing, is there twice or stands in another's place is damage, and no
     command goes on. --repair cuts the journal before it; with --keep-rest only the changes of bad and missing lines
     are lost, and what is left is refused if it contradicts itself, or if a travel in it might lead elsewhere now. In
-    both cases all from there on is in journal.torn before. A first line that is damaged is written anew by
+    both cases all from there on is copied to journal.torn first. A first line that is damaged is written anew by
     --repair --keep-rest, if the others tell what it was.
 
     If the journal is missing, and with it the names of what is staged, --repair begins an empty one. The files that
@@ -65,7 +65,8 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
         emit_json({"findings": [_fields(finding) for finding in findings], "ok": not _has_failed(findings)})
     else:
         for finding in findings:
-            _emit(finding)
+            if finding.level is not Level.OK or not (repair or acknowledge):
+                _emit(finding)
         if project is None:
             say("there is no session here, so only the machine was checked")
     if _has_failed(findings):
@@ -92,9 +93,17 @@ def _fields(finding: Finding) -> dict[str, str]:
 
 
 def _acknowledge(project: bytes) -> None:
-    """Say for the last time what the journal has lost at its end."""
-    path = os.path.join(session_directory(project), b"journal")
-    found = cuts.read(path, Journal.form_of(path).key)
+    """Say for the last time what the journal has lost at its end.
+
+    Raises:
+        JournalError: the journal is missing, or damaged in its first line.
+    """
+    directory = session_directory(project)
+    path = os.path.join(directory, b"journal")
+    lost = journal_loss(directory)
+    if lost is not None:
+        raise lost
+    found = cuts.read(path, Journal.form_of(path).key) if os.path.lexists(path) else []
     for cut in found:
         say(f"acknowledged: {cuts.message(cut, path)}")
     cuts.forget(path)

@@ -14,7 +14,7 @@ from yolofs.errors import NoSessionError, SessionBusyError
 from yolofs.marks import JOURNAL
 from yolofs.paths import display
 from yolofs.session_root import is_in_line, read_session_file
-from yolofs.sessions.identity import Identity
+from yolofs.sessions.identity import NO_IDENTITY
 from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import EarlierLayout, Found, find, session_of
 from yolofs.sessions.state import SESSIONS, state_directory
@@ -68,10 +68,6 @@ def session_directory(project: bytes) -> bytes:
     return found.session
 
 
-NO_IDENTITY = Identity(0, 0)
-"""Of the project of a session that the registry does not know."""
-
-
 def unregistered() -> list[Entry]:
     """Return entries for sessions in the user's state directory that the registry has none of: it was damaged."""
     state = state_directory()
@@ -84,7 +80,7 @@ def unregistered() -> list[Entry]:
             if session not in known and os.path.lexists(os.path.join(session, JOURNAL)):
                 content = read_session_file(session)
                 project = content.project_path if content is not None else b""
-                found.append(Entry.make(session, project or b"/", NO_IDENTITY))
+                found.append(Entry.make(session, project, NO_IDENTITY))
     return found
 
 

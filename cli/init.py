@@ -42,7 +42,7 @@ _CONFIG = b"""\
     "--state",
     metavar="DIR",
     type=click.Path(path_type=bytes),
-    help="Keep the session in DIR: a directory that is new, empty or such a one already.",
+    help="Keep the session in DIR: a directory that is new or empty, or holds sessions of yours already.",
 )
 @click.option("--adopt", "adopted", is_flag=True, help="Take over what an earlier version left in DIR/.yolofs/.")
 def command(directory: bytes | None, agents: str, state: bytes | None, adopted: bool) -> None:

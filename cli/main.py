@@ -112,7 +112,7 @@ def _details(error: YolofsError) -> list[str]:
         case BusyFilesError():
             lines = list(error.users)
         case ConflictError():
-            lines = [display(b"/" + path) for path in error.paths]
+            lines = [display(os.path.join(error.root, path)) for path in error.paths]
         case _:
             lines = []
     more = len(lines) - _SHOWN_USERS

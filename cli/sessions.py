@@ -8,17 +8,20 @@ from typing import Any
 
 import click
 
-from yolofs.archive import journal_loss
-from yolofs.cli.here import NO_IDENTITY, entry_of, unregistered
+from yolofs import checkpoint
+from yolofs.archive import interrupted_commit, journal_loss
+from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.daemon.client import Client
-from yolofs.errors import DaemonError, SessionBusyError, UsageError
+from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
+from yolofs.journal import Journal
+from yolofs.marks import JOURNAL
 from yolofs.paths import display, in_shell
 from yolofs.session_forget import forget
 from yolofs.session_move import move_session
-from yolofs.sessions.identity import identity_of
+from yolofs.sessions.identity import NO_IDENTITY, identity_of
 from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import Found, session_of
 from yolofs.sessions.start import check_owner
@@ -55,7 +58,7 @@ _ADVICE = {
     "target",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="Let session ID, whose directory is gone, go on with the directory PATH.",
+    help="Let session ID, whose project is gone, go on with the directory PATH.",
 )
 @click.option("--yes", is_flag=True, help="With --forget: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
@@ -63,9 +66,9 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
     """List your sessions on this machine, wherever their projects are.
 
     Each has an id, by which it can be named. Shown are whether it is mounted, ready, or its project is gone; whether
-    anything is staged; and where the project is. A project that was moved is found by itself; one that was restored
-    from a copy is another directory, for which --rebase says that it takes the place of the first one. ID may be left
-    out if only one session's directory is gone.
+    anything is staged; where the project is; and if a commit was interrupted, or the journal is damaged. A project that
+    was moved is found by itself; one that was restored from a copy is another directory, for which --rebase says that
+    it takes the place of the first one. ID may be left out if only one session's project is gone.
     """
     if is_forgotten and target is not None:
         raise UsageError("--forget and --rebase cannot go together", hint="yolofs sessions --help")
@@ -93,12 +96,30 @@ def _list(entries: list[Entry], *, as_json: bool) -> None:
         condition = condition_of(entry)
         staged = "staged" if has_staged(entry) else ""
         is_mounted = condition in _ADVICE and _is_mounted(entry)
-        emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {display(entry.project_path)}")
+        emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {_place(entry)}")
         if is_mounted:
             emit(f"  still mounted: yolofs unmount {entry.id}")
         if condition in _ADVICE:
-            place = in_shell(entry.project_path)
+            place = in_shell(entry.project_path) if entry.project else "PATH"
             emit(f"  {_ADVICE[condition].format(id=entry.id, path=place, session=display(entry.session_path))}")
+        _emit_troubles(entry, condition)
+
+
+def _place(entry: Entry) -> str:
+    """Return where the project of a session is, or was."""
+    return display(entry.project_path) if entry.project else "(not known)"
+
+
+def _emit_troubles(entry: Entry, condition: Condition) -> None:
+    """Write what keeps a session from being worked in, and the command that tells more where the project is there."""
+    is_there = condition in (Condition.MOUNTED, Condition.READY)
+    command = f": yolofs -C {in_shell(entry.project_path)}"
+    number = interrupted_number(entry)
+    if number is not None:
+        emit(f"  commit {number} was interrupted" + (f"{command} status" if is_there else ""))
+    damage = damage_of(entry)
+    if damage is not None:
+        emit(f"  {damage}" + (f"{command} doctor" if is_there else ""))
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -108,6 +129,8 @@ def _fields(entry: Entry) -> dict[str, Any]:
         **text_fields("session", entry.session_path),
         "condition": condition_of(entry).value,
         "staged": has_staged(entry),
+        "interrupted": interrupted_number(entry),
+        "damage": damage_of(entry),
     }
 
 
@@ -129,10 +152,38 @@ def condition_of(entry: Entry) -> Condition:
 def has_staged(entry: Entry) -> bool:
     """Tell whether the journal of a session holds any record; one that is missing may have held some."""
     try:
-        with open(os.path.join(entry.session_path, b"journal"), "rb") as journal:
+        with open(_journal_of(entry), "rb") as journal:
             return bool(journal.readline() and journal.read(1))
     except OSError:
         return journal_loss(entry.session_path) is not None
+
+
+def interrupted_number(entry: Entry) -> int | None:
+    """Return the number of the commit of a session that was interrupted, None if there is none."""
+    directory = interrupted_commit(entry.session_path)
+    return int(os.path.basename(directory)) if directory is not None else None
+
+
+def damage_of(entry: Entry) -> str | None:
+    """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the session is not there.
+
+    Blocks while that is read from the last checkpoint on.
+    """
+    known = checkpoint.read(entry.session_path)
+    try:
+        Journal.open(_journal_of(entry), read_only=True, known=known.known if known is not None else None).close()
+    except FileNotFoundError:
+        lost = journal_loss(entry.session_path)
+        return lost.message if lost is not None else None
+    except JournalError as error:
+        return error.message
+    except OSError as error:
+        return f"{display(_journal_of(entry))} cannot be read: {error.strerror}"
+    return None
+
+
+def _journal_of(entry: Entry) -> bytes:
+    return os.path.join(entry.session_path, JOURNAL)
 
 
 def _is_mounted(entry: Entry) -> bool:
@@ -147,22 +198,20 @@ def _is_mounted(entry: Entry) -> bool:
 
 
 def _chosen(entries: list[Entry], session: str | None) -> Entry:
-    """Return the session that an id names, or the only one whose directory is gone."""
+    """Return the session that an id names, or the only one whose project is gone."""
     if session is not None:
         return entry_of(session)
     gone = [
         entry for entry in entries if condition_of(entry) in (Condition.GONE, Condition.REPLACED, Condition.UNLISTED)
     ]
     if len(gone) != 1:
-        count = f"{len(gone)} sessions" if gone else "no session"
-        raise UsageError(
-            f"the directory of {count} is gone, so which one is meant?", hint="name its id: yolofs sessions"
-        )
+        what = f"the projects of {len(gone)} sessions are" if gone else "no session's project is"
+        raise UsageError(f"{what} gone, so which one is meant?", hint="name its id: yolofs sessions lists them")
     return gone[0]
 
 
 def _forget(entry: Entry, *, yes: bool) -> None:
-    place = display(entry.project_path)
+    place = _place(entry)
     if condition_of(entry) is Condition.UNREACHABLE:
         _take_off_the_list(entry, yes=yes)
         return
@@ -193,9 +242,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
 def _check_unmounted(entry: Entry) -> None:
     """Raise SessionBusyError if a session is mounted."""
     if _is_mounted(entry):
-        raise SessionBusyError(
-            f"session {entry.id} of {display(entry.project_path)} is mounted", hint=f"yolofs unmount {entry.id}"
-        )
+        raise SessionBusyError(f"session {entry.id} of {_place(entry)} is mounted", hint=f"yolofs unmount {entry.id}")
 
 
 def _rebase(entry: Entry, target: bytes) -> None:
@@ -214,9 +261,12 @@ def _rebase(entry: Entry, target: bytes) -> None:
             hint=f"yolofs init {in_shell(target)} starts one of its own",
         )
     _check_unmounted(entry)
-    before = display(entry.project_path)
+    before = _place(entry)
     is_copy = not entry.identity.is_same(identity_of(target))
     move_session(Found(target, entry))
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
     if is_copy:
-        say("what was deleted in the view counts as changed there since, as a copy is newer: yolofs commit --force")
+        say(
+            "what was deleted or replaced in the view counts as changed there since, as a copy is newer:"
+            " yolofs commit marks it, and takes it with --force"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,15 +14,15 @@ from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json, progress, warn
-from yolofs.cli.project import connected, find_project, looking, warnings_of
+from yolofs.cli.output import emit, emit_json, progress, say, warn
+from yolofs.cli.project import connected, find_project, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
 from yolofs.errors import ConfigError
 from yolofs.paths import display
-from yolofs.session import Session
+from yolofs.session import Access, Session
 from yolofs.timeline import BASE
 
 if TYPE_CHECKING:  # takes long
@@ -50,14 +51,13 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             client.flush()
     waiting = _waiting(project)
     say_what_waits(len(waiting))
-    with looking(project) as session:
-        warnings = _warnings(session, info)
+    with Session.open(project, Access.READ) as session:
         said = warnings_of(session)
-        for warning in warnings:
-            if warning not in said:
-                warn(warning)
-        with progress("comparing") as update:
-            everything = seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+        warnings = _warnings(session, info, said)
+        for warning in dict.fromkeys((*said, *warnings)):
+            warn(warning)
+        is_half_made = info is None and session.interrupted_commit() is not None  # no mount goes on over such a base
+        everything = [] if is_half_made else _everything(session)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
         guard = _hiding(project) if changes and not shows_hidden else None
@@ -69,7 +69,14 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
             document["waiting"] = waiting_fields(waiting)
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
         else:
-            _emit(session, info, changes, marks)
+            _emit_place(session, info)
+            if is_half_made:
+                say("what is staged is not listed before that commit is finished, as base has a part of it already")
+                return
+            emit()
+            emit_changes(
+                changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks
+            )
             say_left_out(left_out)
             say_hidden(hidden)
             say_marked(changes, marks)
@@ -89,7 +96,12 @@ def _hiding(project: bytes) -> PathGuard | None:
     return hiding(project)
 
 
-def _emit(session: Session, info: Info | None, changes: list[Change], marks: Marks) -> None:
+def _everything(session: Session) -> list[Change]:
+    with progress("comparing") as update:
+        return seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+
+
+def _emit_place(session: Session, info: Info | None) -> None:
     if info is not None:
         emit(f"mounted at {display(unquote(info.mountpoint))}, process {info.pid}")
     elif read_daemon_file(session.directory) is not None:
@@ -97,8 +109,6 @@ def _emit(session: Session, info: Info | None, changes: list[Change], marks: Mar
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
-    emit()
-    emit_changes(changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks)
 
 
 def _generation(session: Session) -> str:
@@ -114,7 +124,7 @@ def _generation(session: Session) -> str:
 def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
-    root, regions = session.base.root, session.regions
+    root, regions, interrupted = session.base.root, session.regions, session.interrupted_commit()
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),
@@ -123,6 +133,7 @@ def _document(
         "pid": info.pid if info is not None else None,
         "warnings": warnings,
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
+        "interrupted": int(os.path.basename(interrupted)) if interrupted is not None else None,
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),
@@ -143,17 +154,17 @@ def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
     }
 
 
-def _warnings(session: Session, info: Info | None) -> list[str]:
-    """Return what should be looked into; of torn tails those that were cut before this mount, too."""
+def _warnings(session: Session, info: Info | None, found: list[str]) -> list[str]:
+    """Return what should be looked into, ``found`` of the session among it; of torn tails all that were cut."""
     journal = session.journal
-    found = warnings_of(session)
     warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
         problem = session.settings_problem  # of which the daemon says what that means for the mount
         found = [warning for warning in found if not (problem and warning.startswith(problem))]
         return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
     if _is_torn(session):
-        warnings.append(cuts.torn_sentence(journal.size, journal.record_count + 2, journal.torn_bytes))
+        torn = cuts.torn_message(journal.size, journal.record_count + 2, journal.torn_bytes)
+        warnings.append(f"{torn}; {cuts.TORN_NEXT}")
     if journal.missing_records:
         warnings.append(cuts.missing_sentence(journal.missing_records, journal.record_count + 2))
     return [*warnings, *found]

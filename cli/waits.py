@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from yolofs.cli.here import session_directory
 from yolofs.cli.output import warn
 from yolofs.errors import ConfigError
 
@@ -42,7 +43,7 @@ def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
     """
     from yolofs.sessions.trust import load_in_force
 
-    loaded = load_in_force(project, _directory(project))
+    loaded = load_in_force(project, session_directory(project))
     if not loaded.written.rules and not loaded.waiting:
         return ()
     return ask_for(project)[1]
@@ -58,7 +59,7 @@ def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
     from yolofs.rule_files import RuleFiles
     from yolofs.rules import Origin, RuleSet
 
-    files = RuleFiles(project, _directory(project))
+    files = RuleFiles(project, session_directory(project))
     files.load()
     with connected(project) as client:
         sources = client.rules() if client is not None else None
@@ -69,9 +70,3 @@ def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
 def waiting_fields(waiting: Sequence[Waiting]) -> list[dict[str, Any]]:
     """Return what waits for ``--json``."""
     return [{"line": one.line, "key": list(one.key), "text": one.shown, "opens": one.opens} for one in waiting]
-
-
-def _directory(project: bytes) -> bytes:
-    from yolofs.cli.project import session_directory
-
-    return session_directory(project)

@@ -199,6 +199,18 @@ def give_up(directory: bytes, number: int) -> None:
     finish_put_away(directory)
 
 
+def has_ended_journal(directory: bytes) -> bool:
+    """Tell whether the journal of the session in ``directory`` is that of a commit that has ended since.
+
+    What it says of base is not true any more.  Whoever committed is about to put it away, or died before.
+    """
+    last = max(commit_numbers(directory), default=0)
+    archive = os.path.join(commit_directory(directory, last), b"journal")
+    if not last or os.path.lexists(archive) or not os.path.lexists(os.path.join(directory, b"journal")):
+        return False
+    return _end_of(directory, last) is not None
+
+
 def finish_put_away(directory: bytes) -> None:
     """Put the journal away for a commit that ended and died just before it could; make a new one if none is left.
 
@@ -219,10 +231,8 @@ def finish_put_away(directory: bytes) -> None:
         drop(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
-    archive = os.path.join(commit, b"journal")
-    has_ended = last and not _is_put_away(commit) and _end_of(directory, last) is not None
-    if has_ended and os.path.lexists(path) and not os.path.lexists(archive):
-        os.rename(path, archive)
+    if has_ended_journal(directory):
+        os.rename(path, os.path.join(commit, b"journal"))
     elif (lost := journal_loss(directory)) is not None:
         raise lost
     if not os.path.lexists(path):

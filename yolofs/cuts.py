@@ -132,11 +132,15 @@ def missing_sentence(records: int, line: int) -> str:
     )
 
 
-def torn_sentence(offset: int, line: int, size: int, records: int = 1) -> str:
-    """Say that the next writer cuts a torn tail; by all rules it is one line."""
+TORN_NEXT = "the next `yolofs mount` moves them to journal.torn"
+"""What becomes of a torn tail."""
+
+
+def torn_message(offset: int, line: int, size: int, records: int = 1) -> str:
+    """Say that there is a torn tail, which nobody has cut yet; by all rules it is one line."""
     return (
         f"the journal's tail is torn, as a crash leaves it: {amount(size, records)} from line {line} (byte {offset}) "
-        "on are not in the view; the next `yolofs mount` moves them to journal.torn"
+        "on are not in the view"
     )
 
 

@@ -18,6 +18,7 @@
     ├── SandboxError                exit 14  this machine forbids the sandbox
     ├── TrustError                  exit 15  somebody else's, or settings that the user has not agreed to
     ├── UnnamedError                exit 16  a commit left what has to be named
+    ├── NotPreparedError            exit 17  a commit could not make what it needs, and did nothing
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
@@ -96,10 +97,11 @@ class BusyFilesError(YolofsError):
 class ConflictError(YolofsError):
     """Base changed where a commit would change it, since that was staged.
 
-    ``paths`` holds the paths relative to base.
+    ``paths`` holds the paths relative to base, and ``root`` where that is.
     """
 
     exit_code = 9
+    root = b"/"
 
     def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)

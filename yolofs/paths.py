@@ -26,7 +26,6 @@ Generation = NewType("Generation", int)
 """The number of a generation, from 0, which is base."""
 
 ROOT = RelPath(b"")
-PATH_MAX = 4096
 NAME_MAX = 255
 
 

@@ -46,7 +46,8 @@ class Rest(NamedTuple):
     left_out: int
     """How many lines of the file are not among them: changed, cut, of another journal, there twice."""
     missing: int
-    """How many records there are between them that the file does not have; 0 in version 1, where that does not show."""
+    """How many records there were between them of which the file has no line, not even one that was left out for what
+    became of it; 0 in version 1, where that does not show."""
 
 
 class FirstLine(NamedTuple):
@@ -76,16 +77,18 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
     first = damage.line_number - 1
     numbered = _by_number(whole, form, first) if form.step else dict(enumerate(filter(is_sealed, whole), first))
     kept = {number: line for number, line in sorted(numbered.items()) if _can_be_read(line, form, number)}
-    missing = max(kept, default=first - 1) + 1 - first - len(kept) if form.step else 0
+    lacking = max(kept, default=first - 1) + 1 - first - len(kept) if form.step else 0
     left_out = len(whole) - len(kept) + bool(lines[-1])
-    lacks_any = missing > 0 if form.step else left_out > 0
+    lacks_any = lacking > 0 if form.step else left_out > 0
     at_gap = first if not form.step else next((one for one in range(first, max(kept, default=0)) if one not in kept), 0)
     if lacks_any and any(number >= at_gap and line.startswith(b"T ") for number, line in kept.items()):
         raise JournalError(
             "after the missing lines comes a travel, and whether its generation still has that number cannot be told",
             hint=_HINT,
         )
-    return Rest([line[:-10] for line in kept.values()], left_out, missing)
+    numbers = [_number_of(line, form, first, whole) for line in whole]
+    ruined = sum(number is None or (number >= first and number not in kept) for number in numbers)
+    return Rest([line[:-10] for line in kept.values()], left_out, max(lacking - ruined, 0))
 
 
 def _tail(path: bytes, offset: int) -> bytes:
@@ -95,7 +98,7 @@ def _tail(path: bytes, offset: int) -> bytes:
 
 def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
     """Return the lines that are records of this journal, by their numbers, from ``first`` on."""
-    numbers = [journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING) for line in lines]
+    numbers = [_number_of(line, form, first, lines) for line in lines]
     found: dict[int, bytes] = {}
     for needs_neighbour in (True, False):  # a changed line may have any number, but hardly that beside its neighbour's
         for at, number in enumerate(numbers):
@@ -105,6 +108,11 @@ def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
             if number - 1 in around[:1] or number + 1 in around[-1:] or not needs_neighbour:
                 found.setdefault(number, lines[at])
     return found
+
+
+def _number_of(line: bytes, form: Form, first: int, lines: list[bytes]) -> int | None:
+    """Return which record of the journal one of its last ``lines`` is, the first of which should be ``first``."""
+    return journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING)
 
 
 def _can_be_read(line: bytes, form: Form, number: int) -> bool:

@@ -25,6 +25,7 @@ from yolofs.archive import (
     commit_numbers,
     finish_put_away,
     give_up,
+    has_ended_journal,
     interrupted_commit,
     numbers_of_ended_journals,
     replace_journal,
@@ -410,7 +411,7 @@ def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
 
 
 def _wait_for_journal(directory: bytes, path: bytes) -> None:
-    """See that there is a journal: a commit ends one before it begins the next, and may have died in between.
+    """See that there is a journal, and none that has ended: a commit may have died before it began the next.
 
     Blocks, for some :data:`_JOURNAL_WAIT_S` seconds at the most.
 
@@ -418,7 +419,7 @@ def _wait_for_journal(directory: bytes, path: bytes) -> None:
         SessionBusyError: there is none after a while, and another process holds the lock.
     """
     deadline = time.monotonic() + _JOURNAL_WAIT_S
-    while not os.path.lexists(path) or _has_moved_journal(directory):
+    while not os.path.lexists(path) or _has_moved_journal(directory) or has_ended_journal(directory):
         try:
             with locked(directory):
                 finish_move(directory)

@@ -19,7 +19,7 @@ from yolofs.paths import RelPath, display, is_below
 from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Stage
 from yolofs.session import finish_move, locked
 from yolofs.session_root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
-from yolofs.sessions.identity import identity_of
+from yolofs.sessions.identity import NO_IDENTITY, identity_of
 from yolofs.sessions.link import exclude_from_git, put_link, remove_link
 from yolofs.sessions.private import private_directory
 from yolofs.sessions.registry import Entry
@@ -42,19 +42,22 @@ def move_session(found: Found) -> Found:
         TrustError: it could be changed by others.
         JournalError: its journal cannot be read.
     """
-    entry, session, old, new = found.entry, found.session, found.entry.project_path, found.project
+    entry, session, old, new = found.entry, found.session, found.entry.project_path or found.project, found.project
     try:
         with private_directory(session), locked(session):
             finish_move(session)
-            if interrupted_commit(session) is not None:
+            content = read_session_file(session)
+            before = (content.project_path if content is not None else b"") or old
+            is_back = before == new and entry.identity == NO_IDENTITY  # where the registry alone was damaged
+            is_interrupted = interrupted_commit(session) is not None
+            if is_interrupted and not is_back:
                 raise UsageError(
                     f"a commit was interrupted when the project was {display(old)}, and can only be finished there",
                     hint=f"move it back to {display(old)}; then: yolofs commit",
                 )
-            content = read_session_file(session)
-            if content is not None:  # it may be in line already, if the last try was killed
+            if content is not None and not is_interrupted:  # it may be in line already, if the last try was killed
                 is_copy = not entry.identity.is_same(identity_of(new))
-                _follow(session, content, content.project_path or old, new, is_copy=is_copy)
+                _follow(session, content, before, new, is_copy=is_copy)
             after = Entry.make(session, new, identity_of(new))
             register(after, state_of(session), instead_of=entry)
     except FileNotFoundError:

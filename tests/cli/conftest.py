@@ -7,20 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, with_few_files
 
 
 @pytest.fixture
 def yolofs(tmp_path: Path) -> Program:
     """Return the program in a project with a session and a few files."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a.txt").write_text("one\ntwo\n")
-    (project / "dir").mkdir()
-    (project / "dir/b.txt").write_text("b\n")
-    program = Program(project)
-    program("init")
-    return program
+    return with_few_files(tmp_path / "project")
 
 
 @pytest.fixture(params=["mounted", pytest.param("unmounted")])

@@ -117,6 +117,17 @@ def connected(yolofs: Program) -> Iterator[Client]:
         yield client
 
 
+def with_few_files(project: Path) -> Program:
+    """Make a project with a session and a few files, and return the program in it."""
+    project.mkdir()
+    (project / "a.txt").write_text("one\ntwo\n")
+    (project / "dir").mkdir()
+    (project / "dir/b.txt").write_text("b\n")
+    program = Program(project)
+    program("init")
+    return program
+
+
 def can_read(path: Path) -> bool:
     """Tell whether a file can be opened and read."""
     try:

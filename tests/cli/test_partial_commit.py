@@ -172,7 +172,7 @@ def test_programs_at_work_go_on_with_their_files_and_directories(yolofs: Program
 def test_the_json_tells_what_stays_and_what_is_held_back(yolofs: Program) -> None:
     top = yolofs.project.parent
     document = yolofs("commit", "--yes", "--json").json
-    assert list(document) == ["commit", "steps", "changes", "stays", "held", "left_out"]
+    assert list(document) == ["commit", "steps", "changes", "stays", "held", "conflicts", "left_out"]
     assert [change["region"] for change in document["stays"]] == ["scratch", "outside", "outside"]
     assert document["held"] == [
         {

@@ -84,8 +84,8 @@ def test_status_lists_each_change_in_a_line(staged: Program) -> None:
 def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
     document = staged("status", "--json").json
     assert list(document) == [
-        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "generation", "records_since",
-        "counts", "changes", "waiting", "scratch_left_out", "hidden_left_out",
+        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "generation",
+        "records_since", "counts", "changes", "waiting", "scratch_left_out", "hidden_left_out",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
@@ -185,11 +185,19 @@ def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: P
 def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
     before = staged("status", "--json").json["changes"]
     document = staged("commit", "--yes", "--json").json
-    assert list(document) == ["commit", "steps", "changes", "stays", "held", "left_out"]
+    assert list(document) == ["commit", "steps", "changes", "stays", "held", "conflicts", "left_out"]
     assert document["stays"] == document["held"] == []
     assert (document["commit"], document["left_out"], document["changes"]) == (1, [], before)
     again = staged("commit", "--yes", "--json").json
-    assert again == {"commit": None, "steps": 0, "changes": [], "stays": [], "held": [], "left_out": []}
+    assert again == {
+        "commit": None,
+        "steps": 0,
+        "changes": [],
+        "stays": [],
+        "held": [],
+        "conflicts": [],
+        "left_out": [],
+    }
 
 
 def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:
@@ -332,8 +340,26 @@ def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs:
         assert "base has changed at 1 path since it changed in the view, so nothing is committed" in refused.err
         assert "yolofs diff -- PATH" in refused.err
         assert "yolofs commit PATH… takes other paths alone" in refused.err
-        assert "copy-up" not in refused.err
+        assert refused.err.endswith(f"\n  {index}\n")
         assert index.read_bytes() == b"HOST"
+
+
+def test_conflicts_are_told_as_json_whether_they_are_overridden_or_not(yolofs: Program) -> None:
+    index, other = yolofs.project / "index", yolofs.project / "other"
+    index.write_bytes(b"DIRC")
+    with yolofs.mounted() as mountpoint:
+        (mountpoint / "index").write_bytes(b"VIEW")
+        (mountpoint / "other").write_bytes(b"new")
+        index.write_bytes(b"HOST")
+        refused = yolofs("commit", "--yes", "--json", code=9).json
+        assert (refused["commit"], refused["steps"], refused["changes"]) == (None, 0, [])
+        assert [change["path"] for change in refused["stays"]] == [str(index), str(other)]
+        assert refused["conflicts"] == [{"path": str(index)}]
+        assert index.read_bytes() == b"HOST"
+        done = yolofs("commit", "--yes", "--json", "--force").json
+        assert (done["commit"], done["conflicts"]) == (1, [{"path": str(index)}])
+        assert [change["path"] for change in done["changes"]] == [str(index), str(other)]
+        assert index.read_bytes() == b"VIEW"
 
 
 def test_a_path_may_lead_through_a_link_that_only_the_view_has(yolofs: Program) -> None:

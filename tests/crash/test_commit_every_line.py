@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import by_first_name, walk_tree
+from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.paths import RelPath
 from yolofs.selection import Selection
 from yolofs.session import Access, Session

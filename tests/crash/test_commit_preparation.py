@@ -13,7 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.crash.test_commit_every_line import prepare
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import by_first_name, walk_tree
+from tests.property.plain_directory import by_first_name, walk_tree
 from tests.security.planting import interrupt_commit, session_of
 from yolofs import syscalls
 from yolofs.commit import execution, steps

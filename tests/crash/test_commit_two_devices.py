@@ -16,7 +16,7 @@ import pytest
 
 from tests.crash.test_commit_every_line import killed_at
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import by_first_name, walk_tree
+from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
 from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted

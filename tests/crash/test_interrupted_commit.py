@@ -65,27 +65,6 @@ def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
     return commit.returncode == -signal.SIGKILL and not (log.parent / "done").exists()
 
 
-KILLED = """
-import os, signal, sys
-from yolofs.cli import main
-from yolofs.commit import execution
-really_do = execution._do_one
-def do(index, *arguments):
-    if index == int(sys.argv[1]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    really_do(index, *arguments)
-execution._do_one = do
-main.main(["commit", "--yes"])
-"""
-
-
-def kill_commit_before(project: Project, step: int) -> None:
-    """Have a commit killed just before a step; :func:`stop_commit_after` may come when all is done."""
-    command = [sys.executable, "-c", KILLED, str(step)]
-    done = subprocess.run(command, cwd=project.directory, stdout=subprocess.DEVNULL, check=False)
-    assert done.returncode == -signal.SIGKILL
-
-
 def agree_to_finish(project: Project) -> None:
     """Have the next commit finish the one that was interrupted, if it was, by agreeing at the terminal."""
     is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
@@ -178,7 +157,7 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
     project.run("mount", "--root", ".")
     subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
     project.run("unmount")
-    kill_commit_before(project, 60)
+    interrupt_commit(project.directory, 60)
     for words in (["abort", "--yes"], ["travel", "0"], ["snapshot"]):
         done = subprocess.run(
             [sys.executable, "-m", "yolofs.cli.main", *words],
@@ -193,17 +172,23 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
     project.run("commit", "--continue")
 
 
-@pytest.mark.parametrize("leaves", ["nothing", "something"])
-@pytest.mark.parametrize("words", [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)])
-def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: tuple[str, ...], leaves: str) -> None:
-    """The old journal is away and the next one not yet there: whoever comes next, to look only, makes it."""
-    directory = tmp_path / "project"
+def two_staged(directory: Path) -> Project:
+    """Make a project of which one file was changed in the view, and one made."""
     project = Project(directory)
     (directory / "kept").write_text("kept\n")
     project.run("mount", "--root", ".")
     (project.view / "made").write_text("made\n")
     (project.view / "kept").write_text("other\n")
     project.run("unmount")
+    return project
+
+
+@pytest.mark.parametrize("leaves", ["nothing", "something"])
+@pytest.mark.parametrize("words", [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)])
+def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: tuple[str, ...], leaves: str) -> None:
+    """The old journal is away and the next one not yet there: whoever comes next, to look only, makes it."""
+    directory = tmp_path / "project"
+    project = two_staged(directory)
     project.run("commit", "--yes", *(["made"] if leaves == "something" else []))
     journal, commit = directory / ".yolofs/journal", directory / ".yolofs/commits/1"
     if leaves == "something":
@@ -220,17 +205,28 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
     assert ("1 modified" in project.run("status")) is is_left
 
 
+@pytest.mark.parametrize("words", [("status",), ("diff",), ("commit", "--yes"), ("mount",)])
+def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Who looks puts it away as well: what the old journal says is no change of base any more."""
+    directory = tmp_path / "project"
+    project = two_staged(directory)
+    project.run("commit", "--yes")
+    journal, archive = directory / ".yolofs/journal", directory / ".yolofs/commits/1/journal"
+    ended = archive.read_bytes()
+    archive.rename(journal)
+    assert "made" not in project.run(*words)
+    assert archive.read_bytes() == ended
+    assert "no changes" in project.run("status")
+    if words == ("mount",):
+        project.run("unmount")
+
+
 def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it nobody can tell that this is the journal to follow; an empty one in its place would lose it."""
     state = tmp_path / "state"
     monkeypatch.setenv("YOLOFS_STATE", str(state))
     directory = tmp_path / "project"
-    project = Project(directory)
-    (directory / "kept").write_text("kept\n")
-    project.run("mount", "--root", ".")
-    (project.view / "made").write_text("made\n")
-    (project.view / "kept").write_text("other\n")
-    project.run("unmount")
+    project = two_staged(directory)
     project.run("commit", "--yes", "made")
     session = (directory / ".yolofs").resolve()
     (session / "journal").rename(session / "commits/1" / CARRIED.decode())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.mount.hard_links import Links, Mounter
 from tests.mount.in_process import MountedView
 
 
@@ -35,3 +36,9 @@ def mounted(base: Path) -> Iterator[Callable[..., MountedView]]:
     os.umask(old_umask)
     for view in views:
         view.close()
+
+
+@pytest.fixture
+def links(base: Path, mounted: Mounter) -> Links:
+    """A view of a file with three names."""
+    return Links(base, mounted)

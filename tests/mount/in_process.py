@@ -8,7 +8,7 @@ import tempfile
 from typing import Any
 
 from tests.property.core_driver import commit_some
-from tests.property.view_machine import PlainDirectory
+from tests.property.plain_directory import PlainDirectory
 from yolofs.changes import Change, compare
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount

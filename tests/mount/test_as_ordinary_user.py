@@ -55,7 +55,7 @@ def test_rules() -> None:
 
 
 def test_settings_of_a_tree() -> None:
-    run_tests("tests/security/test_settings_are_trusted_first.py", "-k", "cloned or tightens or inside or remembered")
+    run_tests("tests/security/trust", "-k", "cloned or tightens or inside or remembered")
 
 
 def test_nothing_of_it_is_left_on_the_machine() -> None:

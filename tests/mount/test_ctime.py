@@ -10,7 +10,7 @@ import pytest
 
 from tests.mount.in_process import MountedView
 from tests.mount.test_posix_times import moved
-from tests.property.view_machine import RENAME_EXCHANGE
+from tests.property.plain_directory import RENAME_EXCHANGE
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

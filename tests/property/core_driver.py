@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from tests.property.view_machine import RENAME_EXCHANGE, by_first_name, describe
+from tests.property.plain_directory import RENAME_EXCHANGE, by_first_name, describe
 from yolofs.changes import Change, compare
 from yolofs.inodes import Attr, Inode
 from yolofs.overlay import Overlay, Owner

@@ -351,7 +351,7 @@ def _ends(path: bytes) -> list[int]:
 
 
 def _what(described: tuple[Any, ...]) -> What:
-    """Return what :func:`tests.property.view_machine.describe` says of a file, by names."""
+    """Return what :func:`tests.property.plain_directory.describe` says of a file, by names."""
     match described:
         case ("dir", mode, _, _, _, _, xattrs):
             return What("dir", mode, xattrs)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, wait_until, with_few_files
 
 
 @pytest.fixture
@@ -32,6 +32,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A directory that nobody works on."""
+    directory = tmp_path / "victim"
+    directory.mkdir()
+    (directory / "precious").write_text("precious\n")
+    return directory
+
+
 def end_daemon(session: Path) -> None:
     """End the daemon of a session, wherever its project is by now, and wait until its mount is gone."""
     described = session / "daemon.json"
@@ -46,13 +55,7 @@ def end_daemon(session: Path) -> None:
 @pytest.fixture
 def yolofs(tmp_path: Path, state: Path) -> Iterator[Program]:
     """The program in a project with a session, which is unmounted at the end."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a.txt").write_text("one\ntwo\n")
-    (project / "dir").mkdir()
-    (project / "dir/b.txt").write_text("b\n")
-    program = Program(project)
-    program("init")
+    program = with_few_files(tmp_path / "project")
     session = Path(os.path.realpath(program.session))
     yield program
     end_daemon(session)

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.program import COMMAND
-from tests.crash.test_commit_every_line import populate, work
-from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import by_first_name, walk_tree
+from tests.crash.test_commit_every_line import prepare
+from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.commit.plan import Create, Plan
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Stage
 
 Tree = dict[bytes, tuple[Any, ...]]
+STEP = 8
+"""Where most commits are killed: some of it is done, most is not."""
 
 
 def tree_of(directory: Path) -> Tree:
@@ -77,13 +78,7 @@ def interrupt_commit(project: Path, step: int, *paths: str) -> None:
 
 def staged(project: Path) -> Tree:
     """Make a project with something staged for every kind of step; return what the view shows."""
-    project.mkdir()
-    populate(os.fsencode(project))
-    view = CoreDriver(os.fsencode(project))
-    work(view)
-    expected = view.tree()
-    view.close()
-    return expected
+    return prepare(project)
 
 
 def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -91,3 +86,23 @@ def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
     )
+
+
+def interrupted(tmp_path: Path) -> tuple[Path, Tree]:
+    """Make a project whose commit was interrupted; return it, and what the view showed."""
+    project = tmp_path / "project"
+    expected = staged(project)
+    interrupt_commit(project, STEP)
+    return project, expected
+
+
+def change_a_byte(path: Path) -> None:
+    """Change a byte in the middle of a file."""
+    text = bytearray(path.read_bytes())
+    text[len(text) // 2] ^= 1
+    path.write_bytes(text)
+
+
+def creating(path: bytes) -> Create:
+    """Return a step that makes a file."""
+    return Create(RelPath(path), StoreIno(1), 1, 1, 1)

@@ -168,6 +168,23 @@ def test_it_is_said_until_it_is_acknowledged_over_mounts_and_unmounts(yolofs: Pr
     assert "nothing to acknowledge" in yolofs("doctor", "--acknowledge").err
 
 
+def test_after_a_repair_or_an_acknowledgement_only_what_is_not_in_order_is_listed(yolofs: Program) -> None:
+    tear(yolofs)
+    mount(yolofs)
+    yolofs("unmount")
+    done = yolofs("doctor", "--acknowledge")
+    assert "acknowledged: " in done.err
+    assert "\nok " not in f"\n{done.out}"
+    assert "cut:" not in done.out
+    assert "\nok    journal: " in yolofs("doctor").out
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [*lines[:3], *lines[4:]])
+    done = yolofs("doctor", "--repair", "--yes")
+    assert "\nok " not in f"\n{done.out}"
+    (yolofs.project / ".yolofs.toml").write_text('nonsense = "x"\n')
+    assert "fail  config: " in yolofs("doctor", "--repair", code=1).out
+
+
 def test_it_can_be_acknowledged_while_it_is_mounted(yolofs: Program) -> None:
     tear(yolofs)
     mount(yolofs)
@@ -354,6 +371,24 @@ def test_every_command_names_the_line_and_nothing_is_changed(yolofs: Program, tm
     assert not (yolofs.session / "journal.torn").exists()
 
 
+def test_the_list_of_sessions_tells_of_damage(yolofs: Program) -> None:
+    def damage() -> str | None:
+        (entry,) = yolofs("sessions", "--json", yolofs.session.name).json["sessions"]
+        found: str | None = entry["damage"]
+        return found
+
+    assert damage() is None
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [*lines[:3], *lines[4:]])
+    said = yolofs("sessions").out
+    assert f"{journal_of(yolofs)}, line 4 (byte " in said
+    assert f"a line before it is missing: yolofs -C {yolofs.project} doctor\n" in said
+    assert "a line before it is missing" in (damage() or "")
+    journal_of(yolofs).unlink()
+    assert f"{journal_of(yolofs)} is missing, and there are 5 staged files" in yolofs("sessions").out
+    assert "staged files" in (damage() or "")
+
+
 @pytest.mark.parametrize("how", HARMS, ids=lambda how: how.__name__)
 def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Program, tmp_path: Path, how: Harm) -> None:
     line, _ = harm(yolofs, tmp_path, how)
@@ -484,6 +519,12 @@ def test_the_rest_is_kept_if_the_user_says_so(yolofs: Program, tmp_path: Path) -
     assert "nothing to repair" in yolofs("doctor", "--repair", "--keep-rest").err
 
 
+def test_a_changed_line_is_not_told_as_one_that_is_not_there_any_more(yolofs: Program, tmp_path: Path) -> None:
+    harm(yolofs, tmp_path, flipped)
+    message = yolofs("doctor", "--repair", "--keep-rest", code=2).err
+    assert "2 lines from there on can be kept; 1 line cannot\n" in message
+
+
 def test_lines_that_have_changed_places_are_put_back(yolofs: Program, tmp_path: Path) -> None:
     good = journal_of(yolofs).read_bytes()
     harm(yolofs, tmp_path, swapped)
@@ -545,7 +586,10 @@ def test_where_no_line_tells_the_first_one_all_is_kept_beside_an_empty_journal(y
 # ---- no journal at all
 
 
-@pytest.mark.parametrize("words", [("status",), ("mount",), ("commit", "--yes"), ("abort", "--yes"), ("init",)])
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("mount",), ("commit", "--yes"), ("abort", "--yes"), ("doctor", "--acknowledge"), ("init",)],
+)
 def test_a_missing_journal_is_told_and_no_command_begins_another(yolofs: Program, words: tuple[str, ...]) -> None:
     journal_of(yolofs).unlink()
     if words != ("init",):

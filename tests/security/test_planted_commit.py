@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,9 +12,20 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.cli.terminal import Terminal
 from tests.mount.ordinary_user import GID, UID, run_as_ordinary_user
-from tests.security.planting import interrupt_commit, plant, plant_plan, run, session_of, staged, tree_of
+from tests.security.planting import (
+    STEP,
+    change_a_byte,
+    creating,
+    interrupt_commit,
+    interrupted,
+    plant,
+    plant_plan,
+    run,
+    session_of,
+    staged,
+    tree_of,
+)
 from yolofs.archive import CARRIED
 from yolofs.commit.plan import Create, Duplicate, Link, MakeDirectory, Plan
 from yolofs.errors import CommitError, TrustError
@@ -42,17 +52,6 @@ COMMANDS = (
     ["doctor"],
     ["unmount"],
 )
-STEP = 8
-"""Where the commits of the other tests are killed: some of it is done, most is not."""
-
-
-@pytest.fixture
-def victim(tmp_path: Path) -> Path:
-    """A directory that nobody works on."""
-    directory = tmp_path / "victim"
-    directory.mkdir()
-    (directory / "precious").write_text("precious\n")
-    return directory
 
 
 def end_mount(project: Path) -> None:
@@ -159,7 +158,6 @@ def test_an_end_that_was_changed_does_not_put_the_journal_away(tmp_path: Path, t
     os.rename(session / "journal", commit / CARRIED.decode())
     os.rename(commit / "journal", session / "journal")
     assert (session / "journal").read_bytes() == before
-    assert "interrupted" not in run(["status"], project).stderr  # all fits: who writes next puts it away
     change_a_byte(commit / tampered)
     for words in (["status"], ["abort", "--yes"], ["commit", "--yes"], ["snapshot"]):
         done = run(words, project)
@@ -192,12 +190,6 @@ def check_refused(project: Path, *reasons: str, base: Path | None = None) -> Non
     assert tree_of(base) == before
 
 
-def change_a_byte(path: Path) -> None:
-    text = bytearray(path.read_bytes())
-    text[len(text) // 2] ^= 1
-    path.write_bytes(text)
-
-
 def add(path: Path, text: bytes) -> None:
     with path.open("ab") as file:
         file.write(text)
@@ -228,13 +220,6 @@ def no_key(_: Path) -> None:
 
 def key_path() -> Path:
     return Path(os.fsdecode(os.path.join(state_directory(), KEY)))
-
-
-@pytest.fixture
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the test a state directory of its own, as it takes the key away."""
-    (tmp_path / "state").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 TAMPERINGS: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -278,7 +263,7 @@ def link_to_itself(path: Path) -> None:
     path.symlink_to("elsewhere")
 
 
-@pytest.mark.usefixtures("own_state")
+@pytest.mark.usefixtures("state")
 @pytest.mark.parametrize("what", TAMPERINGS)
 def test_what_was_changed_after_the_interruption_is_not_carried_out(tmp_path: Path, what: str) -> None:
     project = tmp_path / "project"
@@ -372,10 +357,6 @@ def seal_anew(project: Path, plan: Plan) -> None:
     Path(os.fsdecode(commit), "progress").write_bytes(b"")
 
 
-def creating(path: bytes) -> Create:
-    return Create(RelPath(path), StoreIno(1), 1, 1, 1)
-
-
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
@@ -420,214 +401,6 @@ def test_a_plan_for_another_root_is_refused(tmp_path: Path, victim: Path) -> Non
     seal_anew(project, Plan(os.fsencode(victim), (creating(b"x"),)))
     check_refused(project, f"its plan is for the base {victim}, and the session's is {project}")
     assert os.listdir(victim) == ["precious"]
-
-
-# ---- asked
-
-
-def interrupted(tmp_path: Path) -> tuple[Path, dict[bytes, tuple[object, ...]]]:
-    project = tmp_path / "project"
-    expected = staged(project)
-    interrupt_commit(project, STEP)
-    return project, expected
-
-
-def type_or_interrupt(terminal: Terminal, answer: str) -> None:
-    """Type an answer; Ctrl-C as the signal that it is, as this terminal controls no session."""
-    if answer == "\x03":
-        terminal.process.send_signal(signal.SIGINT)
-    else:
-        terminal.type(answer)
-
-
-def test_who_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(tmp_path: Path) -> None:
-    project, expected = interrupted(tmp_path)
-    with Terminal(project, ["commit"], size=(200, 40)) as terminal:
-        terminal.wait_for("finish it? [y/N]")
-        shown = terminal.text
-        terminal.type("y\n")
-        assert terminal.wait() == 0, terminal.text
-    assert "a commit was interrupted: commit 1 of 20" in shown
-    assert f"{STEP} of " in shown
-    assert f"so base ({project}) is partly what the view was" in shown
-    assert "steps that are left:" in shown
-    assert str(session_of(project) / "commits/1/replaced") in shown
-    assert tree_of(project) == expected
-
-
-@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("\x03", 130), ("\x04", 1)])
-def test_who_does_not_agree_has_nothing_done(tmp_path: Path, answer: str, code: int) -> None:
-    project, expected = interrupted(tmp_path)
-    before, files = tree_of(project), sorted(session_of(project).rglob("*"))
-    with Terminal(project, ["commit"], size=(200, 40)) as terminal:
-        terminal.wait_for("finish it? [y/N]")
-        type_or_interrupt(terminal, answer)
-        assert terminal.wait() == code, terminal.text
-    assert tree_of(project) == before
-    assert sorted(session_of(project).rglob("*")) == files
-    assert run(["commit", "--continue"], project).returncode == 0
-    assert tree_of(project) == expected
-
-
-def test_yes_to_a_commit_is_no_yes_to_one_that_was_interrupted(tmp_path: Path) -> None:
-    project, _ = interrupted(tmp_path)
-    before = tree_of(project)
-    with Terminal(project, ["commit", "--yes"], size=(200, 40)) as terminal:
-        assert terminal.wait() == 12
-        assert "hint: yolofs commit --continue" in terminal.text
-    assert tree_of(project) == before
-
-
-@pytest.mark.mount
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["commit"],
-        ["commit", "--yes"],
-        ["commit", "--yes", "--json"],
-        ["mount"],
-        ["run", "--", "true"],
-        ["shell"],
-        ["abort", "--yes"],
-        ["travel", "0"],
-        ["snapshot"],
-    ],
-    ids=" ".join,
-)
-def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, words: list[str]) -> None:
-    project, expected = interrupted(tmp_path)
-    before = tree_of(project)
-    done = run(words, project)
-    assert done.returncode == 12, done
-    first, second = done.stderr.splitlines()
-    assert first.startswith("yolofs: a commit was interrupted: commit 1 of ")
-    assert second == "hint: yolofs commit --continue"
-    assert tree_of(project) == before
-    for looking in (["status"], ["log"], ["diff"], ["unmount"]):
-        looked = run(looking, project)
-        assert looked.returncode == 0, looked
-        assert "a commit was interrupted" in looked.stderr
-        assert "yolofs commit --continue" in looked.stderr
-    assert "a commit was interrupted" in run(["doctor"], project).stdout
-    assert "a commit was interrupted" in run(["status", "--json"], project).stdout
-    done = run(["commit", "--continue"], project)
-    assert done.returncode == 0
-    assert "commit 1, which was interrupted, is finished" in done.stderr
-    assert tree_of(project) == expected
-    assert "nothing to do" in run(["commit", "--continue"], project).stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--continue", "a"],
-        ["--continue", "--discard-interrupted"],
-        ["--continue", "--force"],
-        ["--discard-interrupted", "--outside"],
-        ["--continue", "--yes", "--json"],
-    ],
-    ids=" ".join,
-)
-def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]) -> None:
-    project, _ = interrupted(tmp_path)
-    before = tree_of(project)
-    done = run(["commit", *words], project)
-    assert done.returncode == 2
-    assert "stand alone" in done.stderr
-    assert tree_of(project) == before
-
-
-# ---- given up
-
-
-@pytest.mark.parametrize("step", range(0, 22, 3))
-def test_who_gives_it_up_loses_no_file(tmp_path: Path, step: int) -> None:
-    """All that base or the view had is in base, in the commit's directory, or in the store."""
-    project = tmp_path / "project"
-    expected = staged(project)
-    base = tree_of(project)
-    interrupt_commit(project, step)
-    session, commit = session_of(project), session_of(project) / "commits/1"
-    change_a_byte(commit / "plan.json")
-    half, journal = tree_of(project), (session / "journal").read_bytes()
-    done = run(["commit", "--discard-interrupted"], project)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "hint: yolofs commit --discard-interrupted --yes")
-    done = run(["commit", "--discard-interrupted", "--yes"], project)
-    assert done.returncode == 0, done
-    assert str(commit) in done.stderr
-    assert tree_of(project) == half
-    assert (commit / "journal").read_bytes() == journal
-    assert "no changes" in run(["status"], project).stdout
-    left = contents_below(project) | contents_below(session)
-    assert {what[-1] for what in (*base.values(), *expected.values()) if isinstance(what[-1], bytes)} or left
-    for tree in (base, expected):
-        for text in texts(tree):
-            assert text in left, text
-    (project / "later").write_text("x")
-    with Program(project).mounted() as view:
-        (view / "later").write_text("another commit\n")
-    assert run(["commit", "--yes"], project).returncode == 0
-    assert (project / "later").read_text() == "another commit\n"
-    assert (commit / "journal").read_bytes() == journal
-    for text in texts(base):
-        assert text in contents_below(project) | contents_below(session)
-
-
-def texts(tree: dict[bytes, tuple[object, ...]]) -> set[bytes]:
-    return {part for what in tree.values() for part in what if isinstance(part, bytes) and b" " in part}
-
-
-def contents_below(directory: Path) -> set[bytes]:
-    return {path.read_bytes() for path in directory.rglob("*") if path.is_file() and not path.is_symlink()}
-
-
-def test_what_was_where_is_listed(tmp_path: Path) -> None:
-    project, _ = interrupted(tmp_path)
-    commit = session_of(project) / "commits/1"
-    assert run(["commit", "--discard-interrupted", "--yes"], project).returncode == 0
-    lines = (commit / "contents").read_text().splitlines()
-    kept = [*(commit / "replaced").iterdir(), *(commit / "parked").iterdir()]
-    assert kept
-    of_base = [line for line in lines if not line.startswith("/")]
-    assert sorted(line.split("\t")[0] for line in of_base) == sorted(str(path.relative_to(commit)) for path in kept)
-    (stored,) = [line.split("\t")[0] for line in lines if line.endswith(f"was staged as {project}/new/file")]
-    assert Path(stored).read_text() == "made"
-    assert any(f"was {project}/a, and was to become {project}/b" in line for line in lines), lines
-
-
-@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\x03", 130), ("y\n", 0)])
-def test_giving_up_is_asked_about(tmp_path: Path, answer: str, code: int) -> None:
-    project, _ = interrupted(tmp_path)
-    with Terminal(project, ["commit", "--discard-interrupted"], size=(200, 40)) as terminal:
-        terminal.wait_for("give it up? [y/N]")
-        type_or_interrupt(terminal, answer)
-        assert terminal.wait() == code, terminal.text
-    is_left = "a commit was interrupted" in run(["status"], project).stderr
-    assert is_left is (code != 0)
-
-
-def test_a_planted_plan_can_be_given_up_without_anything_done(tmp_path: Path, victim: Path) -> None:
-    project = tmp_path / "project"
-    staged(project)
-    session = session_of(project)
-    commit = plant_plan(session, Plan(os.fsencode(victim), (creating(b"x"),)))
-    (commit / "contents").symlink_to(victim / "precious")
-    (commit / "given-up").symlink_to(victim / "precious")
-    (commit / "given-up.new").symlink_to(victim / "made")
-    before = tree_of(victim)
-    run(["commit", "--discard-interrupted", "--yes"], project)
-    assert tree_of(victim) == before
-
-
-def test_who_opens_it_next_puts_the_journal_away_if_giving_up_was_killed(tmp_path: Path) -> None:
-    project, _ = interrupted(tmp_path)
-    session, commit = session_of(project), session_of(project) / "commits/1"
-    journal = (session / "journal").read_bytes()
-    assert run(["commit", "--discard-interrupted", "--yes"], project).returncode == 0
-    os.rename(commit / "journal", session / "journal")  # as it was just before
-    assert run(["snapshot"], project).returncode == 0
-    assert (commit / "journal").read_bytes() == journal
-    assert "no changes" in run(["status"], project).stdout
 
 
 # ---- what is not to be in the way
@@ -685,33 +458,6 @@ def test_a_deep_path_is_none_to_stop_at(tmp_path: Path) -> None:
     store.create_file(0o600)
     plan, base = Plan.decode(plan.encode()), Base(os.fsencode(tmp_path))
     assert find_problem(plan, base) == find_obstacle(plan, base, store, done=0) == ""
-
-
-def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    staged(project)
-    interrupt_commit(project, STEP)
-    status = Program(project)("status")
-    assert status.err.count("interrupted") == 1, status.err
-    (warning,) = Program(project)("status", "--json").json["warnings"]
-    assert "interrupted" in warning
-
-
-def test_the_mount_that_lent_the_session_finishes_it_and_says_so(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a").write_text("old\n")
-    program = Program(project)
-    program("init")
-    with program.mounted(expected_in_log=("was interrupted, as its command ended half way",)) as view:
-        for number in range(30):
-            (view / f"f{number}").write_text(f"{number}\n")
-        interrupt_commit(project, 7)
-        assert (view / "f29").read_text() == "29\n"
-        assert (project / "f29").read_text() == "29\n"
-        said = "commit 1 was interrupted, as its command ended half way; the mount has finished it"
-        assert said in program("status").err
-        assert said in program("status", "--json").json["warnings"]
 
 
 def test_the_mount_that_lent_the_session_does_not_go_by_what_was_planted_before(tmp_path: Path, victim: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from tests.cli.program import Program
+from tests.security.planting import STEP, interrupt_commit, staged, tree_of
 from yolofs.daemon import files
 
 OTHER = 54321
@@ -140,8 +142,7 @@ def test_a_session_whose_entry_is_damaged_is_said_and_comes_back(project: Path, 
     program("mount", "--root", ".")
     (project / ".yolofs/mnt/new").write_text("staged")
     program("unmount")
-    (entry,) = (state / "registry").iterdir()
-    entry.write_text("")
+    lose_entry(state)
     session = session_of(program).name
     said = program.refused("status", code=4)
     assert f"the registry's entry of {session} cannot be read" in said
@@ -149,6 +150,46 @@ def test_a_session_whose_entry_is_damaged_is_said_and_comes_back(project: Path, 
     assert "unlisted" in program("sessions").out
     program("sessions", "--rebase", ".", session)
     assert [change["kind"] for change in program("status", "--json").json["changes"]] == ["A"]
+
+
+def lose_entry(state: Path) -> None:
+    (entry,) = (state / "registry").iterdir()
+    entry.write_text("")
+
+
+def test_a_session_that_nothing_tells_the_project_of_goes_on_with_its_base_as_it_was(
+    project: Path, state: Path
+) -> None:
+    """As one that an earlier version has made: its ``session.json`` does not say where the project was."""
+    program = Program(project)
+    program("init")
+    program("run", "--", "sh", "-c", "echo staged > new")
+    program("unmount")
+    session = session_of(program)
+    described = json.loads((session / "session.json").read_text())
+    del described["project"]
+    (session / "session.json").write_text(json.dumps(described))
+    lose_entry(state)
+    said = program("sessions").out
+    assert "(not known)\n" in said
+    assert f"yolofs sessions --rebase PATH {session.name}" in said
+    program("sessions", "--rebase", ".", session.name)
+    status = program("status", "--json").json
+    assert status["root"] == "/"
+    assert [change["path"] for change in status["changes"]] == [str(project / "new")]
+
+
+def test_a_session_whose_entry_is_damaged_comes_back_to_finish_a_commit_that_was_interrupted(
+    project: Path, state: Path
+) -> None:
+    project.rmdir()
+    expected = staged(project)
+    interrupt_commit(project, STEP)
+    lose_entry(state)
+    program = Program(project)
+    program("sessions", "--rebase", ".", session_of(program).name)
+    program("commit", "--continue")
+    assert tree_of(project) == expected
 
 
 @only_root

@@ -73,8 +73,15 @@ def test_a_changed_a_foreign_and_a_cut_line_are_left_out(path: bytes) -> None:
     foreign = encode(RECORDS[3], 0x7654ABCD)
     damage = harmed(path, LINES[0], changed, LINES[2], foreign, LINES[4], LINES[5], LINES[6][:-3])
     rest = keep_rest(path, damage)
-    assert (rest.left_out, rest.missing) == (3, 2)
+    assert (rest.left_out, rest.missing) == (3, 0)
     assert records_of(path) == [RECORDS[0], RECORDS[2], RECORDS[4], RECORDS[5]]
+
+
+def test_a_line_that_was_changed_is_not_told_as_missing_too(path: bytes) -> None:
+    changed = LINES[1].replace(b"f2", b"g2")
+    rest = find_rest(path, harmed(path, LINES[0], changed, LINES[0], LINES[3], LINES[5], LINES[5], LINES[6]))
+    assert (len(rest.bodies), rest.left_out) == (3, 3)  # left out: the changed one, and two that are there twice
+    assert rest.missing == 2
 
 
 def test_a_hole_of_zero_bytes_takes_the_lines_in_it_only(path: bytes) -> None:

@@ -1,12 +1,14 @@
 """Where sessions lie, whose they are, and which one is a project's (``docs/design/sessions.md``).
 
-In the order in which a command goes through them::
+In the order in which they build on each other::
 
     private     directories that only the user can write to, opened so that nobody can lead astray
-    state       the user's state directory, and where on another disk a session may lie
-    seal        what tells that a plan of a commit was written by this user, here and for this session
+    state       the user's state directory
     identity    what tells a directory from all others, whatever it is called
     registry    one small file for each session: which directory it is about
     search      from the current directory to its project and its session
+    start       starting a session, and on which disk it is to lie
     link        the convenience link in the project, which nothing reads
+    trust       which settings of a project the user has agreed to, and which are in force for that
+    seal        what tells that a plan of a commit was written by this user, here and for this session
 """

@@ -38,6 +38,10 @@ class Identity(msgspec.Struct, frozen=True):
         return self.birth_ns == other.birth_ns
 
 
+NO_IDENTITY = Identity(0, 0)
+"""Of no directory: where it is not known which one it is."""
+
+
 def identity_of(target: bytes | int) -> Identity:
     """Return the identity of what is at a path (a link itself), or of an open descriptor.
 

@@ -28,9 +28,9 @@ _MAX_BYTES = 64 << 20
 
 
 @contextlib.contextmanager
-def private_directory(path: bytes, *, make: bool = False) -> Iterator[int]:
+def private_directory(path: bytes) -> Iterator[int]:
     """Open a directory of the user's alone, as :func:`open_private`, for the time of the block."""
-    fd = open_private(path, make=make)
+    fd = open_private(path)
     try:
         yield fd
     finally:

@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     session: str
     project: str
-    """Where the project was when the session was made or used last."""
+    """Where the project was when the session was made or used last; empty where nothing tells."""
     identity: Identity
     is_moving: bool = False
     """Whether a session of an earlier version was about to be moved here."""

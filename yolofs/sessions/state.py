@@ -1,4 +1,4 @@
-"""The user's state directory: what it is, and where a session of a project on another disk lies.
+"""The user's state directory: where it is, and what lies in it.
 
 ::
 
@@ -7,6 +7,7 @@
     STATE/sessions/ID/      a session
     STATE/trust/            which settings of which project the user has agreed to
     STATE/seal.key          what plans of commits are sealed with
+    STATE/machine-id        which machine this is, where the system does not say
 
 STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or ``$XDG_STATE_HOME/yolofs``, or
 ``~/.local/state/yolofs`` (XDG Base Directory Specification 0.8).
