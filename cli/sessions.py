@@ -16,6 +16,7 @@ from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.daemon.client import Client
 from yolofs.errors import DaemonError, SessionBusyError, UsageError
 from yolofs.paths import display, in_shell
+from yolofs.plain_files import open_plain
 from yolofs.session_forget import forget
 from yolofs.session_move import move_session
 from yolofs.sessions.identity import identity_of
@@ -39,6 +40,8 @@ class Condition(Enum):
     """The session's own directory is not there: its disk, perhaps."""
 
 
+_HEADER_BYTES = 1 << 10
+"""Above the length of a journal's first line."""
 _ADVICE = {
     Condition.GONE: "where it was moved to, any command finds it; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
@@ -129,10 +132,12 @@ def condition_of(entry: Entry) -> Condition:
 def has_staged(entry: Entry) -> bool:
     """Tell whether the journal of a session holds any record; one that is missing may have held some."""
     try:
-        with open(os.path.join(entry.session_path, b"journal"), "rb") as journal:
-            return bool(journal.readline() and journal.read(1))
-    except OSError:
+        with open(open_plain(os.path.join(entry.session_path, b"journal"), os.O_RDONLY), "rb") as journal:
+            return bool(journal.readline(_HEADER_BYTES) and journal.read(1))
+    except (FileNotFoundError, NotADirectoryError):
         return journal_loss(entry.session_path) is not None
+    except OSError:  # something else is there now
+        return True
 
 
 def _is_mounted(entry: Entry) -> bool:

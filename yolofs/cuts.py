@@ -13,6 +13,7 @@ import msgspec
 
 from yolofs.clock import coarse_clock_ns
 from yolofs.paths import display
+from yolofs.plain_files import open_plain
 
 SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
@@ -55,7 +56,7 @@ def read(journal: bytes, key: int) -> list[Cut]:
     if not os.path.lexists(journal + TORN_SUFFIX):
         return []
     try:
-        with open(journal + SUFFIX, "rb") as file:
+        with open(open_plain(journal + SUFFIX, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_BYTES).split(b"\n")
     except OSError:
         return []
