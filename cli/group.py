@@ -82,17 +82,25 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
         context.obj = Options(start)
     set_options(context.obj)
     if as_owner:
-        become_owner(start_directory(), _without_flag(sys.argv[1:]))
+        become_owner(start_directory(), _for_the_owner(sys.argv[1:]))
     if context.invoked_subcommand is None:
         output.say(context.get_help())
         raise click.exceptions.Exit(WRONG_USAGE)
 
 
-def _without_flag(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line without the flag, which stands before the command."""
-    rest = list(words)
-    rest.remove(FLAG)
-    return rest
+def _for_the_owner(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line that starts in the directory itself, without :data:`FLAG` and ``-C``.
+
+    Both stand before the command.
+    """
+    rest, kept = list(words), []
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        if word == "-C":
+            del rest[0]
+        elif word != FLAG and not word.startswith("-C"):
+            kept.append(word)
+    return [*kept, *rest]
 
 
 def carry_out(words: Sequence[str], options: Options | None) -> int:

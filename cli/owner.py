@@ -13,16 +13,20 @@ from yolofs.paths import display
 FLAG = "--as-owner"
 _KEPT = ("LANG", "LC_ALL", "NO_COLOR", "PATH", "TERM", "TZ")
 """What of root's environment the owner gets: nothing that leads to root's files."""
+_UMASK = 0o022
+_FIRST_NOT_STANDARD = 3
+"""The descriptors from here on are no terminal that the command is to speak to."""
 
 
 def become_owner(directory: bytes, words: Sequence[str]) -> None:
-    """Carry out a command line, of which ``words`` lack :data:`FLAG`, as the owner of a directory; does not return.
+    """Carry out a command line as the owner of the directory that it starts from; does not return.
 
-    Returns if that is who we are.
+    ``words`` lack :data:`FLAG`, and ``-C``.  Returns if that is who we are.  What the owner's processes could use of
+    root's stays behind: open files, a current directory that they could not go to, a umask that lets all write.
 
     Raises:
         UsageError: only root can become somebody else.
-        TrustError: the owner has no name, or may not run this Python.
+        TrustError: the owner has no name, or may not run this Python or go to the directory.
     """
     uid = os.stat(directory).st_uid
     if uid == os.geteuid():
@@ -41,11 +45,20 @@ def become_owner(directory: bytes, words: Sequence[str]) -> None:
     os.initgroups(owner.pw_name, owner.pw_gid)
     os.setresgid(owner.pw_gid, owner.pw_gid, owner.pw_gid)
     os.setresuid(uid, uid, uid)
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise TrustError(
+            f"{owner.pw_name} cannot go to {display(directory)}: {error.strerror}",
+            hint="see who may enter what lies above it",
+        ) from None
+    os.umask(os.umask(_UMASK) | _UMASK)
     if not os.access(sys.executable, os.X_OK) or not os.access(__file__, os.R_OK):
         raise TrustError(
             f"{owner.pw_name} may not run {sys.executable} with {__file__}",
             hint="install yolofs where all users may read it",
         )
+    os.closerange(_FIRST_NOT_STANDARD, os.sysconf("SC_OPEN_MAX"))
     command = [sys.executable, "-P", "-m", "yolofs.cli.main", *words]
     os.execve(sys.executable, command, environment)  # anew, so that nothing of root's stays in memory
 

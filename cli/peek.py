@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs import characters
-from yolofs.base import open_noatime
+from yolofs.base import open_noatime, read_link
 from yolofs.cli.askform import size_text
 from yolofs.cli.output import local_time
 from yolofs.paths import display
@@ -56,7 +56,7 @@ def _describe(place: bytes, st: os.stat_result) -> list[str]:
                 data = file.read(_MAX_BYTES)
             return [f"{size_text(st.st_size)}, {mtime}", "", *_content(data)]
         case stat.S_IFLNK:
-            return [f"a symlink to {display(os.readlink(place))}, {mtime}"]
+            return [f"a symlink to {display(read_link(place))}, {mtime}"]
         case _:
             return ["neither file, directory nor symlink"]
 

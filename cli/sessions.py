@@ -19,6 +19,7 @@ from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageErro
 from yolofs.journal import Journal
 from yolofs.marks import JOURNAL
 from yolofs.paths import display, in_shell
+from yolofs.plain_files import open_plain
 from yolofs.session_forget import forget
 from yolofs.session_move import move_session
 from yolofs.sessions.identity import NO_IDENTITY, identity_of
@@ -42,6 +43,8 @@ class Condition(Enum):
     """The session's own directory is not there: its disk, perhaps."""
 
 
+_HEADER_BYTES = 1 << 10
+"""Above the length of a journal's first line."""
 _ADVICE = {
     Condition.GONE: "where it was moved to, any command finds it; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
@@ -152,10 +155,12 @@ def condition_of(entry: Entry) -> Condition:
 def has_staged(entry: Entry) -> bool:
     """Tell whether the journal of a session holds any record; one that is missing may have held some."""
     try:
-        with open(_journal_of(entry), "rb") as journal:
-            return bool(journal.readline() and journal.read(1))
-    except OSError:
+        with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
+            return bool(journal.readline(_HEADER_BYTES) and journal.read(1))
+    except (FileNotFoundError, NotADirectoryError):
         return journal_loss(entry.session_path) is not None
+    except OSError:  # something else is there now
+        return True
 
 
 def interrupted_number(entry: Entry) -> int | None:

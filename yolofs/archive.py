@@ -13,6 +13,7 @@ from yolofs.errors import JournalError, TrustError, YolofsError
 from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
 from yolofs.paths import StoreIno, display
+from yolofs.plain_files import open_plain
 from yolofs.store import Store
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ def store_numbers(journal: bytes, start: int = 0) -> set[int]:
     """Return the numbers of all store inodes that a journal names from byte ``start`` on, in dead segments too."""
     numbers: set[int] = set()
     rest = b""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), open(journal, "rb") as lines:
+    try:
+        fd = open_plain(journal, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        return numbers
+    with open(fd, "rb") as lines:
         lines.seek(start)
         while chunk := lines.read(1 << 24):
             chunk = rest + chunk

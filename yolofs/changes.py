@@ -18,7 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs import copying
-from yolofs.base import Base, open_noatime
+from yolofs.base import Base, open_noatime, read_link
 from yolofs.matching import Match, Node, StateReader, match
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import Store
@@ -97,7 +97,7 @@ class Side(msgspec.Struct, frozen=True):
             OSError: as readlink(2).
         """
         assert self.data is not None
-        return os.readlink(self.data)
+        return read_link(self.data) if self.ino is None else os.readlink(self.data)
 
 
 class Change(msgspec.Struct, frozen=True):

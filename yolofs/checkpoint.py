@@ -16,6 +16,7 @@ import msgspec
 
 from yolofs.journal import Known, MarkerAt
 from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.plain_files import read_plain
 from yolofs.records import Fingerprint, Snapshot, Travel
 from yolofs.tree import Entry, Staged, Tree
 
@@ -23,6 +24,8 @@ FILE_NAME = b"checkpoint"
 _FORMAT = 3
 """In the one before, files with hard links had base paths that came from other names of theirs."""
 _NONE = -1
+_MOST_BYTES = 1 << 30
+"""Of millions of entries."""
 
 
 class _Marker(msgspec.Struct, frozen=True, array_like=True):
@@ -184,8 +187,7 @@ def _row(staged: Staged) -> _Staged:
 def read(directory: bytes) -> Checkpoint | None:
     """Return the checkpoint of the session in ``directory``, None if there is none of use."""
     try:
-        with open(os.path.join(directory, FILE_NAME), "rb") as file:
-            data = file.read()
+        data = read_plain(os.path.join(directory, FILE_NAME), _MOST_BYTES)
         checkpoint = msgspec.msgpack.decode(data[4:], type=Checkpoint)
     except (OSError, msgspec.DecodeError):
         return None

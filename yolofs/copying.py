@@ -77,6 +77,12 @@ class Source(NamedTuple):
             os.close(self.fd)
 
 
+class Held(NamedTuple):
+    """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes alone."""
+
+    fd: int
+
+
 def at(dir_fd: int, name: bytes) -> bytes:
     """Return a path for ``name`` in an open directory, for all that takes paths (os.setxattr takes no dir_fd).
 
@@ -107,17 +113,21 @@ def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
 def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Source:
     """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
 
-    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is absolute, and data is not
+    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is absolute, and nothing is
     read by any symbolic link on the way there.
 
     Raises:
         OSError: it cannot be read; ESTALE if its type changed meanwhile.
     """
-    st = os.lstat(path)
-    if stat.S_ISLNK(st.st_mode):
-        return Source(read_metadata(path, st=st), target=os.readlink(path))
-    if not data or not stat.S_ISREG(st.st_mode):
-        return Source(read_metadata(path, st=st))
+    fd = (open_by_no_link if is_base else os.open)(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        st = os.fstat(fd)
+        if stat.S_ISLNK(st.st_mode):
+            return Source(read_metadata(Held(fd), st=st), target=os.readlink(b"", dir_fd=fd))
+        if not data or not stat.S_ISREG(st.st_mode):
+            return Source(read_metadata(Held(fd), st=st))
+    finally:
+        os.close(fd)
     fd = _open_to_read(path, open_by_no_link if is_base else os.open)
     try:
         st = os.fstat(fd)
@@ -212,14 +222,16 @@ def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, t
     return write_metadata(dst, read_metadata(src, st=st), times=times)
 
 
-def read_metadata(src: bytes | int, *, st: os.stat_result | None = None) -> Metadata:
+def read_metadata(src: bytes | int | Held, *, st: os.stat_result | None = None) -> Metadata:
     """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
     if st is None:
-        st = _stat(src)
+        st = _stat(src.fd if isinstance(src, Held) else src)
     xattrs, unread = [], []
-    for name in _list_xattrs(src):
+    place = b"/proc/self/fd/%d" % src.fd if isinstance(src, Held) else src
+    follows = not isinstance(src, bytes)
+    for name in _list_xattrs(place, follows=follows):
         try:
-            xattrs.append((name, os.getxattr(src, name, follow_symlinks=isinstance(src, int))))
+            xattrs.append((name, os.getxattr(place, name, follow_symlinks=follows)))
         except OSError as error:
             if error.errno in _NOT_PERMITTED:
                 unread.append(f"xattr {name}")
@@ -347,9 +359,9 @@ def has_only_labels(path: bytes | int) -> bool:
     return all(map(_is_label, _list_xattrs(path)))
 
 
-def _list_xattrs(path: bytes | int) -> list[str]:
+def _list_xattrs(path: bytes | int, *, follows: bool | None = None) -> list[str]:
     try:
-        names = os.listxattr(path, follow_symlinks=isinstance(path, int))
+        names = os.listxattr(path, follow_symlinks=follows if follows is not None else isinstance(path, int))
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EPERM, errno.EACCES):
             return []

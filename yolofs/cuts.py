@@ -13,6 +13,7 @@ import msgspec
 
 from yolofs.clock import coarse_clock_ns
 from yolofs.paths import display
+from yolofs.plain_files import open_plain
 
 SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
@@ -68,7 +69,7 @@ def line_count(tail: bytes) -> int:
 def read(journal: bytes, key: int) -> list[Cut]:
     """Return what the journal at a path, which has this key, has lost and is to be told; the oldest first."""
     try:
-        with open(journal + SUFFIX, "rb") as file:
+        with open(open_plain(journal + SUFFIX, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_BYTES).split(b"\n")
     except OSError:
         return []

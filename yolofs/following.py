@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
-from yolofs.base import Base
+from yolofs.base import Base, read_link
 from yolofs.store import Store
 from yolofs.tree import Tree
 
@@ -24,7 +25,7 @@ class StateLinks:
         if shown is not None and shown.staged is not None:
             return _read(self._store.path(shown.staged.ino))
         if shown is not None and shown.base is not None:
-            return _read(self._base.path(shown.base))
+            return _read(self._base.path(shown.base), read_link)
         return _read(path) if rel is None else None
 
     def target_if_base_has_none(self, path: bytes) -> bytes | None:
@@ -35,8 +36,8 @@ class StateLinks:
         return _read(path) if os.path.lexists(path) else self.target(path)
 
 
-def _read(path: bytes) -> bytes | None:
+def _read(path: bytes, read: Callable[[bytes], bytes] = os.readlink) -> bytes | None:
     try:
-        return os.readlink(path)
+        return read(path)
     except OSError:  # it is no link
         return None

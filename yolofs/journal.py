@@ -13,6 +13,7 @@ that is good but stands in another's place, is no crash but damage: a :class:`~y
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 from bisect import bisect_right
@@ -28,6 +29,7 @@ from yolofs.journal_damage import Damage
 from yolofs.journal_file import Room
 from yolofs.journal_length import LengthNote
 from yolofs.paths import display
+from yolofs.plain_files import open_plain
 from yolofs.records import Delete, Marker, Record, Snapshot, Travel
 
 __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
@@ -148,7 +150,12 @@ class Journal:
     @classmethod
     def _open(cls, path: bytes, *, read_only: bool) -> Self:
         """Open without looking at more than the header."""
-        fd = os.open(path, (os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND) | os.O_CLOEXEC)
+        try:
+            fd = open_plain(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise JournalError(f"{display(path)}: {error.strerror}", hint="put it back from a backup") from None
         try:
             form = journal_file.read_form(fd, path)
         except BaseException:

@@ -18,6 +18,7 @@ from yolofs.cuts import TORN_SUFFIX, Cut
 from yolofs.errors import JournalError
 from yolofs.journal_codec import Form, header, read_header
 from yolofs.paths import display
+from yolofs.plain_files import open_plain
 
 ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20
@@ -154,7 +155,7 @@ def append_to(path: bytes, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(fd).st_size
         try:

@@ -158,7 +158,7 @@ class RuleFiles:
             **{origin: contents[origin].rules for origin in FILES},
             Origin.PRESET: RuleSet(),
         }
-        if next(word for word in words if word != "auto") == "standard":
+        if next((word for word in words if word != "auto"), UserSettings().preset) == "standard":
             from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
 
             config_dir = os.path.dirname(self.paths[Origin.USER])

@@ -39,6 +39,7 @@ from yolofs.journal import Journal, Known
 from yolofs.journal_file import sync_directory_of
 from yolofs.marks import SESSION_LINK
 from yolofs.paths import Generation, display
+from yolofs.plain_files import open_plain
 from yolofs.records import Snapshot, Travel
 from yolofs.regions import Regions
 from yolofs.runtime import runtime_root
@@ -447,7 +448,7 @@ def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Se
 
 def _lock(directory: bytes) -> int:
     """Take the session's lock and return its descriptor."""
-    fd = os.open(os.path.join(directory, b"lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_plain(os.path.join(directory, b"lock"), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

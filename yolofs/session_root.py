@@ -9,11 +9,14 @@ import msgspec
 
 from yolofs.errors import UsageError, YolofsError
 from yolofs.paths import display
+from yolofs.plain_files import read_plain
 from yolofs.sessions.private import write_private
 from yolofs.sessions.search import Found
 
 MOVED_JOURNAL = b"journal.moved"
 """The journal of a session whose project has moved, until it takes the other one's place."""
+
+_MOST_BYTES = 1 << 20
 
 
 class SessionFile(msgspec.Struct, frozen=True):
@@ -117,10 +120,11 @@ def read_session_file(directory: bytes) -> SessionFile | None:
     """
     path = _path(directory)
     try:
-        with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=SessionFile)
+        return msgspec.json.decode(read_plain(path, _MOST_BYTES), type=SessionFile)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise YolofsError(f"{display(path)} cannot be read: {error.strerror}", hint="yolofs doctor") from error
     except msgspec.DecodeError as error:
         raise YolofsError(f"{display(path)} cannot be read: {error}", hint="yolofs doctor") from error
 

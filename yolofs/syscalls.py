@@ -35,6 +35,13 @@ class _How(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
+_HOW_BYTES: Final = ctypes.sizeof(_How)
+
+
+def _syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char]) -> int:
+    return int(_libc.syscall(number, *arguments))
+
+
 def open_by_no_link(path: bytes, flags: int) -> int:
     """Open an absolute path that has to lead through no symbolic link, and return the descriptor.
 
@@ -46,21 +53,27 @@ def open_by_no_link(path: bytes, flags: int) -> int:
     """
     if not _has_openat2():
         return _open_by_components(path, flags)
-    how = _How(flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
-    while (fd := _libc.syscall(_OPENAT2, _AT_FDCWD, path, ctypes.byref(how), ctypes.sizeof(how))) < 0:
+    how = _how(flags)
+    while (fd := _syscall(_OPENAT2, _AT_FDCWD, path, how, _HOW_BYTES)) < 0:
         if ctypes.get_errno() != errno.EINTR:
             _raise(path)
-    return int(fd)
+    return fd
+
+
+@functools.cache  # made anew it would take as long as the system call
+def _how(flags: int) -> ctypes.Array[ctypes.c_char]:
+    how = _How(flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    return ctypes.create_string_buffer(bytes(how), _HOW_BYTES)
 
 
 @functools.cache
 def _has_openat2() -> bool:
     """Tell whether there is openat2: Linux 5.6, and no filter that refuses it."""
     how = _How(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
-    fd = _libc.syscall(_OPENAT2, _AT_FDCWD, b"/", ctypes.byref(how), ctypes.sizeof(how))
+    fd = _syscall(_OPENAT2, _AT_FDCWD, b"/", bytes(how), _HOW_BYTES)
     if fd >= 0:
         os.close(fd)
-    return bool(fd >= 0)
+    return fd >= 0
 
 
 def _open_by_components(path: bytes, flags: int) -> int:

@@ -18,6 +18,7 @@ from tests.mount.forgetting import have_the_kernel_forget, what_it_knows_stays
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
+from yolofs.base import Base
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
@@ -352,18 +353,18 @@ def test_what_went_with_a_directory_of_base_is_empty(base: Path, mounted: Mounte
 
 
 @pytest.fixture
-def asked(base: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names below ``d`` that were looked up in base."""
     names: set[str] = set()
-    lstat = os.lstat
+    found = Base._unhidden
 
-    def noting(path: str | bytes | Path) -> os.stat_result:
-        place, name = os.path.split(os.fsdecode(path))
-        if place == str(base / "d"):
+    def noting(base: Base, st: os.stat_result, rel: bytes) -> os.stat_result:
+        place, name = os.path.split(os.fsdecode(rel))
+        if place == "d":
             names.add(name)
-        return lstat(path)
+        return found(base, st, rel)
 
-    monkeypatch.setattr(os, "lstat", noting)
+    monkeypatch.setattr(Base, "_unhidden", noting)
     return names
 
 

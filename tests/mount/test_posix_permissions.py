@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
+from yolofs.base import Base
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -74,14 +75,14 @@ def test_a_name_that_cannot_be_looked_at_is_listed_all_the_same(
     for name in ("a", "locked", "z"):
         (base / name).write_bytes(b"")
     view = mounted()
-    lstat = os.lstat
+    found = Base._unhidden
 
-    def refusing(path: bytes) -> os.stat_result:
-        if path == os.fsencode(base / "locked"):
+    def refusing(base: Base, st: os.stat_result, rel: bytes) -> os.stat_result:
+        if rel == b"locked":
             raise PermissionError(errno.EACCES, "as in a directory without x")
-        return lstat(path)
+        return found(base, st, rel)
 
-    monkeypatch.setattr(os, "lstat", refusing)
+    monkeypatch.setattr(Base, "_unhidden", refusing)
     assert sorted(os.listdir(view.mountpoint)) == [b"a", b"locked", b"z"]
     with pytest.raises(PermissionError):
         at(view, "locked").lstat()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
 from yolofs import syscalls
 from yolofs.base import Base
+from yolofs.inodes import Inode
 from yolofs.store import Store
 
 _TIMES = 4_000
@@ -52,6 +56,101 @@ def test_base_is_read_through_no_link(base: Base, tmp_path: Path) -> None:
     os.close(fd)
     assert sorted(base.names(b"secret")) == [b"deep", b"key"]
     assert sorted(base.names(b"")) == [b"d", b"secret"]
+
+
+@pytest.mark.usefixtures("has_openat2")
+def test_attributes_in_base_are_those_of_what_no_link_leads_to(base: Base) -> None:
+    for way in (b"d/key", b"d/nothing", b"d/key/below"):
+        with pytest.raises(NotADirectoryError):
+            base.lstat(way)
+        assert not base.has(way)
+    with pytest.raises(FileNotFoundError):
+        base.lstat(b"secret/nothing")
+    assert base.lstat(b"secret/key").st_size == len(SECRET)
+    assert stat.S_ISLNK(base.lstat(b"d").st_mode)
+    assert stat.S_ISDIR(base.lstat(b"").st_mode)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[CoreDriver]:
+    """A view whose base has a file and a link of the same names in ``d`` and in ``secret``."""
+    root = tmp_path / "view"
+    for name, target, mode in (("d", "harmless", 0o644), ("secret", "what-a-rule-denies", 0o600)):
+        (root / name).mkdir(parents=True)
+        (root / name / "key").write_text(name)
+        (root / name / "key").chmod(mode)
+        (root / name / "link").symlink_to(target)
+    driver = CoreDriver(os.fsencode(root))
+    yield driver
+    driver.close()
+
+
+def exchange(driver: CoreDriver) -> None:
+    """Put a link to ``secret`` in the place of ``d``."""
+    root = Path(os.fsdecode(driver.root))
+    (root / "d").rename(root / "away")
+    (root / "d").symlink_to("secret")
+
+
+def known(driver: CoreDriver, *names: bytes) -> Inode:
+    """Look a path up as the kernel does, which then knows it."""
+    inode = driver.overlay.root
+    for name in names:
+        found = driver.overlay.lookup(inode, name)
+        assert found is not None
+        inode = found[0]
+    return inode
+
+
+@pytest.mark.usefixtures("has_openat2")
+def test_the_target_of_a_link_is_read_through_no_other(driver: CoreDriver) -> None:
+    link = known(driver, b"d", b"link")
+    assert driver.overlay.readlink(link) == b"harmless"
+    exchange(driver)
+    with pytest.raises(OSError):  # noqa: PT011 - ENOTDIR or ESTALE, by what it has become
+        driver.overlay.readlink(link)
+    with pytest.raises(OSError):  # noqa: PT011
+        driver.overlay.getattr(link)
+
+
+@pytest.mark.usefixtures("has_openat2")
+def test_extended_attributes_are_read_through_no_link(driver: CoreDriver) -> None:
+    root = Path(os.fsdecode(driver.root))
+    try:
+        for name in ("d", "secret"):
+            os.setxattr(root / name / "key", "user.what", name.encode())
+            os.setxattr(root / name, "user.what", name.encode())
+    except OSError as error:
+        pytest.skip(f"{root}: {error.strerror}")
+    file, directory = known(driver, b"d", b"key"), known(driver, b"d")
+    assert driver.overlay.getxattr(file, b"user.what") == b"d"
+    assert driver.overlay.listxattr(directory) == [b"user.what"]
+    exchange(driver)
+    for inode in (file, directory):
+        with pytest.raises(OSError):  # noqa: PT011
+            driver.overlay.getxattr(inode, b"user.what")
+        with pytest.raises(OSError):  # noqa: PT011
+            driver.overlay.listxattr(inode)
+
+
+@pytest.mark.usefixtures("has_openat2")
+@pytest.mark.parametrize("name", [b"key", b"link"])
+def test_metadata_is_copied_up_through_no_link(driver: CoreDriver, name: bytes) -> None:
+    """Also if the exchange comes after the look at base and before the copy."""
+    inode = known(driver, b"d", name)
+    look = driver.overlay.base.lstat
+
+    def look_and_exchange(rel: bytes) -> os.stat_result:
+        st = look(rel)
+        if rel == b"d/" + name:
+            driver.overlay.base.lstat = look  # type: ignore[method-assign]
+            exchange(driver)
+        return st
+
+    driver.overlay.base.lstat = look_and_exchange  # type: ignore[method-assign]
+    with pytest.raises(OSError):  # noqa: PT011
+        driver.overlay.setattr(inode, mtime_ns=5, atime_ns=5)
+    assert driver.changes() == []
 
 
 @pytest.mark.usefixtures("has_openat2")

@@ -352,7 +352,19 @@ def test_on_another_disk_the_session_lies_at_its_top(tmp_path: Path, state: Path
 
 @only_root
 @pytest.mark.mount
-@pytest.mark.parametrize("spoilt", ["mkdir -m 755 .yolofs-0", "ln -s /tmp .yolofs-0", "touch .yolofs-0", "chmod 777 ."])
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "mkdir -m 755 .yolofs-0",
+        "ln -s /tmp .yolofs-0",
+        "touch .yolofs-0",
+        "chmod 777 .",
+        "mkdir -m 700 .yolofs-0; touch .yolofs-0/.yolofs-state; ln -s /tmp .yolofs-0/sessions",
+        "mkdir -m 700 .yolofs-0; touch .yolofs-0/.yolofs-state; mkfifo .yolofs-0/registry",
+        "mkdir -m 700 .yolofs-0; touch .yolofs-0/.yolofs-state; mkdir -m 777 .yolofs-0/sessions",
+        "git init -q .",
+    ],
+)
 def test_where_the_top_of_the_disk_cannot_be_used_a_directory_of_the_users_is(
     tmp_path: Path, state: Path, spoilt: str
 ) -> None:
@@ -370,6 +382,45 @@ def test_where_the_top_of_the_disk_cannot_be_used_a_directory_of_the_users_is(
         assert f"{state} is on another disk than the project, so files are copied instead of renamed" in done.stderr
     else:
         assert place.parent == tmp_path / "disk/top/.yolofs-0/sessions"
+
+
+@only_root
+@pytest.mark.mount
+@pytest.mark.parametrize("marker", ["mkdir .git", "echo 'gitdir: /elsewhere' > .git"])
+def test_a_work_tree_of_git_above_the_project_is_no_place_for_a_session(
+    tmp_path: Path, state: Path, marker: str
+) -> None:
+    """``git clean -fdx`` there would take it away, and an archive or a branch could have put it there."""
+    done = in_namespace(
+        f"""
+        mkdir disk; mount -t tmpfs -o mode=755 none disk; cd disk; chown {OTHER} .
+        mkdir -p clone/p; cd clone; {marker}; cd p; yolofs init; readlink .yolofs
+        """,
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent == state / "sessions"
+
+
+@pytest.mark.parametrize("part", ["registry", "sessions"])
+@pytest.mark.parametrize("how", ["link", "fifo", "open"])
+def test_a_part_of_it_that_is_no_directory_of_the_users_is_named(
+    project: Path, tmp_path: Path, state: Path, part: str, how: str
+) -> None:
+    Program(project)("init")
+    place = state / part
+    match how:
+        case "open":
+            place.chmod(0o777)
+        case "link":
+            place.rename(tmp_path / "elsewhere")
+            place.symlink_to(tmp_path / "elsewhere")
+        case "fifo":
+            place.rename(tmp_path / "elsewhere")
+            os.mkfifo(place)
+    other = tmp_path / "other"
+    other.mkdir()
+    assert str(place) in Program(other).refused("init", code=15)
 
 
 @only_root

@@ -134,6 +134,54 @@ def test_as_owner_root_has_the_owners_session_and_rights() -> None:
     assert owners[-4:] == [USER] * 4, done.stdout
 
 
+_OF_ROOT = r"""
+import os, pathlib, shutil, subprocess, sys, tempfile
+home = pathlib.Path(os.environ["YOLOFS_TEST_HOME"])
+project = home / "p"
+project.mkdir()
+shutil.chown(project, sys.argv[1])
+closed = pathlib.Path(tempfile.mkdtemp())
+(closed / "secret").write_text("of root")
+(closed / "secret").chmod(0o644)
+os.chdir(closed)
+os.umask(0)
+held = os.open("secret", os.O_RDWR)
+os.set_inheritable(held, True)
+yolofs = [sys.executable, "-P", "-m", "yolofs.cli.main", "--as-owner", "-C", os.path.relpath(project)]
+subprocess.run([*yolofs, "init"], check=True, pass_fds=[held])
+there = {*os.listdir("/proc")}
+process = subprocess.Popen([*yolofs, "run", "--no-review", "--", "sh", "-c", "echo ready; read line"], pass_fds=[held],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+print(process.stdout.readline().strip())
+for pid in {name for name in os.listdir("/proc") if name.isdigit()} - there:
+    place = pathlib.Path("/proc", pid)
+    held_there = [os.readlink(fd) for fd in (place / "fd").iterdir() if fd.is_symlink()]
+    status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
+    print("process", status["Name"], status["Umask"], status["CapPrm"], status["CapEff"], status["CapAmb"],
+          str(closed) in os.readlink(place / "cwd"), any(str(closed) in name for name in held_there))
+process.communicate("\n")
+subprocess.run([*yolofs, "unmount"], check=True)
+print("toml", oct((project / ".yolofs.toml").stat().st_mode & 0o777))
+shutil.rmtree(closed)
+"""
+
+
+@only_root
+@pytest.mark.mount
+def test_as_owner_leaves_all_that_is_roots_behind() -> None:
+    """Open files, the current directory, which is a way around closed ones above it, a umask that lets all write."""
+    done = run_beside_ordinary_user([sys.executable, "-P", "-c", _OF_ROOT, USER], timeout_s=60)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert "ready" in lines, done.stdout
+    processes = [line.split(" ") for line in lines if line.startswith("process ")]
+    assert len(processes) >= 2, done.stdout
+    assert {word.strip("0") for line in processes for word in line[3:6]} == {""}, done.stdout
+    assert {tuple(line[6:]) for line in processes} == {("False", "False")}, done.stdout
+    assert {line[2] for line in processes if line[1] == "sh"} == {"0022"}, done.stdout
+    assert "toml 0o644" in lines
+
+
 @only_root
 def test_as_owner_needs_an_owner_with_a_name(room: Path) -> None:
     give_away(room)

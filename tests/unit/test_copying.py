@@ -383,12 +383,17 @@ def test_a_file_that_turns_into_a_fifo_is_neither_waited_for_nor_copied(
     room: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(room + b"/file")
-    os.mkfifo(room + b"/fifo")
-    st = os.lstat(room + b"/file")
+    open_to_read = copying._open_to_read
+
+    def change_and_open(path: bytes, opened: Callable[[bytes, int], int]) -> int:
+        os.unlink(path)
+        os.mkfifo(path)
+        return open_to_read(path, opened)
+
     with monkeypatch.context() as patch:
-        patch.setattr(os, "lstat", lambda path: st)
+        patch.setattr(copying, "_open_to_read", change_and_open)
         with pytest.raises(OSError, match=os.strerror(errno.ESTALE)):
-            copying.open_source(room + b"/fifo")
+            copying.open_source(room + b"/file")
 
 
 def test_no_descriptor_is_left_open(room: bytes) -> None:

@@ -14,10 +14,10 @@ _VERSION = 2
 _USER, _GROUP_OBJ, _GROUP, _MASK, _OTHER = 2, 4, 8, 16, 32
 
 
-def read(file: bytes | int) -> bytes | None:
+def read(file: bytes | int, *, follows: bool = False) -> bytes | None:
     """Return the list of a file (its path or descriptor); None if it has none, or the filesystem none at all."""
     try:
-        return os.getxattr(file, XATTR, follow_symlinks=isinstance(file, int))
+        return os.getxattr(file, XATTR, follow_symlinks=follows or isinstance(file, int))
     except OSError:
         return None
 

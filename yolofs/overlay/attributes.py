@@ -6,8 +6,10 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from time import monotonic_ns
 
+from yolofs.base import path_of
 from yolofs.inodes import Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.links import nlink_of
 from yolofs.overlay import acl
@@ -33,7 +35,10 @@ class Attributes(Layers):
 
     def readlink(self, inode: Inode) -> bytes:
         """Return the target of a symbolic link."""
-        return os.readlink(self._physical(inode))
+        if inode.staged is not None:
+            return os.readlink(self._physical(inode))
+        with self._held(inode) as fd:
+            return os.readlink(b"", dir_fd=fd)
 
     def statvfs(self) -> os.statvfs_result:
         """Return the figures of the disk that the store is on: what is written goes there."""
@@ -41,17 +46,26 @@ class Attributes(Layers):
 
     def getxattr(self, inode: Inode, name: bytes) -> bytes:
         """Return an extended attribute."""
-        target = self._with_xattrs(inode)
-        return os.getxattr(target, name, follow_symlinks=isinstance(target, int))
+        with self._with_xattrs(inode) as (target, follows):
+            return os.getxattr(target, name, follow_symlinks=follows)
 
     def listxattr(self, inode: Inode) -> list[bytes]:
         """Return the names of all extended attributes."""
-        target = self._with_xattrs(inode)
-        return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=isinstance(target, int))]
+        if inode.staged is None and inode.base in self.base.pseudo:
+            return []
+        with self._with_xattrs(inode) as (target, follows):
+            return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=follows)]
 
-    def _with_xattrs(self, inode: Inode) -> int | bytes:
-        """Return what has an inode's extended attributes: a path, or a descriptor where no path may be left."""
-        return inode.fd if inode.staged is None and inode.fd >= 0 else self._physical(inode)
+    @contextlib.contextmanager
+    def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
+        """Give what has an inode's extended attributes, a path or a descriptor, and whether its link is followed."""
+        if inode.staged is not None:
+            yield self._physical(inode), False
+        elif inode.fd >= 0:
+            yield inode.fd, True
+        else:
+            with self._held(inode) as fd:
+                yield path_of(fd), True
 
     def _stat(self, inode: Inode) -> os.stat_result:
         staged = inode.staged
@@ -155,8 +169,17 @@ class Attributes(Layers):
         is_free = known == ctime_ns if staged is None else known is staged
         if not self.is_shared or is_free or inode.kind == stat.S_IFLNK:
             return mode
-        has_it = inode.fd >= 0 and (inode.staged is None or self._fd_is_own(inode))
-        listed = acl.read(inode.fd if has_it else self._physical(inode))
+        if staged is None and inode.base in self.base.pseudo:
+            return mode
+        if inode.fd >= 0 and (staged is None or self._fd_is_own(inode)):
+            listed = acl.read(inode.fd)
+        elif staged is not None:
+            listed = acl.read(self._physical(inode))
+        elif (name := self._at_hand_name(inode)) is not None:
+            listed = acl.read(name)
+        else:
+            with self._held(inode) as fd:
+                listed = acl.read(path_of(fd), follows=True)
         if listed is not None:
             return acl.narrowed(mode, listed)
         if staged is not None or self.clock_ns() - ctime_ns > _SETTLED_NS:

@@ -152,7 +152,7 @@ class BigCopies(CopyUp):
         del self._copied[inode]
         ino = self._placed_now(job)
         with self._removed_on_error(ino):
-            copying.copy_metadata(self._checked_physical(inode), self.store.path(ino))
+            self._copy_metadata_to(ino, inode)
             staged = inode.staged
             if staged is not None and staged.ino >= self.fresh_from:  # its metadata is its own already
                 os.rename(self.store.path(ino), self.store.path(staged.ino))
@@ -160,6 +160,12 @@ class BigCopies(CopyUp):
             else:
                 self._show(inode, ino, None, base_st)
         return True
+
+    def _copy_metadata_to(self, ino: StoreIno, inode: Inode) -> None:
+        if inode.staged is not None:
+            copying.copy_metadata(self._physical(inode), self.store.path(ino))
+        else:
+            copying.write_metadata(self.store.path(ino), self._base_metadata(inode, None))
 
     def _placed_now(self, job: CopyJob) -> StoreIno:
         """Return the number of a copy, a new one if there was a marker meanwhile: numbers tell what is older."""

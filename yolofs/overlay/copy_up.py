@@ -58,8 +58,7 @@ class CopyUp(Attributes):
                 return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
         if base_st is not None and inode.kind == stat.S_IFREG:
-            file = inode.fd if inode.fd >= 0 else self._physical(inode)
-            ino, fd = self.store.copy_file(copying.Source(copying.read_metadata(file, st=base_st)))
+            ino, fd = self.store.copy_file(copying.Source(self._base_metadata(inode, base_st)))
             os.close(fd)
         else:
             ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
@@ -68,6 +67,13 @@ class CopyUp(Attributes):
                 path = self.store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
             self._show(inode, ino, origin, base_st)
+
+    def _base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
+        """Return the metadata of the base file behind an unstaged inode, with the attributes ``st`` if given."""
+        if inode.fd >= 0:
+            return copying.read_metadata(inode.fd, st=st)
+        with self._held(inode) as fd:
+            return copying.read_metadata(copying.Held(fd), st=st)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""

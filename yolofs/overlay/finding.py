@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from time import monotonic_ns
 
 import msgspec
 
+from yolofs.base import hold
 from yolofs.inodes import Attr, Inode, natural_number, version_of
 from yolofs.links import key_for, staged_for
 from yolofs.overlay.big_copies import BigCopies
@@ -85,6 +88,28 @@ class Finding(BigCopies):
         shown.extend(name for name, below in children.items() if self._is_shown(below))
         return shown
 
+    @contextlib.contextmanager
+    def at_hand(self, directory: Inode) -> Iterator[None]:
+        """Hold what a directory has in base open for the time of a block, in which many of its names are looked up.
+
+        Danger: nothing in the block may wait, as what the host puts in the directory's place meanwhile is not seen.
+        """
+        source = directory.source
+        if source is None or directory.is_orphan or source in self.base.pseudo:
+            yield
+            return
+        try:
+            fd = hold(self.base.path(source))
+        except OSError:  # as each of the names will find
+            yield
+            return
+        self._at_hand = directory, fd
+        try:
+            yield
+        finally:
+            self._at_hand = None
+            os.close(fd)
+
     def peek(self, parent: Inode, name: bytes) -> os.stat_result | None:
         """Return the attributes of what a name shows, as the store or base has them, without making an inode."""
         found = self._find(parent, name)
@@ -141,7 +166,11 @@ class Finding(BigCopies):
         if lately and self._missed[0] == rel and monotonic_ns() - self._missed[1] < self.lately_ns:
             return None
         try:
-            st = self.base.lstat(rel)
+            at_hand = self._at_hand
+            if at_hand is not None and entry is None and at_hand[0] is parent:
+                st = self.base.lstat_in(at_hand[1], name, rel)
+            else:
+                st = self.base.lstat(rel)
         except (FileNotFoundError, NotADirectoryError):
             if self.lately_ns:
                 self._missed = rel, monotonic_ns()

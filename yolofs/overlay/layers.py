@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from yolofs.base import Base
+from yolofs import copying
+from yolofs.base import Base, held
 from yolofs.clock import coarse_clock_ns
 from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable, Version
 from yolofs.journal import Journal
@@ -66,6 +67,8 @@ class Layers:
         """The base path that was last found to lead nowhere, and when."""
         self._looked_at: tuple[Inode, Staged | None, os.stat_result, int] | None = None
         """The directory that was looked at last, its store inode, what it was like, and when."""
+        self._at_hand: tuple[Inode, int] | None = None
+        """The directory whose names are being looked up one after another, and a descriptor of what it has in base."""
         self.close_removed: Callable[[int], object] = os.close
         """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
         what frees its blocks, and takes as long as the disk does."""
@@ -177,6 +180,33 @@ class Layers:
             return self.store.path(inode.staged.ino)
         assert inode.base is not None
         return self.base.path(inode.base)
+
+    @contextlib.contextmanager
+    def _held(self, inode: Inode) -> Iterator[int]:
+        """Give what :func:`yolofs.base.hold` returns of the base file or directory that an unstaged inode stands for.
+
+        Raises:
+            OSError: it is gone; ESTALE if the host has put another there; EOPNOTSUPP for a pseudo directory.
+        """
+        assert inode.base is not None
+        if inode.base in self.base.pseudo:
+            raise os_error(errno.EOPNOTSUPP)
+        with held(self.base.path(inode.base)) as fd:
+            st = os.fstat(fd)
+            if stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st):
+                raise os_error(errno.ESTALE)
+            yield fd
+
+    def _at_hand_name(self, inode: Inode) -> bytes | None:
+        """Return a path of an unstaged inode by the directory whose names are being looked up, None if it is elsewhere.
+
+        As for that directory's other names, what matters is what has the name.
+        """
+        if self._at_hand is None or inode.base is None:
+            return None
+        directory, fd = self._at_hand
+        above, _, name = inode.base.rpartition(b"/")
+        return copying.at(fd, name) if above == directory.source else None
 
     def _fd(self, inode: Inode, *, write: bool) -> int:
         """Return a descriptor of a regular file's data; one that writes only if its store inode may be written."""

@@ -21,6 +21,7 @@ from yolofs.sessions.private import ELSEWHERE
 from yolofs.sessions.registry import Entry, Registry
 from yolofs.sessions.search import Found, is_safe_directory, session_of, somebody_elses
 from yolofs.sessions.state import (
+    REGISTRY,
     SESSIONS,
     has_chosen_state,
     open_part,
@@ -150,7 +151,12 @@ def _in_project(state: bytes) -> UsageError:
 
 def _make(state: bytes) -> None:
     try:
-        os.close(open_state(state, make=True))
+        fd = open_state(state, make=True)
+        try:
+            for part in (SESSIONS, REGISTRY):
+                os.close(open_part(fd, part))
+        finally:
+            os.close(fd)
     except OSError as error:
         raise TrustError(
             f"{display(state)}, where sessions are to lie, cannot be made: {error.strerror}", hint=ELSEWHERE
@@ -158,12 +164,14 @@ def _make(state: bytes) -> None:
 
 
 def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
-    """Yield where on the project's disk a state directory may lie: the top, and the topmost directory of the user."""
+    """Yield where on the project's disk a state directory may lie: the top, and the topmost directory of the user.
+
+    Not in a work tree of git, which ``git clean`` empties, and into which others put what they like.
+    """
     above: list[bytes] = []
     directory = project
     while (parent := os.path.dirname(directory)) != directory and os.stat(parent).st_dev == device:
         above.append(directory := parent)
     top_first = above[::-1]
-    if top_first:
-        yield top_first[0]
-    yield from [path for path in top_first[1:] if os.stat(path).st_uid == os.geteuid()][:1]
+    places = top_first[:1] + [path for path in top_first[1:] if os.stat(path).st_uid == os.geteuid()][:1]
+    yield from (path for path in places if not os.path.lexists(os.path.join(path, b".git")))

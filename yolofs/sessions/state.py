@@ -15,14 +15,16 @@ STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or `
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import pwd
 
 from yolofs.config.load import user_file, user_places
-from yolofs.errors import ConfigError, UsageError
+from yolofs.errors import ConfigError, TrustError, UsageError
 from yolofs.marks import STATE_MARK, STATE_NAME
 from yolofs.paths import display
-from yolofs.sessions.private import open_private, write_private
+from yolofs.sessions.private import ELSEWHERE, check_safe, open_private, write_private
 
 SESSIONS = b"sessions"
 REGISTRY = b"registry"
@@ -105,15 +107,26 @@ def open_part(state: int, name: bytes, *, make: bool = True) -> int:
 
     Raises:
         FileNotFoundError: it is missing, and not to be made.
+        TrustError: it is no directory, or others could change what lies in it.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=state)
+    path = os.path.join(os.readlink(b"/proc/self/fd/%d" % state), name)
     try:
-        return os.open(name, flags, dir_fd=state)
-    except FileNotFoundError:
-        if not make:
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=state)
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
-        os.makedirs(b"/proc/self/fd/%d/%b" % (state, name), 0o700, exist_ok=True)
-        return os.open(name, flags, dir_fd=state)
+        raise TrustError(
+            f"{display(path)} is no directory", hint=f"look at it, and remove it; or {ELSEWHERE}"
+        ) from None
+    try:
+        check_safe(os.fstat(fd), path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def state_of(session: bytes) -> bytes:

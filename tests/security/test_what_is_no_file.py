@@ -1,0 +1,94 @@
+"""A fifo, a socket, a directory, a link or a file without end in the place of a file: said, and not waited for."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+_MOST_MEMORY = 2 << 30
+_TIMEOUT_S = 60.0
+
+
+def make_socket(path: Path) -> None:
+    here = os.open(path.parent, os.O_PATH)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(f"/proc/self/fd/{here}/{path.name}")
+    os.close(here)
+
+
+def make_sparse(path: Path) -> None:
+    path.touch(0o600)
+    os.truncate(path, 1 << 40)
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "fifo": lambda path: os.mkfifo(path, 0o600),
+    "socket": make_socket,
+    "directory": lambda path: path.mkdir(0o700),
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "circle": lambda path: path.symlink_to(path),
+    "sparse": make_sparse,
+}
+COMMANDS = (("status",), ("doctor",), ("sessions",), ("diff",), ("timeline",), ("commit", "--yes"))
+
+
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+
+
+def run(words: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that ends, and knows what to say."""
+    done = subprocess.run(
+        [*COMMAND, *words],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT_S,
+        preexec_fn=limit,
+    )
+    assert "should not have happened" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["journal", "session.json", "checkpoint", "journal.torn", "journal.cuts", "lock"])
+def test_in_a_session(yolofs: Program, name: str, kind: str) -> None:
+    if (name, kind) == ("journal.torn", "sparse"):
+        pytest.skip("all of it is read, as any of it may name a staged file")
+    place = yolofs.session / name
+    place.unlink(missing_ok=True)
+    if name == "journal.cuts":
+        (yolofs.session / "journal.torn").touch()
+    KINDS[kind](place)
+    done = [run(words, yolofs.project) for words in COMMANDS]
+    if name in ("journal", "session.json"):
+        codes = {one.returncode for one in (done[0], done[3], done[4])}
+        assert not codes & {0, 2}, done
+        assert all(f"{place}" in one.stderr for one in (done[0], done[5])), done
+    if name == "checkpoint":
+        assert [one.returncode for one in done] == [0] * len(done), done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_users_own_settings(yolofs: Program, home: Path, kind: str) -> None:
+    """That they cannot be read opens nothing: the built-in rules hold, and what they hide is not shown."""
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+    config = home / ".config/yolofs/config.toml"
+    config.parent.mkdir(parents=True)
+    KINDS[kind](config)
+    for words in (("status",), ("diff",)):
+        done = run(words, yolofs.project)
+        assert done.returncode == 0, done
+        assert f"{config}: cannot be read" in done.stderr
+        assert "a.txt" in done.stdout
