@@ -17,7 +17,7 @@ import msgspec
 from yolofs.archive import CARRIED, End, interrupted_commit
 from yolofs.base import Base
 from yolofs.commit import Plan, describe, log
-from yolofs.commit.execution import BACK, PLAN, SEAL
+from yolofs.commit.execution import BACK, PLAN, SEAL, SETTLED
 from yolofs.commit.plan import Park, Place
 from yolofs.commit.recheck import find_obstacle, find_problem
 from yolofs.commit.steps import hidden_prefix
@@ -89,9 +89,11 @@ class Interrupted(msgspec.Struct, frozen=True):
         """What to do about it."""
         if self.is_to_go_back:
             other = "; or yolofs commit --continue" if self.plan is not None else ""
-            return f"yolofs commit --roll-back makes base what it was, and all stays staged{other}"
+            return f"yolofs commit --roll-back takes it back (all stays staged){other}"
+        if self.plan is not None and self.way_back is None:
+            return "yolofs commit --continue"
         if self.plan is not None:
-            return "yolofs commit --continue; or yolofs commit --roll-back makes base what it was, and all stays staged"
+            return "yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"
         first = "put that right, then yolofs commit --continue; or " if self.is_mendable else ""
         kept = f"what base had lies in {display(self.replaced)}"
         return f"{first}yolofs commit --discard-interrupted, which keeps all files and gives the commit up; {kept}"
@@ -180,7 +182,7 @@ def examine(
     found = msgspec.structs.replace(
         found,
         done=done,
-        way_back=plan,
+        way_back=plan if not os.path.lexists(os.path.join(commit, SETTLED)) else None,
         goes_back=os.path.lexists(os.path.join(commit, BACK)),
         seals=CommitSeals(sealer, number, base.root, commit, sealed),
     )

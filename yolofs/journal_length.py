@@ -11,6 +11,8 @@ import contextlib
 import os
 import zlib
 
+from yolofs.plain_files import open_plain
+
 SUFFIX = b".length"
 _SIZE_BYTES = 33
 """Key, count and checksum in hex, blanks between them, and a newline: so little is written at once or not at all."""
@@ -29,7 +31,7 @@ class LengthNote:
         """Note how many records there are, if the disk takes it; where it does not, it takes no records either."""
         with contextlib.suppress(OSError):
             if self._fd < 0:
-                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                self._fd = open_plain(self._path, os.O_WRONLY | os.O_CREAT)
             os.pwrite(self._fd, _encode(self._key, record_count), 0)
 
     def close(self) -> None:
@@ -45,7 +47,7 @@ def read(journal: bytes, key: int) -> int:
     Danger: a reader calls it before it reads the journal, or it may be told of lines that it has not seen.
     """
     try:
-        fd = os.open(journal + SUFFIX, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_plain(journal + SUFFIX, os.O_RDONLY)
     except OSError:
         return 0
     try:

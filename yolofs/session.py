@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from yolofs import checkpoint, cuts
+from yolofs import checkpoint, cuts, restored
 from yolofs.archive import (
     begin_journal,
     commit_directory,
@@ -265,6 +265,8 @@ class Session(States):
             begin_journal(path, os.path.dirname(archive))
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
+        if archive is None:
+            restored.remove(self.directory)
         self._read(Journal.open(path))
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs import restored
 from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
@@ -27,6 +28,9 @@ from yolofs.session import Session
 from yolofs.sessions.seal import MACHINE_FILES, Sealer
 from yolofs.states import Progress
 from yolofs.tree import Tree
+
+_FORCED = b"forced"
+"""In a commit's directory: it has overridden conflicts."""
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -69,7 +73,8 @@ def look_at_base(session: Session, parts: Split) -> Looked:
         OSError: base cannot be read.
     """
     names = list(survey(parts.taken, session.base))
-    return Looked(names, find_conflicts(parts.taken, session.base, session.store, names=names))
+    known = restored.read(session.directory)
+    return Looked(names, find_conflicts(parts.taken, session.base, session.store, names=names, restored=known))
 
 
 def commit(
@@ -121,10 +126,26 @@ def commit(
     if parts.rest:
         _write_rest(directory, number, parts.rest)
     seals = CommitSeals(sealer, number, plan.root, directory)
-    outcome = execute(plan, session.store, parking=directory, seals=seals, progress=progress)
+    if conflicts:
+        os.makedirs(directory, 0o700, exist_ok=True)
+        write_new(directory, _FORCED, b"")
+    outcome = execute(
+        plan,
+        session.store,
+        parking=directory,
+        seals=seals,
+        restored=lambda found: _note_restored(session, directory, found),
+        progress=progress,
+    )
     session.put_away(os.path.join(directory, b"journal"))
     session.check_no_interrupted_commit()
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
+
+
+def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
+    """Note what a commit that was taken back has put in its place, unless there were conflicts: those still are."""
+    if not os.path.lexists(os.path.join(directory, _FORCED)):
+        restored.add(session.directory, found)
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
@@ -201,6 +222,7 @@ def roll_back_interrupted(
         session.store,
         parking=found.directory,
         check_root=found.seals.check_root,
+        restored=lambda restored: _note_restored(session, found.directory, restored),
         progress=progress,
     )
     return TakenBack(found.number, paths, found.directory)

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.paths import RelPath
 from yolofs.selection import Selection
 from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted
+from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
 
 pytestmark = pytest.mark.timeout(300)
 TRACED = ("archive", "commit", "copying", "journal", "session", "syscalls", "store")
@@ -76,10 +77,19 @@ def prepare(project: Path) -> dict[bytes, tuple[Any, ...]]:
 
 def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> int:
     """Commit ``paths`` in a child that kills itself at its ``line``-th line; return how many it ran if it did not."""
+
+    def act(session: Session) -> None:
+        commit(session, selection=Selection(session.regions, paths=tuple(map(RelPath, paths))))
+
+    return dies_at(line, project, act)
+
+
+def dies_at(line: int, project: bytes, act: Callable[[Session], object]) -> int:
+    """Do something in a child that kills itself at its ``line``-th line; return how many it ran if it did not."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        _commit_and_die(line, project, paths, writing)
+        _act_and_die(line, project, act, writing)
     os.close(writing)
     with open(reading, "rb") as answer:
         said = answer.read()
@@ -88,7 +98,7 @@ def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> i
     return int(said or b"0")
 
 
-def _commit_and_die(line: int, project: bytes, paths: tuple[bytes, ...], writing: int) -> None:
+def _act_and_die(line: int, project: bytes, act: Callable[[Session], object], writing: int) -> None:
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -103,9 +113,8 @@ def _commit_and_die(line: int, project: bytes, paths: tuple[bytes, ...], writing
 
     try:
         with Session.open(project, Access.WRITE) as session:
-            selection = Selection(session.regions, paths=tuple(map(RelPath, paths)))
             sys.settrace(trace)
-            commit(session, selection=selection)
+            act(session)
             sys.settrace(None)
         os.write(writing, b"%d" % count)
         os._exit(0)
@@ -132,6 +141,70 @@ def test_it_is_finished(tmp_path: Path, share: int) -> None:
             commit(session)
         assert by_first_name(dict(walk_tree(project))) == expected, f"killed at line {line} of {total}"
     assert was_interrupted >= POINTS // 6  # the others died while planning or making, or when all was done
+
+
+def exactly(project: Path) -> dict[str, tuple[int, ...]]:
+    """Return all that tells what base is: kind, mode, owner, inode number, size and time of everything in it."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in (project, *project.rglob("*")):
+        if ".yolofs" not in path.parts:
+            st = path.lstat()
+            found[str(path)] = (st.st_mode, st.st_uid, st.st_gid, st.st_ino, st.st_size, st.st_mtime_ns, st.st_nlink)
+    return found
+
+
+def has_way_back(project: bytes) -> bool:
+    """Tell whether a commit was interrupted, and that before all of it was durable."""
+    with Session.open(project, Access.WRITE) as session:
+        found = session.interrupted()
+        if found is not None and found.way_back is None:
+            finish_interrupted(session)
+        return found is not None and found.way_back is not None
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_it_is_taken_back_even_if_that_is_killed_too(tmp_path: Path, share: int) -> None:
+    directory = tmp_path / "project"
+    project = os.fsencode(directory)
+    prepare(directory)
+    total = killed_at(0, project)
+    taken_back = 0
+    for point in range(POINTS):
+        line = 1 + (point * SHARES + share) * total // (POINTS * SHARES)
+        where = f"killed at line {line} of {total}"
+        expected = prepare(directory)
+        before, contents = exactly(directory), by_first_name(dict(walk_tree(project)))
+        killed_at(line, project)
+        if has_way_back(project):
+            dies_at(20 + 37 * point, project, roll_back_interrupted)
+            with Session.open(project, Access.WRITE) as session:
+                roll_back_interrupted(session)
+                assert session.interrupted_commit() is None, where
+            assert exactly(directory) == before, where
+            assert by_first_name(dict(walk_tree(project))) == contents, where
+            taken_back += 1
+        with Session.open(project, Access.WRITE) as session:
+            commit(session)
+        assert by_first_name(dict(walk_tree(project))) == expected, where
+    assert taken_back >= POINTS // 6
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, share: int) -> None:
+    directory = tmp_path / "project"
+    project = os.fsencode(directory)
+    prepare(directory)
+    total = killed_at(0, project)
+    finished = 0
+    for point in range(POINTS):
+        expected = prepare(directory)
+        killed_at(total - total // 3 + 23 * point, project)
+        dies_at(100 + (share * POINTS + point) * 31, project, roll_back_interrupted)
+        with Session.open(project, Access.WRITE) as session:
+            finished += finish_interrupted(session) is not None
+            commit(session)
+        assert by_first_name(dict(walk_tree(project))) == expected, f"point {point}"
+    assert finished
 
 
 SOME = (b"a", b"b", b"c", b"new", b"d", b"g")

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import killed_at
+from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
 from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted
+from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -125,6 +125,26 @@ def test_all_of_it_is_finished(project: Path, prepare: Prepare, share: int) -> N
             commit(session)
         assert base_of(project) == expected, f"killed at line {line} of {total}"
         assert not [name for name in os.listdir(project / "far") if name.startswith(".yolofs")]
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_all_of_it_is_taken_back(project: Path, prepare: Prepare, share: int) -> None:
+    root = os.fsencode(project)
+    prepare()
+    total = killed_at(0, root)
+    for line in lines(share, total):
+        expected = prepare()
+        before = base_of(project)
+        killed_at(line, root)
+        if has_way_back(root):
+            dies_at(line % 400, root, roll_back_interrupted)
+            with Session.open(root, Access.WRITE) as session:
+                roll_back_interrupted(session)
+            assert base_of(project) == before, f"killed at line {line} of {total}"
+            assert not [name for name in os.listdir(project / "far") if name.startswith(".yolofs")]
+        with Session.open(root, Access.WRITE) as session:
+            commit(session)
+        assert base_of(project) == expected, f"killed at line {line} of {total}"
 
 
 @pytest.mark.parametrize("share", range(SHARES))

@@ -84,7 +84,10 @@ def refuses_to_mount(project: Project) -> None:
     if is_interrupted:
         command = [sys.executable, "-m", "yolofs.cli.main", "mount"]
         done = subprocess.run(command, cwd=project.directory, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.splitlines()[-1]) == (12, "hint: yolofs commit --continue")
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (
+            12,
+            "hint: yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)",
+        )
         assert without_settings(manifest(str(project.directory))) == without_settings(before)
     project.run("commit", "--continue")
 
@@ -168,7 +171,10 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
         )
         assert done.returncode == 12
         assert "a commit was interrupted" in done.stderr
-        assert "hint: yolofs commit --continue" in done.stderr
+        assert (
+            "hint: yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"
+            in done.stderr
+        )
     project.run("commit", "--continue")
 
 

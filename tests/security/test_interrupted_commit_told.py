@@ -132,7 +132,10 @@ def test_yes_to_a_commit_is_no_yes_to_one_that_was_interrupted(tmp_path: Path) -
     before = tree_of(project)
     with Terminal(project, ["commit", "--yes"], size=(200, 40)) as terminal:
         assert terminal.wait() == 12
-        assert "hint: yolofs commit --continue" in terminal.text
+        assert (
+            "hint: yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"
+            in terminal.text
+        )
     assert tree_of(project) == before
 
 
@@ -159,7 +162,10 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, w
     assert done.returncode == 12, done
     first, second = done.stderr.splitlines()
     assert first.startswith("yolofs: a commit was interrupted: commit 1 of ")
-    assert second == "hint: yolofs commit --continue"
+    assert (
+        second
+        == "hint: yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"
+    )
     assert tree_of(project) == before
     for looking in (["status"], ["log"], ["diff"], ["unmount"]):
         looked = run(looking, project)

@@ -19,7 +19,7 @@ same content at the very name, and nothing but their times differs, a commit los
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from yolofs.base import Base
 from yolofs.changes import Aspect, Change, Kind, compare
@@ -32,12 +32,19 @@ _CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
 
 
-def find_conflicts(tree: Tree, base: Base, store: Store, *, names: Sequence[Name] | None = None) -> list[RelPath]:
+def find_conflicts(
+    tree: Tree,
+    base: Base,
+    store: Store,
+    *,
+    names: Sequence[Name] | None = None,
+    restored: Mapping[int, int] = {},
+) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone,
     and that base has under others, it is the path where base had it.  ``names`` is the survey of the tree, for who has
-    it already.
+    it already, ``restored`` tells of which ctimes it is known that they are not the host's (:mod:`yolofs.restored`).
 
     Raises:
         OSError: base cannot be read.
@@ -46,7 +53,7 @@ def find_conflicts(tree: Tree, base: Base, store: Store, *, names: Sequence[Name
     in_use = _base_paths_in_use(tree, names)
     nameless = (staged for staged in tree.staged.values() if not staged.names and _has_changed(staged, base))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    found = [name for name in names if _is_conflict(name, base, in_use)]
+    found = [name for name in names if _is_conflict(name, base, in_use, restored)]
     agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
 
@@ -79,7 +86,7 @@ def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
     return in_use
 
 
-def _is_conflict(name: Name, base: Base, in_use: set[bytes]) -> bool:
+def _is_conflict(name: Name, base: Base, in_use: set[bytes], restored: Mapping[int, int]) -> bool:
     if name.is_cut_off:
         return True
     entry = name.entry
@@ -87,7 +94,7 @@ def _is_conflict(name: Name, base: Base, in_use: set[bytes]) -> bool:
         return True
     if name.held is None and entry.source is not None and not name.is_passing:
         return True
-    return name.natural not in in_use and _is_newer_than_view(name)
+    return name.natural not in in_use and _is_newer_than_view(name, restored)
 
 
 def _has_changed(staged: Staged, base: Base) -> bool:
@@ -102,9 +109,11 @@ def _has_changed(staged: Staged, base: Base) -> bool:
     return base.fingerprint(st) != staged.base
 
 
-def _is_newer_than_view(name: Name) -> bool:
+def _is_newer_than_view(name: Name, restored: Mapping[int, int]) -> bool:
     """Tell whether what base has here changed after the view last changed a name in this directory."""
     parent = name.entry.parent
     if name.here is None or parent is None or not parent.touched_ns:
+        return False
+    if restored.get(name.here.st_ino) == name.here.st_ctime_ns:
         return False
     return name.here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS

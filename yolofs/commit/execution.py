@@ -11,6 +11,7 @@
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
+    commits/N/settled       written when all steps are durable, if what is kept is about to be changed: no way back
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that
 
@@ -41,14 +42,18 @@ from yolofs.commit.steps import Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath, display
+from yolofs.plain_files import open_plain
 
 PLAN = b"plan.json"
 SEAL = b"seal"
 MADE = b"made"
 DONE = b"done"
 BACK = b"back"
+SETTLED = b"settled"
 _OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
+Restored: TypeAlias = Callable[[dict[int, int]], None]
+"""Is told the ctimes of what is in its place again, by inode number."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 Progress: TypeAlias = Callable[[int, int], None]
@@ -94,6 +99,7 @@ def execute(
     *,
     parking: bytes,
     seals: Seals | None = None,
+    restored: Restored = lambda _: None,
     progress: Progress | None = None,
     durable: bool = True,
 ) -> Outcome:
@@ -101,6 +107,7 @@ def execute(
 
     ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if missing), best on the same
     filesystem as most of what changes.  ``seals`` vouches for the plan, without which nobody will finish it.
+    ``restored`` is told what is in its place again if the commit is taken back.
     ``progress`` is called after each file made and each step with how many are done, and of how many.  Without
     ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
 
@@ -132,16 +139,16 @@ def execute(
         else:
             _complete(plan, steps, parking, seals, durable=durable)
             return Outcome(len(plan.steps), steps.left_out)
-    raise _take_back(plan, store, parking, failure, durable=durable) from failure
+    raise _take_back(plan, store, parking, failure, restored, durable=durable) from failure
 
 
 def _take_back(
-    plan: Plan, store: StoreFiles, parking: bytes, failure: BaseException, *, durable: bool
+    plan: Plan, store: StoreFiles, parking: bytes, failure: BaseException, restored: Restored, *, durable: bool
 ) -> RolledBackError | CommitError:
     """Take a commit back that has failed just now; return what is to be said of that, or of what failed in it, too."""
     with _no_interrupt():
         try:
-            found = roll_back(plan, store, parking=parking, durable=durable)
+            found = roll_back(plan, store, parking=parking, restored=restored, durable=durable)
         except (CommitError, OSError) as error:
             if isinstance(failure, CommitError):
                 reason = error.message if isinstance(error, CommitError) else _reason(error)
@@ -189,10 +196,13 @@ def roll_back(
     *,
     parking: bytes,
     check_root: Callable[[int], None] = lambda _: None,
+    restored: Restored = lambda _: None,
     progress: Progress | None = None,
     durable: bool = True,
 ) -> list[RelPath]:
     """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for :func:`resume`.
+
+    ``restored`` is told of all that was moved or changed its ctime, by inode number, when it is in its place again.
 
     Returns the paths at which the host had put or changed something meanwhile, which lies in ``parking/found`` now.
     If there are none, ``parking`` is gone.
@@ -202,6 +212,13 @@ def roll_back(
         OSError: the commit's directory or base cannot be opened.
     """
     total = len(plan.steps)
+    if os.path.lexists(os.path.join(parking, SETTLED)):
+        raise CommitError(
+            f"all {total} steps of the commit are done and durable, so it is not taken back",
+            done=total,
+            directory=parking,
+            hint="yolofs commit --continue",
+        )
     with BackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
         if not os.path.lexists(os.path.join(parking, BACK)):
@@ -222,6 +239,7 @@ def roll_back(
             steps.finish()
             if durable:
                 steps.sync()
+            restored(steps.restored())
             steps.clear_backups()
         except OSError as error:
             raise _not_taken_back(error, parking, 0) from error
@@ -264,7 +282,7 @@ def _end_taken_back(parking: bytes) -> None:
 def read_ready(parking: bytes) -> Ready | None:
     """Return what was written of a commit before its first step, None if nothing was."""
     try:
-        with open(os.open(os.path.join(parking, MADE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        with open(open_plain(os.path.join(parking, MADE), os.O_RDONLY), "rb") as file:
             return decode(file.read())
     except OSError:
         return None
@@ -404,6 +422,9 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable
         steps.release()
         if durable:
             steps.sync()
+        is_settled = os.path.lexists(os.path.join(parking, SETTLED))
+        if (copies or steps.has_leftovers) and not is_settled:  # from here on there is no way back
+            write_new(parking, SETTLED, b"", durable=durable)
         put_in_place(copies)
         steps.discard_leftovers()
         write_new(parking, DONE, seals.of_end(total), durable=durable)

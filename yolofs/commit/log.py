@@ -11,6 +11,8 @@ import contextlib
 import os
 from typing import NamedTuple, Self
 
+from yolofs.plain_files import open_plain
+
 _NAME = b"progress"
 
 
@@ -47,9 +49,8 @@ def read(directory: bytes) -> list[Line]:
 
 def _read(directory: bytes) -> list[tuple[int, Line]]:
     """Return the lines that stand in their order, each with its length in bytes."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with open(os.open(os.path.join(directory, _NAME), flags), "rb") as file:
+        with open(open_plain(os.path.join(directory, _NAME), os.O_RDONLY), "rb") as file:
             texts = file.read().split(b"\n")[:-1]
     except OSError:  # none is known for certain then, and each is looked at
         return []
@@ -84,7 +85,7 @@ class Log:
         for length in lengths:
             self._ends.append(self._ends[-1] + length)
         path = os.path.join(directory, _NAME)
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._fd = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.ftruncate(self._fd, self._ends[-1])
 
     def __enter__(self) -> Self:

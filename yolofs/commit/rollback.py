@@ -34,7 +34,8 @@ from yolofs.commit.plan import (
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
 from yolofs.commit.steps import Folder, Spot, copied_from
-from yolofs.paths import RelPath, split
+from yolofs.commit.trees import are_alike
+from yolofs.paths import RelPath, join, split
 
 FOUND = b"found"
 """In a commit's directory: what the host had put in the way of one that was taken back, by number of the slot."""
@@ -94,6 +95,28 @@ class BackSteps(ResumedSteps):
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
+    def restored(self) -> dict[int, int]:
+        """Return the ctime of all that was moved or changed and is as it was again, by inode number."""
+        paths = [one.path for one in self._before]
+        for step in self._plan.steps:
+            match step:
+                case Park() | Remove():
+                    paths.append(step.path)
+                case FinishDirectory() | MakeDirectory():
+                    pass
+                case _:
+                    above, name = split(step.path)
+                    old = self._moves.before(above)
+                    paths += [join(old, name)] if old is not None else []
+                    moved = self._moves.before(step.path)
+                    paths += [moved] if moved is not None else []
+        found: dict[int, int] = {}
+        for path in dict.fromkeys(paths):
+            with contextlib.suppress(OSError):
+                st = os.lstat(os.path.join(self._plan.root, path))
+                found[st.st_ino] = st.st_ctime_ns
+        return found
+
     def clear_backups(self) -> None:
         """Remove what was kept of files that have their content again, which is durable by now."""
         for spot in self._written:
@@ -125,6 +148,7 @@ class BackSteps(ResumedSteps):
         if self._inode(source) is None:
             return
         target = split(step.path)
+        self._directories.forget(step.path)
         self._make_way(step.path, step.number)
         rename_with(self._directories, (self._unlocked(source), source.name), target, syscalls.rename_noreplace)
 
@@ -165,6 +189,7 @@ class BackSteps(ResumedSteps):
 
     def _take_away(self, step: _Arrival, said: log.Line) -> None:
         """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
+        self._directories.forget(step.path)
         target, source = Spot(*split(step.path)), self._comes_from(step)
         beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
         copied = copied_from(source)
@@ -234,19 +259,14 @@ class BackSteps(ResumedSteps):
             if spot != source:
                 self._rename(spot, source)
         elif isinstance(step, Place):
-            self._keep_or_clear_copy(spot, step, said)
+            self._keep_or_clear_copy(spot, step)
         else:
             self._clear(spot)
 
-    def _keep_or_clear_copy(self, spot: Spot, step: Place, said: log.Line) -> None:
-        """Remove a copy of what lies on another device, unless the host may have changed it."""
-        st = os.stat(self._at(spot), follow_symlinks=False)
-        is_as_it_came = (
-            said.came is not None
-            and said.came[:2] == (st.st_dev, st.st_ino)
-            and (stat.S_ISDIR(st.st_mode) or said.came.size == st.st_size)
-        )
-        if is_as_it_came and not stat.S_ISDIR(st.st_mode):
+    def _keep_or_clear_copy(self, spot: Spot, step: Place) -> None:
+        """Remove a copy of what lies on another device, unless the host has changed it."""
+        self._unlocked(spot)
+        if are_alike(self._at(spot), self._at(copied_from(self._comes_from(step)))):
             self._clear(spot)
         else:
             self._keep_found(spot, step.path, step.number)

@@ -308,6 +308,11 @@ class Steps:
             return None
         return st.st_dev, st.st_ino
 
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether anything has been copied and is now twice there."""
+        return bool(self._leftovers)
+
     def discard_leftovers(self) -> None:
         """Delete what has been copied and is now twice there.
 
@@ -481,6 +486,7 @@ class Steps:
             return
         beside = self._beside(step.path, step.number)
         self._copy_tree(source, beside, step.path)
+        self._mark_made(beside, step)
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
         self._leftovers.append(copied)

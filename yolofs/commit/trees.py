@@ -63,3 +63,26 @@ def _list_to_remove(directory: bytes) -> list[bytes]:
     if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
         os.chmod(directory, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
     return [os.fsencode(name) for name in os.listdir(directory)]
+
+
+def are_alike(one: bytes, other: bytes) -> bool:
+    """Tell whether two trees have the same names, and files of the same kind, size and time; contents are not read.
+
+    Raises:
+        OSError: a part cannot be looked at.
+    """
+    todo = [b""]
+    while todo:
+        rel = todo.pop()
+        left, right = os.lstat(one + rel), os.lstat(other + rel)
+        if stat.S_IFMT(left.st_mode) != stat.S_IFMT(right.st_mode):
+            return False
+        if not stat.S_ISDIR(left.st_mode):
+            if (left.st_size, left.st_mtime_ns) != (right.st_size, right.st_mtime_ns):
+                return False
+            continue
+        names = os.listdir(one + rel)
+        if sorted(names) != sorted(os.listdir(other + rel)):
+            return False
+        todo += [rel + b"/" + os.fsencode(name) for name in names]
+    return True

@@ -1,0 +1,48 @@
+"""What of base a commit that was taken back has put in its place again: in ``restored`` of the session's directory.
+
+Base is as it was then, but for the times of change (ctime) that no program can set: by them what was put back looks as
+if the host had changed it, and the next commit would find conflicts.  So each is noted with the ctime that it has got
+by that; one that it gets later is the host's again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from yolofs.plain_files import open_plain, read_plain
+
+_NAME = b"restored"
+_MOST_BYTES = 1 << 30
+
+
+def read(directory: bytes) -> dict[int, int]:
+    """Return the ctime, in ns, of what was put back, by inode number; empty if nothing was, or the note is damaged."""
+    try:
+        return msgspec.json.decode(read_plain(os.path.join(directory, _NAME), _MOST_BYTES), type=dict[int, int])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+
+
+def add(directory: bytes, restored: Mapping[int, int]) -> None:
+    """Note what was put back just now, durably.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = os.path.join(directory, _NAME)
+    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(msgspec.json.encode({**read(directory), **restored}))
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+
+
+def remove(directory: bytes) -> None:
+    """Forget all of it: nothing is staged any more that it could matter to."""
+    for name in (_NAME, _NAME + b".new"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(directory, name))
