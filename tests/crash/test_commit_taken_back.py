@@ -1,0 +1,198 @@
+"""A commit that fails, or that its user ends, is taken back by the program itself, under a mount and without one."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.test_commit_preparation import tree_of
+from tests.property.core_driver import CoreDriver
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
+NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 17, 18, 130
+FAILING = """
+import errno, os, signal, sys
+from yolofs.cli import main
+from yolofs.commit import steps
+really_do = steps.Steps.do
+done = 0
+def do(self, step):
+    global done
+    if done == int(sys.argv[1]):
+        {act}
+    done += 1
+    really_do(self, step)
+steps.Steps.do = do
+raise SystemExit(main.main(["commit", "--yes"]))
+"""
+FAILURES = {
+    "the disk failed": ("raise OSError(errno.EIO, os.strerror(errno.EIO))", TAKEN_BACK),
+    "no room": ("raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))", TAKEN_BACK),
+    "read-only": ("raise OSError(errno.EROFS, os.strerror(errno.EROFS))", TAKEN_BACK),
+    "Ctrl-C": ("os.kill(os.getpid(), signal.SIGINT)", INTERRUPTED),
+}
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+STEP = 12
+
+
+def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-c", FAILING.format(act=act), str(step)]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is_mounted: bool) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    act, code = FAILURES[failure]
+    if is_mounted:
+        program("mount")
+    try:
+        done = commit_failing(project, act)
+        assert done.returncode == code, done.stderr
+        assert "the commit was taken back: " in done.stderr
+        assert "base is as it was, and all stays staged" in done.stderr
+        assert exactly(project) == before
+        assert "interrupted" not in program("status").err
+        if is_mounted:
+            view = program.session / "mnt"
+            mine = Path(f"{view}{project}") if not (view / "c").exists() else view
+            assert (mine / "c").read_bytes() == b"new c"
+        program("commit", "--yes")
+        assert tree_of(project) == expected
+    finally:
+        if is_mounted:
+            program("unmount")
+
+
+def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    assert commit_failing(project, KILLED).returncode == -signal.SIGKILL
+    assert exactly(project) != before
+    said = program.refused("commit", "--yes", code=12)
+    assert "yolofs commit --continue finishes it, yolofs commit --roll-back takes it back" in said
+    assert "stand alone" in program.refused("commit", "--roll-back", "--continue", code=2)
+    done = program("commit", "--roll-back")
+    assert "commit 1, which was interrupted, is taken back; base is as it was, and all stays staged" in done.err
+    assert exactly(project) == before
+    assert "nothing to do" in program("commit", "--roll-back").err
+    assert not list((program.session / "commits").iterdir())
+    program("commit", "--yes")
+    assert tree_of(project) == expected
+
+
+def test_what_the_host_put_in_the_way_is_kept_and_named(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a").write_text("base\n")
+    view = CoreDriver(os.fsencode(project))
+    view.overwrite(b"a", b"the view's\n")
+    view.create(b"b", b"new", 0o640)
+    view.close()
+    program = Program(project)
+    commit_failing(project, KILLED, 2)
+    assert (project / "a").read_text() == "the view's\n"
+    (project / "a").write_text("the host's\n")
+    done = program("commit", "--roll-back")
+    assert "what the host had put at a meanwhile lies in" in done.err
+    assert (project / "a").read_text() == "base\n"
+    assert [path.read_text() for path in (program.session / "commits/1/found").iterdir()] == ["the host's\n"]
+    assert "interrupted" not in program("status").err
+    program("commit", "--yes", "b")
+    assert (project / "b").read_text() == "new"
+    assert [path.name for path in sorted((program.session / "commits").iterdir())] == ["1", "2"]
+
+
+def test_a_conflict_that_was_overridden_is_one_again_after_it_was_taken_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a").write_text("base\n")
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"a")
+    view.create(b"b", b"new", 0o640)
+    view.close()
+    (project / "a").write_text("the host was here\n")
+    program = Program(project)
+    program("commit", "--yes", code=9)
+    script = FAILING.format(act=FAILURES["no room"][0]).replace('"--yes"', '"--yes", "--force"')
+    done = subprocess.run([sys.executable, "-P", "-c", script, "1"], cwd=project, capture_output=True, check=False)
+    assert done.returncode == TAKEN_BACK
+    assert (project / "a").read_text() == "the host was here\n"
+    program("commit", "--yes", code=9)
+
+
+# ---- what is seen before anything is done
+
+_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
+_IMMUTABLE, _APPEND = 0x10, 0x20
+
+
+@contextmanager
+def flagged(path: Path, flag: int) -> Iterator[None]:
+    """Do as chattr +i or +a for the time of the block."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            (before,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
+            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", before | flag))
+        except OSError as error:
+            pytest.skip(f"this filesystem or user has no such flags: {error}")
+        try:
+            yield
+        finally:
+            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", before))
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("name", ["c", "e", "f"])
+def test_what_nobody_may_change_ends_it_before_it_begins(tmp_path: Path, name: str, flag: int) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    with flagged(project / name, flag):
+        said = program.refused("commit", "--yes", code=NOT_PREPARED)
+    assert f"the commit was not begun: {name}: it is immutable or append-only (chattr); base is as it was" in said
+    assert exactly(project) == before
+    program("commit", "--yes")
+    assert tree_of(project) == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a directory read-only")
+def test_a_read_only_mount_ends_it_before_it_begins(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    libc = ctypes.CDLL(None, use_errno=True)
+    place = bytes(project / "e")
+    bind, read_only = 4096, 1 | 32 | 4096
+    assert libc.mount(place, place, None, bind, None) == 0
+    try:
+        assert libc.mount(None, place, None, read_only, None) == 0
+        said = Program(project).refused("commit", "--yes", code=NOT_PREPARED)
+        assert "the commit was not begun: e: Read-only file system; base is as it was, and all stays staged" in said
+        assert exactly(project) == before
+    finally:
+        assert libc.umount2(place, 2) == 0
+    Program(project)("commit", "--yes")
+    assert tree_of(project) == expected
