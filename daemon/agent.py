@@ -64,17 +64,21 @@ class AgentMethods:
         self._alone = alone
         self._turns = turns
         self._sent_fd = -1
-        self.methods: Mapping[str, Method] = {
-            "look": Method(LookParams, self._look),
-            "snapshot": Method(SnapshotParams, self._snapshot),
-            "travel": Method(TravelParams, self._travel),
-        }
 
     def close(self) -> None:
         """Let go of what was sent last."""
         if self._sent_fd >= 0:
             os.close(self._sent_fd)
             self._sent_fd = -1
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        return {
+            "look": Method(LookParams, self._look),
+            "snapshot": Method(SnapshotParams, self._snapshot),
+            "travel": Method(TravelParams, self._travel),
+        }
 
     async def _look(self, params: LookParams) -> Result:
         words = [unquote(word) for word in params.words]

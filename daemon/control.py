@@ -176,7 +176,18 @@ class _Conversation:
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
         self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native, connection)
-        self.methods: Mapping[str, Method] = {
+
+    async def end(self) -> None:
+        """Take back what was lent: the client is gone, so nobody works on the session any more."""
+        self._watching.close()
+        await self._runs.end()
+        if self._loan is not None:
+            await self._take_back()
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        return {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),
             "snapshot": Method(SnapshotParams, self._snapshot),
@@ -194,13 +205,6 @@ class _Conversation:
             "unset_rule": Method(UnsetRuleParams, self._unset_rule),
             **self._runs.methods,
         }
-
-    async def end(self) -> None:
-        """Take back what was lent: the client is gone, so nobody works on the session any more."""
-        self._watching.close()
-        await self._runs.end()
-        if self._loan is not None:
-            await self._take_back()
 
     async def _info(self, _: NoParams) -> Result:
         return Result(self._control._host.info())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
@@ -38,13 +39,21 @@ def connect(path: bytes, timeout_s: float) -> socket.socket:
     """Connect to the socket at ``path``; ``timeout_s`` holds for this and all later calls.
 
     Raises:
+        TimeoutError: there is a listener, and no room for one more to wait.
         OSError: nobody listens there.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    sock.settimeout(timeout_s)
+    # What does not block is refused where the queue is full; what does gets its turn in the order of arrival.
+    seconds, rest_s = divmod(timeout_s, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), max(1, int(rest_s * 1e6))))
     try:
         with _short(path) as address:
             sock.connect(address)
+        sock.getpeername()  # a signal ends connect(2), too, and Python takes it for done
+        sock.settimeout(timeout_s)
+    except BlockingIOError:
+        sock.close()
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), path) from None
     except BaseException:
         sock.close()
         raise

@@ -33,11 +33,6 @@ class RunMethods:
         self._native = native
         self._alone = alone
         self._run: int | None = None
-        self.methods: Mapping[str, Method] = {
-            "begin_run": Method(BeginRunParams, self._begin),
-            "enter_run": Method(EnterRunParams, self._enter),
-            "end_run": Method(EndRunParams, self._end),
-        }
 
     async def end(self) -> None:
         """Note that whoever started a run is gone; its processes have been killed with it."""
@@ -48,6 +43,15 @@ class RunMethods:
             await trio.to_thread.run_sync(lambda: self._host().runs.end(number, None, None))
         except (YolofsError, OSError) as error:
             log.warning("the end of run %d could not be noted: %s", number, error)
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        return {
+            "begin_run": Method(BeginRunParams, self._begin),
+            "enter_run": Method(EnterRunParams, self._enter),
+            "end_run": Method(EndRunParams, self._end),
+        }
 
     async def _begin(self, params: BeginRunParams) -> Result:
         if self._run is not None:

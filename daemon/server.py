@@ -193,6 +193,7 @@ class Server:
         guest = Guest(pid, self._group_of(pid), trio.current_time(), hang_up)
         if not self._admission.admit(guest):
             log.warning("hung up on process %d: all connections are at work", pid)
+            guest.hang_up = _nothing
             _say_no_room(client)
             client.close()
             return
@@ -209,6 +210,7 @@ class Server:
                     nursery.cancel_scope.cancel()
         finally:
             self._admission.leave(guest)
+            guest.hang_up = _nothing  # the function refers to the guest, so the two would be garbage in a cycle
 
     async def _talk(self, stream: trio.SocketStream, connection: Connection) -> None:
         try:
@@ -272,6 +274,10 @@ class Server:
             self._busy_count -= 1
             if not self._busy_count:
                 self._idle.set()
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _say_no_room(client: socket.socket) -> None:

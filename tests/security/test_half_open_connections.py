@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import pytest
 from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import Reader, asked_project
+from yolofs.daemon import endpoint
 from yolofs.daemon.admission import MAX_CONNECTIONS, PEER_SHARE
 from yolofs.daemon.files import read_daemon_file, socket_path
 from yolofs.daemon.protocol import NO_ROOM
@@ -163,6 +165,35 @@ def test_an_ask_is_answered_by_a_watch_that_was_there_before_the_crowd_and_by_on
 def watchers(daemon: int) -> int:
     """Return how many connections a daemon has besides ours."""
     return sum("socket:" in os.readlink(fd) for fd in Path(f"/proc/{daemon}/fd").iterdir() if fd.is_symlink()) - 3
+
+
+def fill(path: str, stack: contextlib.ExitStack) -> None:
+    """Have as many connections wait at a socket as the kernel lets."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock = stack.enter_context(socket.socket(socket.AF_UNIX))
+            sock.setblocking(False)
+            sock.connect(path)
+
+
+def test_a_command_waits_for_its_turn_where_as_many_as_may_wait_already(tmp_path: Path) -> None:
+    """And does not take it that there is no daemon: it would show what is not true any more, or refuse to work."""
+    path = tmp_path / "s"
+    with contextlib.ExitStack() as stack, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(1)
+        fill(str(path), stack)
+        with pytest.raises(TimeoutError):
+            endpoint.connect(os.fsencode(path), 0.05)
+        connected: list[socket.socket] = []
+        client = threading.Thread(target=lambda: connected.append(endpoint.connect(os.fsencode(path), DEADLINE_S)))
+        client.start()
+        listener.settimeout(0.05)
+        while client.is_alive():
+            with contextlib.suppress(TimeoutError):
+                listener.accept()[0].close()
+        assert connected
+        connected[0].close()
 
 
 def test_a_connection_that_finishes_no_line_is_hung_up_on_in_time(yolofs: Program) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import socket
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -322,6 +324,33 @@ def test_one_that_says_nothing_makes_room_for_another_and_is_told_so(
         assert (await at_work.answer())["result"] == {}
 
     serve(tmp_path, talk)
+
+
+@pytest.mark.parametrize("share", [1, 16])
+def test_a_connection_that_has_ended_leaves_no_garbage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int
+) -> None:
+    """A daemon at work looks for garbage every other minute, and may be connected to thousands of times a second."""
+    monkeypatch.setattr(admission, "PEER_SHARE", share)
+
+    async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:
+        for _ in range(3):
+            await (client := connect()).call(call("info"))
+            if share > 1:
+                await client.stream.aclose()
+        last = connect()
+        await last.call(call("info"))
+        guests = [weakref.ref(connection.guest) for connection in fake.connections[:3]]
+        fake.connections.clear()
+        with trio.fail_after(20):
+            while any(guest() is not None for guest in guests):
+                await trio.sleep(0.001)
+
+    gc.disable()
+    try:
+        serve(tmp_path, talk)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
