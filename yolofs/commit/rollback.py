@@ -314,7 +314,7 @@ class BackSteps(ResumedSteps):
         spot, st = self._reach(step.path)
         if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
             return  # the host's: what it was stays in ``replaced``
-        if said.came is not None and (st.st_ctime_ns, st.st_size) != (said.came.ctime_ns, said.came.size):
+        if said.came is not None and not self._is_as_set(st, step.ino):
             self._copy_found(spot, step)
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
@@ -344,8 +344,16 @@ class BackSteps(ResumedSteps):
         if inode is None or (step.inode is not None and inode != step.inode):
             return
         st = os.stat(self._at(spot), follow_symlinks=False)
-        is_untouched = said.came is None or (st.st_ctime_ns, st.st_size) == (said.came.ctime_ns, said.came.size)
+        is_untouched = said.came is None or st.st_size == said.came.size
         self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
+
+    def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
+        """Tell whether a file has the size and time that it was given; its ctime changes with each move of it."""
+        try:
+            wanted = os.lstat(self._store.path(ino))
+        except FileNotFoundError:
+            return True
+        return (st.st_size, st.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
 
     def _looks_set(self, path: RelPath, ino: int) -> bool:
         """Tell whether what is at a path has the metadata of a store inode, as a step has given it."""
