@@ -15,6 +15,7 @@ import pytest
 from tests.cli.program import Program
 from tests.security.planting import STEP, interrupt_commit, staged, tree_of
 from yolofs.daemon import files
+from yolofs.sessions.start import servers_of
 
 OTHER = 54321
 """A user who is neither root nor whoever runs this."""
@@ -421,6 +422,17 @@ def test_a_part_of_it_that_is_no_directory_of_the_users_is_named(
     other = tmp_path / "other"
     other.mkdir()
     assert str(place) in Program(other).refused("init", code=15)
+
+
+def test_who_serves_a_disk_is_read_from_the_table_of_mounts() -> None:
+    lines = [
+        b"29 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,user_id=7\n",
+        b"54 29 0:48 / /mnt/his rw,nosuid,nodev - fuse.sshfs host:/ rw,user_id=1001,group_id=1001,allow_other\n",
+        b"55 29 0:49 / /mnt/mine rw,nosuid - fuse rw rw,user_id=0,group_id=0\n",
+    ]
+    assert servers_of(os.makedev(0, 48), lines) == {1001}
+    assert servers_of(os.makedev(0, 49), lines) == {0}
+    assert servers_of(os.makedev(8, 1), lines) == set()
 
 
 @only_root

@@ -8,7 +8,7 @@ freedesktop trash specification 1.0 with ``.yolofs-UID`` for ``.Trash-UID``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.config.load import load_file, user_file
@@ -163,11 +163,28 @@ def _make(state: bytes) -> None:
         ) from error
 
 
+def servers_of(device: int, mountinfo: Iterable[bytes]) -> set[int]:
+    """Return the users by whose processes a disk is served, as the lines of ``/proc/self/mountinfo`` tell: proc(5)."""
+    number = b"%d:%d" % (os.major(device), os.minor(device))
+    found: set[int] = set()
+    for line in mountinfo:
+        fields, _, rest = line.partition(b" - ")
+        kind, *others = rest.split()
+        if fields.split(b" ")[2] == number and kind.startswith(b"fuse"):
+            options = b",".join(others).split(b",")
+            found.update(int(option[8:]) for option in options if option.startswith(b"user_id="))
+    return found
+
+
 def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
     """Yield where on the project's disk a state directory may lie: the top, and the topmost directory of the user.
 
-    Not in a work tree of git, which ``git clean`` empties, and into which others put what they like.
+    Not in a work tree of git, which ``git clean`` empties, and into which others put what they like.  None on a disk
+    that another user serves (FUSE): what that tells of owners and modes he makes up.
     """
+    with open("/proc/self/mountinfo", "rb") as lines:
+        if not servers_of(device, lines) <= {0, os.geteuid()}:
+            return
     above: list[bytes] = []
     directory = project
     while (parent := os.path.dirname(directory)) != directory and os.stat(parent).st_dev == device:
