@@ -6,6 +6,7 @@ Whatever moves from one device to the other is copied, and deleted when that is 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,6 +19,11 @@ from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
+from yolofs import syscalls
+from yolofs.commit import execution, steps
+from yolofs.commit.ready import Ready
+from yolofs.commit.steps import Steps
+from yolofs.errors import NotPreparedError
 from yolofs.session import Access, Session
 from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
 
@@ -177,3 +183,50 @@ def test_some_of_it_is_finished_and_the_rest_stays_staged(project: Path, prepare
         view.close()
         assert base_of(project) == expected, where
     assert seen == {True, False}
+
+
+def test_all_is_made_on_its_device_and_durable_before_the_first_step(
+    project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prepare()
+    order: list[str] = []
+
+    def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
+        really = getattr(module, name)
+
+        def act(*arguments: Any, **options: Any) -> object:
+            order.append(text(arguments))
+            return really(*arguments, **options)
+
+        monkeypatch.setattr(module, name, act)
+
+    noting(steps.Steps, "_make_file", lambda arguments: f"make on {os.fstat(arguments[2].directory.fd).st_dev}")
+    noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
+    noting(execution, "_do_one", lambda _: "step")
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+    assert base_of(project) == expected
+    first = order.index("step")
+    near, far = project.stat().st_dev, (project / "far").stat().st_dev
+    assert {f"make on {near}", f"make on {far}"} == {one for one in order if one.startswith("make")}
+    assert not [one for one in order[first:] if one.startswith("make")]
+    assert set(order[first - 2 : first]) == {f"sync {near}", f"sync {far}"}
+
+
+def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
+    project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare()
+    before = base_of(project)
+    times = {path: path.lstat().st_mtime_ns for path in (project, *project.rglob("*"))}
+    monkeypatch.setattr(Steps, "look", no_room)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        with pytest.raises(NotPreparedError, match="No space left on device"):
+            commit(session)
+        assert session.interrupted_commit() is None
+    assert base_of(project) == before
+    assert {path: path.lstat().st_mtime_ns for path in (project, *project.rglob("*"))} == times
+
+
+def no_room(_: Steps) -> Ready:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

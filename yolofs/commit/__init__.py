@@ -11,14 +11,19 @@ In the order in which a commit goes through them::
     planner      the plan: which object goes where
     last_check   the plan leaves base the names that the view shows: found anew, before the first step
     plan         the plan as it is written, before the first step
+    moves        where things are before it and after it
     steps        the steps of it
-    making       making a file of the store anew, which is what most of them do
+    making       making a file of the store anew, which is what most of them need
+    far          folders on other devices, in which is made what goes there
+    ready        what is known, and looked at, when all is made and base is not touched yet
     directories  reaching directories of base so that nothing leads astray
     trees        copying and removing whole directories, where another device keeps them from being renamed
     separate     what is kept of a file that lost a name gets apart from the others
-    execution    carries the plan out
+    log          the steps that are done, with the identities of what came and went
+    execution    carries the plan out, or takes back what was done of it
     recheck      looks, before that, whether the plan of an interrupted commit is still one for this base
     resume       finds out how far a commit came that was killed
+    rollback     undoes the steps
 """
 
 from yolofs.commit.conflicts import find_conflicts

@@ -30,7 +30,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from yolofs.commit import log
+from yolofs.commit import far, log
 from yolofs.commit.log import Log
 from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Create, Plan, describe
@@ -38,7 +38,7 @@ from yolofs.commit.ready import Ready, decode
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.rollback import FOUND, BackSteps
 from yolofs.commit.separate import put_in_place
-from yolofs.commit.steps import Steps
+from yolofs.commit.steps import Steps, hidden_far
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath, display
@@ -241,6 +241,7 @@ def roll_back(
                 steps.sync()
             restored(steps.restored())
             steps.clear_backups()
+            steps.remove_far()
         except OSError as error:
             raise _not_taken_back(error, parking, 0) from error
     _end_taken_back(parking)
@@ -344,6 +345,8 @@ def drop(parking: bytes) -> None:
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.
     """
+    with contextlib.suppress(OSError):  # what cannot be removed there is no reason to go on with a commit
+        far.remove(parking, hidden_far(parking))
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(parking, PLAN))
     shutil.rmtree(parking)
@@ -427,6 +430,7 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable
             write_new(parking, SETTLED, b"", durable=durable)
         put_in_place(copies)
         steps.discard_leftovers()
+        steps.remove_far()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""

@@ -38,11 +38,13 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
     inode: int
     size: int
     mtime_ns: int
+    folder: int = 0
+    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1."""
 
     @classmethod
-    def of(cls, st: os.stat_result) -> Made:
+    def of(cls, st: os.stat_result, folder: int) -> Made:
         """Return what tells this thing from all others."""
-        return cls(st.st_ino, st.st_size, st.st_mtime_ns)
+        return cls(st.st_ino, st.st_size, st.st_mtime_ns, folder)
 
 
 class Before(msgspec.Struct, frozen=True, array_like=True):

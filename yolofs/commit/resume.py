@@ -7,10 +7,12 @@ moves something between places that only this commit uses, or may simply be done
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from yolofs.commit.far import Folder
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -25,7 +27,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.ready import Ready
-from yolofs.commit.steps import Folder, Spot, Steps, copied_from
+from yolofs.commit.steps import Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 
@@ -38,6 +40,7 @@ class ResumedSteps(Steps):
     def recall_made(self, ready: Ready) -> None:
         """Take note of what was made before the first step, and of what the directories were."""
         self._made = ready.made
+        self._far.reopen()
         self._before = ready.directories
 
     def recall(self, step: Step) -> None:
@@ -72,7 +75,7 @@ class ResumedSteps(Steps):
             case Remove():
                 return self._is_removed(step)
             case MakeDirectory() if step.number in self._made:
-                return self._inode(self._in(self._new, step.number)) is None
+                return self._inode(self._made_at(step.number)) is None
             case MakeDirectory():  # made in its place: by an earlier version, or on another device
                 return self._inode(Spot(*split(step.path))) is not None
             case Create() | Place() | Link() | Duplicate():
@@ -169,7 +172,7 @@ class ResumedSteps(Steps):
         """Return where what a step brings in is made, or was parked."""
         if isinstance(step, Place):
             return self._set_aside.get(step.number, self._in(self._parked, step.number))
-        return self._in(self._new, step.number)
+        return self._made_at(step.number)
 
     def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
         """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers mean nothing."""
@@ -187,6 +190,10 @@ class ResumedSteps(Steps):
         try:
             return os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False).st_ino
         except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno != errno.EBADF:  # a folder on another device that is gone
+                raise
             return None
 
     def _clear(self, spot: Spot) -> None:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from yolofs import copying, syscalls
 from yolofs.commit import log
 from yolofs.commit.directories import rename_out, rename_with
+from yolofs.commit.far import Folder
 from yolofs.commit.plan import (
     Attributes,
     Create,
@@ -33,7 +34,7 @@ from yolofs.commit.plan import (
 )
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
-from yolofs.commit.steps import Folder, Spot, copied_from
+from yolofs.commit.steps import Spot, copied_from
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 

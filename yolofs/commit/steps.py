@@ -17,8 +17,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Self, TypeAlias, assert_never
 
 from yolofs import copying, syscalls
-from yolofs.commit import separate
+from yolofs.commit import far, separate
 from yolofs.commit.directories import Directories, rename_out, rename_with
+from yolofs.commit.far import FarFolders, Folder
 from yolofs.commit.log import Identity, Line
 from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
 from yolofs.commit.moves import Moves
@@ -46,13 +47,6 @@ _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, 
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
 
 
-class Folder(NamedTuple):
-    """One of the folders in the commit's directory, open."""
-
-    path: bytes
-    fd: int
-
-
 class Spot(NamedTuple):
     """A name in a folder of the commit, or in a directory of base."""
 
@@ -63,6 +57,11 @@ class Spot(NamedTuple):
 def hidden_prefix(directory: bytes) -> bytes:
     """Return how names in base start that the commit in ``directory`` sets things aside under; a number follows."""
     return b".yolofs-%08x-" % zlib.crc32(directory)
+
+
+def hidden_far(directory: bytes) -> bytes:
+    """Return how folders in base are called in which the commit in ``directory`` makes what goes to their device."""
+    return hidden_prefix(directory) + b"new"
 
 
 def copied_from(spot: Spot) -> Spot:
@@ -95,7 +94,9 @@ class Steps:
         """What has been made before the first step, whole and durable, by number."""
         self._before: list[Before] = []
         """The directories that the steps work in, as they were."""
-        self._is_near: dict[RelPath, bool] = {ROOT: self._directories.device(ROOT) == self._device}
+        self._device_of: dict[RelPath, int] = {ROOT: self._directories.device(ROOT)}
+        self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
+        self._parking = directory
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
@@ -107,6 +108,7 @@ class Steps:
 
     def __exit__(self, *_: object) -> None:
         self._directories.close()
+        self._far.close()
         for folder in (self._parked, self._new, self._replaced):
             os.close(folder.fd)
 
@@ -144,7 +146,8 @@ class Steps:
     def make(self, done: Callable[[Create], object]) -> None:
         """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
 
-        ``done`` is called after each file.  What goes to another device than the commit's is left to its step.
+        ``done`` is called after each file.  What goes to another device where there is no place to make it is left to
+        its step.
 
         Raises:
             OSError: something could not be made; its ``filename`` is the path in base that it is for.
@@ -157,7 +160,8 @@ class Steps:
             if is_made and isinstance(step, Create):
                 done(step)
         if self._durable and self._made:
-            syscalls.sync_filesystem(self._new.fd)
+            for folder in (self._new, *self._far.by_number):
+                syscalls.sync_filesystem(folder.fd)
 
     def look(self) -> Ready:
         """Look whether the steps can be done, as far as that can be told before; return all that is known by then.
@@ -170,33 +174,46 @@ class Steps:
 
     def _make(self, step: Step) -> bool:
         """Make what a step puts in place, if that can be made here and now; return whether it was."""
+        folder: Folder | None = self._new
         match step:
-            case Create() if self._goes_near(split(step.path)[0]):
-                self._make_file(step, Spot(self._new, b"%d" % step.number))
-            case MakeDirectory() if self._goes_near(split(step.path)[0]):
-                os.mkdir(b"%d" % step.number, 0o700, dir_fd=self._new.fd)
-            case Duplicate() if step.origin is not None and self._goes_near(split(step.path)[0]):
-                if not self._may_copy_base(step.origin, step.number):
-                    return False
-                metadata = self._store.path(step.ino)
-                self._note(step.path, copying.copy_metadata(metadata, at(self._new.fd, b"%d" % step.number)))
+            case Create() | MakeDirectory() | Duplicate():
+                folder = self._folder_near(split(step.path)[0])
             case Rewrite():
-                path = step.path if step.is_first else self._moves.before(step.path)
-                if path is None or not self._may_copy_base(path, step.number):
-                    return False
+                pass
             case _:
                 return False
+        if folder is None:
+            return False
         name = b"%d" % step.number
-        self._made[step.number] = Made.of(os.stat(name, dir_fd=self._new.fd, follow_symlinks=False))
+        match step:
+            case Create():
+                self._make_file(step, Spot(folder, name))
+            case MakeDirectory():
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+            case Duplicate():
+                if step.origin is None or not self._may_copy_base(step.origin, at(folder.fd, name)):
+                    return False
+                self._note(step.path, copying.copy_metadata(self._store.path(step.ino), at(folder.fd, name)))
+            case Rewrite():
+                path = step.path if step.is_first else self._moves.before(step.path)
+                if path is None or not self._may_copy_base(path, at(folder.fd, name)):
+                    return False
+        number = self._far.by_number.index(folder) + 1 if folder is not self._new else 0
+        self._made[step.number] = Made.of(os.stat(name, dir_fd=folder.fd, follow_symlinks=False), number)
         return True
 
-    def _may_copy_base(self, path: RelPath, number: int) -> bool:
-        """Copy a file that base has before the first step to ``new``; return False if it cannot be read as it is."""
+    def _made_at(self, number: int) -> Spot:
+        """Return where something lies that was made before the first step."""
+        made = self._made.get(number)
+        folder = self._far.by_number[made.folder - 1] if made is not None and made.folder else self._new
+        return Spot(folder, b"%d" % number)
+
+    def _may_copy_base(self, path: RelPath, target: bytes) -> bool:
+        """Copy a file that base has before the first step; return False if it cannot be read as it is."""
         try:
             source = copying.open_source(os.path.join(self._plan.root, path), is_base=True)
         except PermissionError:  # the step opens up what is the user's
             return False
-        target = at(self._new.fd, b"%d" % number)
         try:
             copying.write_copy(source, target)
         finally:
@@ -206,19 +223,31 @@ class Steps:
             os.chmod(target, mode | 0o400)
         return True
 
-    def _goes_near(self, directory: RelPath) -> bool:
-        """Tell whether a directory, there or to be made, is on the device of the commit's own; a guess will do."""
+    def _folder_near(self, directory: RelPath) -> Folder | None:
+        """Return a folder on the device of a directory, there or to be made, None if there is no place for one.
+
+        A guess will do: what turns out to go to another device is copied.
+        """
         missing: list[RelPath] = []
-        while directory not in self._is_near:
+        there = directory
+        while there not in self._device_of:
             with contextlib.suppress(OSError):
-                st = os.lstat(os.path.join(self._plan.root, directory))
-                self._is_near[directory] = st.st_dev == self._device
+                self._device_of[there] = os.lstat(os.path.join(self._plan.root, there)).st_dev
                 break
-            missing.append(directory)
-            directory = split(directory)[0]
+            missing.append(there)
+            there = split(there)[0]
+        device = self._device_of[there]
         for path in missing:
-            self._is_near[path] = self._is_near[directory]
-        return self._is_near[directory]
+            self._device_of[path] = device
+        return self._new if device == self._device else self._far.on(device, there)
+
+    def remove_far(self) -> None:
+        """Remove the folders on other devices.
+
+        Raises:
+            OSError: one cannot be removed.
+        """
+        far.remove(self._parking, hidden_far(self._parking))
 
     def seen(self, step: Step) -> Line:
         """Return what the log is to say of a step that was done just now."""
@@ -410,14 +439,14 @@ class Steps:
     def _make_directory(self, step: MakeDirectory) -> None:
         parent, name = split(step.path)
         if step.number in self._made:
-            source = self._new.fd, b"%d" % step.number
-            rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
+            source = self._made_at(step.number)
+            rename_with(self._directories, (self._fd(source), source.name), (parent, name), syscalls.rename_noreplace)
         else:
             self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
 
     def _create(self, step: Create) -> None:
         if step.number in self._made:
-            spot = Spot(self._new, b"%d" % step.number)
+            spot = self._made_at(step.number)
         else:
             spot = self._workplace(step.path, step.number)
             self._make_file(step, spot)
@@ -465,7 +494,7 @@ class Steps:
 
     def _duplicate(self, step: Duplicate) -> None:
         if step.number in self._made:
-            self._bring_in(Spot(self._new, b"%d" % step.number), step)
+            self._bring_in(self._made_at(step.number), step)
             return
         spot = self._workplace(step.path, step.number)
         self._unlocked(spot)

@@ -1,0 +1,146 @@
+"""Folders on other devices than the session's, in which that is made which a commit puts there by a rename.
+
+Each lies in a directory of base on that device, which stays where it is: the topmost one that may be written in.
+Which they are is durable in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs.commit.moves import Moves
+from yolofs.commit.trees import remove_tree
+from yolofs.paths import RelPath, split
+from yolofs.plain_files import open_plain, read_plain
+from yolofs.syscalls import open_by_no_link
+
+_NAME = b"far"
+_MOST_BYTES = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY
+
+
+class Folder(NamedTuple):
+    """A folder of the commit, open."""
+
+    path: bytes
+    """Absolute."""
+    fd: int
+
+
+class FarFolders:
+    """The folders of one commit, by device.  Close it."""
+
+    def __init__(self, root: bytes, parking: bytes, name: bytes, moves: Moves) -> None:
+        """``parking``: the commit's own directory; ``name``: what the folders are called."""
+        self._root = root
+        self._parking = parking
+        self._name = name
+        self._moves = moves
+        self._folders: dict[int, Folder | None] = {}
+        self.by_number: list[Folder] = []
+        """In the order in which they were made."""
+
+    def on(self, device: int, directory: RelPath) -> Folder | None:
+        """Return the folder on a device, made if need be; None if there is no place for one.
+
+        ``directory`` is one of base there, as it is before the first step.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        if device not in self._folders:
+            self._folders[device] = self._make(device, directory)
+        return self._folders[device]
+
+    def _make(self, device: int, directory: RelPath) -> Folder | None:
+        for place in self._places(device, directory):
+            path = os.path.join(self._root, place, self._name) if place else os.path.join(self._root, self._name)
+            _note(self._parking, [*(folder.path for folder in self.by_number), path])
+            with _times_kept(os.path.dirname(path)) as above:
+                os.mkdir(self._name, 0o700, dir_fd=above)
+            folder = Folder(path, open_by_no_link(path, _FLAGS))
+            self.by_number.append(folder)
+            return folder
+        return None
+
+    def _places(self, device: int, directory: RelPath) -> Iterator[RelPath]:
+        """Yield directories at and above one, on its device, that stay and may be written in, the topmost first."""
+        places: list[RelPath] = []
+        while os.lstat(os.path.join(self._root, directory)).st_dev == device:
+            places.append(directory)
+            if not directory:
+                break
+            directory = split(directory)[0]
+        for place in reversed(places):
+            if self._moves.after(place) != place:
+                return  # it moves or goes, and so does all below it
+            if os.access(os.path.join(self._root, place), os.W_OK | os.X_OK, effective_ids=True):
+                yield place
+
+    def reopen(self) -> None:
+        """Open the folders of a commit that was interrupted; those that are gone had nothing left to give."""
+        for path in noted(self._parking):
+            with contextlib.suppress(OSError):
+                self.by_number.append(Folder(path, open_by_no_link(path, _FLAGS)))
+                continue
+            self.by_number.append(Folder(path, -1))
+
+    def close(self) -> None:
+        """Close the folders."""
+        for folder in self.by_number:
+            if folder.fd >= 0:
+                os.close(folder.fd)
+        self.by_number.clear()
+
+
+def noted(parking: bytes) -> list[bytes]:
+    """Return the paths of the folders that the commit in a directory has made, or was about to make."""
+    try:
+        return msgspec.json.decode(read_plain(os.path.join(parking, _NAME), _MOST_BYTES), type=list[bytes])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return []
+
+
+def _note(parking: bytes, paths: list[bytes]) -> None:
+    path = os.path.join(parking, _NAME)
+    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(msgspec.json.encode(paths))
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+
+
+def remove(parking: bytes, name: bytes) -> None:
+    """Remove the folders of the commit in a directory, which are called ``name``, with all that is left in them.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    for path in noted(parking):
+        above, last = os.path.split(path)
+        if last != name:
+            continue
+        with contextlib.suppress(FileNotFoundError), _times_kept(above) as directory:
+            if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+
+
+@contextlib.contextmanager
+def _times_kept(path: bytes) -> Iterator[int]:
+    """Open a directory, and give it back the times that it had."""
+    fd = open_by_no_link(path, _FLAGS)
+    try:
+        st = os.fstat(fd)
+        try:
+            yield fd
+        finally:
+            with contextlib.suppress(PermissionError):  # another user's
+                os.utime(fd, ns=(st.st_atime_ns, st.st_mtime_ns))
+    finally:
+        os.close(fd)
