@@ -27,7 +27,6 @@ from yolofs.errors import JournalError
 from yolofs.journal_codec import KEY_LIMIT, Form, decode, encode, is_sealed
 from yolofs.journal_damage import Damage
 from yolofs.journal_file import Room
-from yolofs.journal_length import LengthNote
 from yolofs.paths import display
 from yolofs.plain_files import open_plain
 from yolofs.records import Delete, Marker, Record, Snapshot, Travel
@@ -97,7 +96,7 @@ class Journal:
         self.known_bytes = 0
         self._counted = (form.header_bytes, 0)  # an offset, and how many records stand before it
         self._is_whole = True  # False: after a failed write the file may be longer than size
-        self._note: LengthNote | None = None  # None: to be read, or not in its place yet
+        self._notes_length = False  # it is to be read, or not in its place yet
 
     # --- opening and closing ---
 
@@ -140,7 +139,7 @@ class Journal:
                 journal._cut_tail()
             journal.missing_records = max(noted - journal._record_count - is_torn, 0)
             if not read_only:
-                journal._note = LengthNote(path, journal.form.key)
+                journal._notes_length = True
                 journal.note_length()
         except BaseException:
             journal.close()
@@ -182,10 +181,8 @@ class Journal:
 
     def close(self) -> None:
         """Close the file.  Closing twice does no harm."""
-        if self._note is not None:
+        if self._fd >= 0:
             self.note_length()
-            self._note.close()
-            self._note = None
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
@@ -235,9 +232,9 @@ class Journal:
         os.fdatasync(self._fd)
 
     def note_length(self) -> None:
-        """Note how many records there are, for whoever opens the journal next.  Some two microseconds."""
-        if self._note is not None and not self.missing_records:
-            self._note.write(self._record_count)
+        """Note how many records there are, for whoever opens the journal next.  Some microseconds."""
+        if self._notes_length and not self.missing_records:
+            journal_length.write(self.path, self._key, self._record_count)
 
     def accept_loss(self, lost: int) -> Cut:
         """Go on without the records that are missing at the end, and note that durably, for the user to be told.

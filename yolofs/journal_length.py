@@ -18,27 +18,14 @@ _SIZE_BYTES = 33
 """Key, count and checksum in hex, blanks between them, and a newline: so little is written at once or not at all."""
 
 
-class LengthNote:
-    """The note of a journal at a path, for its writer."""
-
-    def __init__(self, journal: bytes, key: int) -> None:
-        """Open nothing yet."""
-        self._path = journal + SUFFIX
-        self._key = key
-        self._fd = -1
-
-    def write(self, record_count: int) -> None:
-        """Note how many records there are, if the disk takes it; where it does not, it takes no records either."""
-        with contextlib.suppress(OSError):
-            if self._fd < 0:
-                self._fd = open_plain(self._path, os.O_WRONLY | os.O_CREAT)
-            os.pwrite(self._fd, _encode(self._key, record_count), 0)
-
-    def close(self) -> None:
-        """Close the file.  Closing twice does no harm."""
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
+def write(journal: bytes, key: int, record_count: int) -> None:
+    """Note how many records the journal at a path has, if the disk takes it; else it takes no records either."""
+    with contextlib.suppress(OSError):
+        fd = open_plain(journal + SUFFIX, os.O_WRONLY | os.O_CREAT)
+        try:
+            os.pwrite(fd, _encode(key, record_count), 0)
+        finally:
+            os.close(fd)
 
 
 def read(journal: bytes, key: int) -> int:
@@ -61,15 +48,6 @@ def read(journal: bytes, key: int) -> int:
     except ValueError:
         return 0
     return count if note == _encode(key, count) else 0
-
-
-def write(journal: bytes, key: int, record_count: int) -> None:
-    """Note how many records the journal at a path has, which nobody is writing."""
-    note = LengthNote(journal, key)
-    try:
-        note.write(record_count)
-    finally:
-        note.close()
 
 
 def _encode(key: int, record_count: int) -> bytes:

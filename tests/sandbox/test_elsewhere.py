@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,7 +71,10 @@ Somewhere = Callable[..., subprocess.CompletedProcess[str]]
     ids=["escapes", "runs", "native-binds", "first-process", "sockets", "locks", "parallel-runs"],
 )
 def test_it_is_the_same_sandbox(somewhere: Somewhere, tests: tuple[str, ...]) -> None:
-    done = somewhere(sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *tests)
+    with tempfile.TemporaryDirectory() as own:  # in pytest's own directories others clean up meanwhile
+        os.chmod(own, 0o777)
+        options = ("-q", "-p", "no:cacheprovider", "-rs", f"--basetemp={own}/tmp")
+        done = somewhere(sys.executable, "-P", "-m", "pytest", *options, *tests)
     assert done.returncode == 0, done.stdout
     assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE), done.stdout
     assert "skipped" not in done.stdout, done.stdout
