@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from yolofs.cli.commit_dry_run import dry_run_of
 from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit_report import (
     Shown,
@@ -36,6 +37,10 @@ from yolofs.session_commit import CommitResult, commit, look_at_base
 @click.option("--outside", is_flag=True, help="Also what lies outside the project.")
 @click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing."
+)
+@click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")
 @click.option(
@@ -56,6 +61,8 @@ def command(
     outside: bool,
     scratch: bool,
     yes: bool,
+    dry_run: bool,
+    as_script: bool,
     force: bool,
     goes_on: bool,
     goes_back: bool,
@@ -73,6 +80,9 @@ def command(
     What gives the host a setuid or setgid file, or a command in a directory of your PATH, stays staged unless PATH is
     that very file (or the renamed directory that it lies in), whatever else is given: the exit code is 16 then.
 
+    --dry-run says which steps it would take, in their order, and --script prints them as a shell script; both ask
+    nothing, and do nothing.
+
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
     under what is to be applied.
@@ -88,13 +98,18 @@ def command(
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
     if goes_on or goes_back or gives_up:
-        _check_alone(paths, outside, scratch, force, as_json, goes_on + goes_back + gives_up > 1)
+        _check_alone(paths, outside, scratch, force, as_json, dry_run, as_script, goes_on + goes_back + gives_up > 1)
         if gives_up:
             discard(find_project(), asks=not yes)
         else:
             go_on(find_project()) if goes_on else go_back(find_project())
         return
     project = find_project()
+    if dry_run or as_script:
+        with reading(project) as session, no_garbage_collection():
+            selection = _selection(session, paths, outside=outside, scratch=scratch)
+            dry_run_of(session, selection, force=force, as_script=as_script)
+        return
     finish_what_was_interrupted(project, may_ask=not yes)
     guard = hiding(project)
     while True:

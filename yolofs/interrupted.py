@@ -68,7 +68,7 @@ class Interrupted(msgspec.Struct, frozen=True):
     def following(self) -> list[str]:
         """One line for each of the steps that come next."""
         steps = self.plan.steps if self.plan is not None else ()
-        return [describe(step) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
+        return [describe(step, self.root) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
 
     @property
     def text(self) -> str:

@@ -77,6 +77,18 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     return Looked(names, find_conflicts(parts.taken, session.base, session.store, names=names, restored=known))
 
 
+def conflict_error(conflicts: list[RelPath]) -> ConflictError:
+    """Return what is to be said where base has changed under what would be committed."""
+    is_one = len(conflicts) == 1
+    return ConflictError(
+        f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
+        " changed in the view, so nothing is committed",
+        paths=conflicts,
+        hint="yolofs diff -- PATH shows the difference; yolofs commit PATH… takes other paths alone; "
+        "yolofs commit --force replaces what base has, and keeps that; yolofs abort drops all that is staged",
+    )
+
+
 def commit(
     session: Session,
     *,
@@ -107,14 +119,7 @@ def commit(
     parts = parts if parts is not None else split(session, selection)
     names, conflicts = looked if looked is not None else look_at_base(session, parts)
     if conflicts and not force:
-        is_one = len(conflicts) == 1
-        raise ConflictError(
-            f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
-            " changed in the view, so nothing is committed",
-            paths=conflicts,
-            hint="yolofs diff -- PATH shows the difference; yolofs commit PATH… takes other paths alone; "
-            "yolofs commit --force replaces what base has, and keeps that; yolofs abort drops all that is staged",
-        )
+        raise conflict_error(conflicts)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:
         return CommitResult(None, 0, {}, parts.held)

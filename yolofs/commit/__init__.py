@@ -19,6 +19,7 @@ In the order in which a commit goes through them::
     directories  reaching directories of base so that nothing leads astray
     trees        copying and removing whole directories, where another device keeps them from being renamed
     separate     what is kept of a file that lost a name gets apart from the others
+    script       the plan as a shell script
     log          the steps that are done, with the identities of what came and went
     execution    carries the plan out, or takes back what was done of it
     recheck      looks, before that, whether the plan of an interrupted commit is still one for this base

@@ -222,9 +222,13 @@ def _check(plan: Plan) -> None:
                 parked.add(number)
 
 
-def describe(step: Step) -> str:
-    """Return one line that says what a step does."""
-    path = display(step.path) or "."
+def describe(step: Step, root: bytes = b"") -> str:
+    """Return one line that says what a step does; its paths are relative to base, or begin with ``root``."""
+
+    def shown(path: RelPath) -> str:
+        return display(os.path.join(root, path) if path else root) or "."
+
+    path = shown(step.path)
     match step:
         case Park():
             return f"take {path} out of the way"
@@ -237,9 +241,9 @@ def describe(step: Step) -> str:
         case Place():
             return f"put {path} in its place"
         case Link():
-            return f"link {path} to {display(step.existing)}"
+            return f"link {path} to {shown(step.existing)}"
         case Duplicate():
-            return f"copy {display(step.existing)} to {path}"
+            return f"copy {shown(step.existing)} to {path}"
         case Rewrite():
             return f"rewrite {path}"
         case SetMetadata():

@@ -1,0 +1,42 @@
+"""What ``yolofs commit --dry-run`` and ``--script`` print."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from yolofs.cli.commit_report import look, say_stays, say_unchanged
+from yolofs.cli.output import emit, emit_bytes, say
+from yolofs.commit import describe, plan_commit
+from yolofs.commit.script import script
+from yolofs.selection import Selection
+from yolofs.session import Session
+from yolofs.session_commit import conflict_error, look_at_base
+
+
+def dry_run_of(session: Session, selection: Selection, *, force: bool, as_script: bool) -> None:
+    """Print what a commit of a selection would do to base, step by step, and do nothing.
+
+    Raises:
+        ConflictError: it would be refused, as base has changed.
+        CommitError, TrustError: a commit was interrupted, and nothing can be told before that has an end.
+    """
+    session.check_no_interrupted_commit()
+    shown, parts = look(session, selection)
+    names, conflicts = look_at_base(session, parts)
+    if conflicts and not force:
+        raise conflict_error(conflicts)
+    plan = plan_commit(parts.taken, session.base, session.store, names=names)
+    if not plan.steps:
+        say("nothing to commit")
+    elif not as_script:
+        for step in plan.steps:
+            emit(describe(step, plan.root))
+    else:
+        for line in script(plan, session.store):
+            if sys.stdout.isatty():  # to be read: what could harm the terminal is spelled out
+                emit(os.fsdecode(line))
+            else:
+                emit_bytes(line + b"\n")
+    say_unchanged(session, shown)
+    say_stays(session, shown)

@@ -1,0 +1,61 @@
+"""``yolofs commit --dry-run`` and ``--script``: what a commit would do, and nothing of it done."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def staged(yolofs: Program) -> Program:
+    """A project in which a file is changed, one is made and one is moved."""
+    (yolofs.project / "old").write_text("old\n")
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        (view / "it's new").write_text("new\n")
+        (view / "old").rename(view / "moved")
+    return yolofs
+
+
+def test_it_names_each_real_file_and_does_nothing(staged: Program) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in staged.project.iterdir()}
+    lines = staged("commit", "--dry-run").out.splitlines()
+    project = staged.project
+    assert f"replace {project}/a.txt" in lines
+    assert f"create {project}/it's new" in lines or f'create "{project}/it\'s new"' in lines
+    assert f"take {project}/old out of the way" in lines
+    assert f"put {project}/moved in its place" in lines
+    assert {path.name: path.stat().st_mtime_ns for path in project.iterdir()} == before
+    assert staged("status", "--json").json["counts"]
+    assert staged("commit", "--dry-run", "a.txt").out.splitlines()[0] == f"replace {project}/a.txt"
+
+
+def test_the_script_does_it(staged: Program) -> None:
+    done = staged("commit", "--script")
+    assert done.out.startswith("#!/bin/sh\n")
+    ran = subprocess.run(["sh"], input=done.out, text=True, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    project = staged.project
+    assert (project / "a.txt").read_text() == "changed\n"
+    assert (project / "it's new").read_text() == "new\n"
+    assert (project / "moved").read_text() == "old\n"
+    assert not (project / "old").exists()
+
+
+def test_nothing_staged_is_said(yolofs: Program) -> None:
+    assert "nothing to commit" in yolofs("commit", "--dry-run").err
+    assert yolofs("commit", "--script").out == ""
+
+
+def test_what_would_be_refused_is(staged: Program) -> None:
+    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
+    (staged.project / "a.txt").write_text("the host's\n")
+    assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
+    assert f"replace {staged.project}/a.txt" in staged("commit", "--dry-run", "--force").out
+    assert "stand alone" in staged.refused("commit", "--dry-run", "--continue", code=2)

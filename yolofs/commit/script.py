@@ -1,0 +1,136 @@
+"""A plan as a shell script that does the same to base with the usual tools: to be read, or to be run by hand.
+
+It stops at the first command that fails, and keeps all that it replaces in a directory of its own, whose name it says
+at the end.  What it cannot do as a commit does: it makes nothing before it begins, exchanges nothing in one step, and
+is finished or taken back by nobody.  Names are quoted, whatever they are made of.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from typing import assert_never
+
+from yolofs.commit.holdings import StorePaths
+from yolofs.commit.plan import (
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    Step,
+    describe,
+)
+from yolofs.paths import RelPath
+
+_HEAD = """\
+#!/bin/sh
+# What a commit would do to {root}, as a script.  It needs the files of the session, and GNU coreutils.
+set -eu
+kept=$(mktemp -d {beside})
+trap 'echo "what was replaced lies in $kept" >&2' EXIT
+mkdir "$kept/parked" "$kept/replaced" """
+_COPY = "cp --archive --no-target-directory --reflink=auto --"
+_MOVE = "mv --no-clobber --no-target-directory --"
+
+
+def script(plan: Plan, store: StorePaths) -> Iterator[bytes]:
+    """Yield the lines of the script.
+
+    Raises:
+        OSError: the store cannot be read.
+    """
+    beside = plan.root.rstrip(b"/") + b"/.yolofs-script-XXXXXX"
+    yield _HEAD.format(root=_comment(plan.root), beside="@").replace("@", "%s").encode().rstrip() % _quoted(beside)
+    writer = _Script(plan, store)
+    for step in plan.steps:
+        yield b"# " + os.fsencode(describe(step))
+        yield from writer.lines(step)
+
+
+class _Script:
+    def __init__(self, plan: Plan, store: StorePaths) -> None:
+        self._root = plan.root
+        self._store = store
+
+    def lines(self, step: Step) -> Iterator[bytes]:
+        path = self._at(step.path)
+        match step:
+            case Park():
+                yield b"%s %s %s" % (_MOVE.encode(), path, _slot("parked", step.number))
+                yield _is_gone(path)
+            case Remove():
+                yield b"%s %s %s" % (_MOVE.encode(), path, _slot("replaced", step.number))
+                yield _is_gone(path)
+            case MakeDirectory():
+                yield b"mkdir --mode=700 -- %s" % path
+            case Create():
+                yield from self._out_of_the_way(step, path)
+                yield b"%s %s %s" % (_COPY.encode(), _quoted(self._store.path(step.ino)), path)
+            case Place():
+                yield from self._out_of_the_way(step, path)
+                yield b"%s %s %s" % (_MOVE.encode(), _slot("parked", step.number), path)
+            case Link():
+                yield from self._out_of_the_way(step, path)
+                yield b"ln --no-target-directory --physical -- %s %s" % (self._at(step.existing), path)
+            case Duplicate():
+                yield from self._out_of_the_way(step, path)
+                yield b"%s %s %s" % (_COPY.encode(), self._at(step.existing), path)
+                yield from self._metadata(step.ino, path)
+            case Rewrite():
+                yield b"%s %s %s" % (_COPY.encode(), path, _slot("replaced", step.number))
+                yield b"cat < %s > %s" % (_quoted(self._store.path(step.ino)), path)
+                yield from self._metadata(step.ino, path)
+            case SetMetadata():
+                yield from self._metadata(step.ino, path)
+            case FinishDirectory():
+                if step.ino is not None:
+                    yield from self._metadata(step.ino, path)
+                seconds, ns = divmod(step.mtime_ns, 1_000_000_000)
+                yield b"touch --no-create --date=@%d.%09d -- %s" % (seconds, ns, path)
+            case _:
+                assert_never(step)
+
+    def _out_of_the_way(self, step: Create | Place | Link | Duplicate, path: bytes) -> Iterator[bytes]:
+        if step.replaced is not None:
+            yield b"%s %s %s" % (_MOVE.encode(), path, _slot("replaced", step.number))
+        yield _is_gone(path)
+
+    def _metadata(self, ino: int, path: bytes) -> Iterator[bytes]:
+        source = self._store.path(ino)
+        st = os.lstat(source)
+        yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
+        if not stat.S_ISLNK(st.st_mode):
+            yield b"chmod %04o -- %s" % (stat.S_IMODE(st.st_mode), path)
+        if not stat.S_ISDIR(st.st_mode):
+            yield b"touch --no-create --no-dereference --reference=%s -- %s" % (_quoted(source), path)
+
+    def _at(self, path: RelPath) -> bytes:
+        return _quoted(os.path.join(self._root, path) if path else self._root)
+
+
+def _is_gone(path: bytes) -> bytes:
+    """Return the line that sees that there is nothing: mv --no-clobber says nothing where there was something."""
+    return b"[ ! -e %s ] && [ ! -L %s ]" % (path, path)
+
+
+def _slot(folder: str, number: int) -> bytes:
+    return b'"$kept/%s/%d"' % (folder.encode(), number)
+
+
+def _quoted(raw: bytes) -> bytes:
+    return os.fsencode(shlex.quote(os.fsdecode(raw)))
+
+
+def _comment(raw: bytes) -> str:
+    from yolofs.paths import display
+
+    return display(raw)
