@@ -37,9 +37,7 @@ from yolofs.session_commit import CommitResult, commit, look_at_base
 @click.option("--outside", is_flag=True, help="Also what lies outside the project.")
 @click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option(
-    "--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing."
-)
+@click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
 @click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")

@@ -8,6 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from yolofs.archive_index import numbers_of
 from yolofs.cuts import TORN_SUFFIX
 from yolofs.errors import JournalError, TrustError, YolofsError
 from yolofs.journal import Journal
@@ -66,9 +67,10 @@ def numbers_of_ended_journals(directory: bytes) -> set[int]:
     These are the journals of its commits, and what was cut off the one in force.
     """
     numbers = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
-    for number in commit_numbers(directory):
-        numbers |= store_numbers(os.path.join(commit_directory(directory, number), b"journal"))
-    return numbers
+    journals = {
+        number: os.path.join(commit_directory(directory, number), b"journal") for number in commit_numbers(directory)
+    }
+    return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers) if journals else numbers
 
 
 def nameless(directory: bytes) -> list[StoreIno]:

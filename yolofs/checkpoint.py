@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from yolofs.archive_index import ranges_of
 from yolofs.journal import Known, MarkerAt
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.plain_files import read_plain
@@ -170,7 +171,7 @@ def make(
         markers,
         live,
         fresh_from,
-        _ranges(numbers),
+        ranges_of(numbers),
         [_row(staged) for staged in tree.staged.values()],
         [index_of[staged] for staged in tree.linked.values()],
         list(tree.unlinked.items()),
@@ -220,13 +221,3 @@ def remove(directory: bytes) -> None:
     for name in (FILE_NAME, FILE_NAME + b".new"):  # the second is left by who was killed while writing
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))
-
-
-def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    ranges: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], number)
-        elif not ranges or number > ranges[-1][1]:
-            ranges.append((number, number))
-    return ranges
