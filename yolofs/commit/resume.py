@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -19,6 +20,7 @@ from yolofs.commit.plan import (
     MakeDirectory,
     Park,
     Place,
+    Plan,
     Remove,
     Rewrite,
     SetMetadata,
@@ -34,6 +36,12 @@ _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 class ResumedSteps(Steps):
     """Does what is left of the steps."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`Steps` does."""
+        super().__init__(plan, store, directory, durable=durable)
+        self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
 
     def recall_made(self, ready: Ready) -> None:
         """Take note of what was made before the first step, and of what the directories were."""
@@ -65,10 +73,7 @@ class ResumedSteps(Steps):
     def _is_done(self, step: Step) -> bool:
         match step:
             case Park():
-                self.recall(step)
-                parked = self._in(self._parked, step.number)
-                is_parked = self._inode(parked) is not None or self._inode(copied_from(parked)) is not None
-                return is_parked or step.number in self._set_aside
+                return self._is_parked(step)
             case Remove():
                 return self._is_removed(step)
             case MakeDirectory() if step.number in self._made:
@@ -87,6 +92,17 @@ class ResumedSteps(Steps):
                 return step.inode is not None and self._inode(Spot(*split(step.path))) != step.inode
             case FinishDirectory():
                 return False
+
+    def _is_parked(self, step: Park) -> bool:
+        self.recall(step)
+        parked = self._in(self._parked, step.number)
+        if self._inode(parked) is not None or self._inode(copied_from(parked)) is not None:
+            return True
+        if step.number in self._set_aside or self._inode(Spot(*split(step.path))) == step.inode:
+            return step.number in self._set_aside
+        place = self._places[step.number]  # it may have gone on to there, and the log does not tell
+        there = self._inode(Spot(*split(place.path)))
+        return there is not None and there in (step.inode, self.made_by_step(place))
 
     def _is_removed(self, step: Remove) -> bool:
         kept = self._in(self._replaced, step.number)
@@ -168,8 +184,15 @@ class ResumedSteps(Steps):
     def _comes_from(self, step: _Arrival) -> Spot:
         """Return where what a step brings in is made, or was parked."""
         if isinstance(step, Place):
-            return self._set_aside.get(step.number, self._in(self._parked, step.number))
+            return self._set_aside.get(step.number) or self._parked_at(step.number)
         return self._in(self._new, step.number)
+
+    def _parked_at(self, number: int) -> Spot:
+        """Return where something is, or was, parked, or is to be again."""
+        aside = self._shelter(self._parks[number].path, number)
+        if not isinstance(aside.directory, Folder) and self._directories.device(aside.directory) != self._device:
+            return aside
+        return self._in(self._parked, number)
 
     def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
         """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers mean nothing."""

@@ -54,11 +54,8 @@ class BackSteps(ResumedSteps):
         self.found = []
         self._written: list[Spot] = []
         self._times: dict[RelPath, tuple[int, int]] = {}
-        self._parked_inodes: dict[int, int] = {}
-        for step in self._plan.steps:
-            if isinstance(step, Park):
-                self._parked_inodes[step.number] = step.inode
-                self.recall(step)
+        for step in self._parks.values():
+            self.recall(step)
 
     def undo(self, step: Step, said: log.Line | None, *, is_next: bool) -> None:
         """Undo one step, as far as it was done.
@@ -73,7 +70,7 @@ class BackSteps(ResumedSteps):
         match step:
             case Park():
                 self.recall(step)
-                self._put_back(step, self._set_aside.get(step.number, self._in(self._parked, step.number)))
+                self._put_back(step, self._set_aside.get(step.number) or self._parked_at(step.number))
             case Remove():
                 self._put_removed_back(step)
             case MakeDirectory():
@@ -219,7 +216,7 @@ class BackSteps(ResumedSteps):
         if made is not None:
             numbers.add(made.inode)
         if isinstance(step, Place):
-            numbers.add(self._parked_inodes[step.number])
+            numbers.add(self._parks[step.number].inode)
         return {number for number in numbers if number is not None}
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
