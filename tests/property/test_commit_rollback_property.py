@@ -194,6 +194,7 @@ class Run:
     def has(self, name: bytes) -> bool:
         return os.path.lexists(os.path.join(self.parking, name))
 
+
 def conflicts_of(scribe: CommitScribe, known: dict[int, int]) -> list[RelPath]:
     return find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
 

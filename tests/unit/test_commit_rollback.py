@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.commit_model import CommitScribe, Node, scan
-from yolofs.commit import Plan, execute
+from yolofs.commit import Plan, execute, log, resume
 from yolofs.commit.execution import roll_back
 from yolofs.commit.plan import Step
+from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
 from yolofs.errors import NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
@@ -23,6 +24,10 @@ OLD = 1_400_000_000_000_000_007
 @pytest.fixture
 def scribe(tmp_path: Path) -> CommitScribe:
     """A base with something for every kind of step, all of it old."""
+    return make_scribe(tmp_path)
+
+
+def make_scribe(tmp_path: Path) -> CommitScribe:
     root = tmp_path / "base"
     for name in ("d/sub", "e", "f/deep", "g", "h"):
         (root / name).mkdir(parents=True)
@@ -134,6 +139,47 @@ def interrupted(scribe: CommitScribe, parking: bytes, number: int) -> Plan:
         with pytest.raises(KilledError):
             execute(plan, scribe.store, parking=parking, durable=False)
     return plan
+
+
+def test_wherever_taking_it_back_stops_it_can_be_finished_instead(tmp_path: Path) -> None:
+    """What had been made and was taken away already is made once more."""
+    number, stops = 0, True
+    while stops:
+        directory = tmp_path / str(number)
+        scribe, parking = make_scribe(directory), os.fsencode(directory / "commit")
+        work(scribe)
+        expected = scribe.expected()
+        plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+        stops = stops_at(number, plan, scribe, parking)
+        if stops:
+            resume(plan, scribe.store, parking=parking)
+            assert scan(scribe.base.root) == expected, f"taken back by {number} steps"
+        number += 1
+    assert number > 20
+
+
+def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> bool:
+    """Take a commit back until so many steps are undone; return whether there were more."""
+
+    class KilledError(BaseException):
+        pass
+
+    really, count = BackSteps.undo, 0
+
+    def undo(self: BackSteps, step: Step, said: log.Line | None, *, is_next: bool) -> None:
+        nonlocal count
+        count += 1
+        if count == number + 1:
+            raise KilledError
+        really(self, step, said, is_next=is_next)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BackSteps, "undo", undo)
+        try:
+            roll_back(plan, scribe.store, parking=parking, durable=False)
+        except KilledError:
+            return True
+    return False
 
 
 def at(scribe: CommitScribe, name: bytes) -> Path:

@@ -31,9 +31,10 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.ready import Ready
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
-from yolofs.commit.steps import Folder, Spot, copied_from
+from yolofs.commit.steps import UNMADE, Folder, Spot, copied_from
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 
@@ -47,6 +48,11 @@ class BackSteps(ResumedSteps):
 
     found: list[RelPath]
     """The paths at which the host had put or changed something meanwhile, which is in the folder ``found`` now."""
+
+    def recall_made(self, ready: Ready) -> None:
+        """Take note of all that was made, also if that was taken away again."""
+        self._made = ready.made
+        self._before = ready.directories
 
     def prepare(self, directory: bytes) -> None:
         """Get ready to undo; ``directory`` is the commit's own."""
@@ -190,6 +196,9 @@ class BackSteps(ResumedSteps):
         target, source = Spot(*split(step.path)), self._comes_from(step)
         beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
         copied = copied_from(source)
+        made = self._made.get(step.number)
+        if made is not None and self._inode(source) != made.inode:
+            self._leave_note(b"%d%b" % (step.number, UNMADE))
         ours = self._ours(step, said)
         there = self._inode(target)
         is_ours = there is not None and there in ours
@@ -209,9 +218,11 @@ class BackSteps(ResumedSteps):
         if self._inode(beside) is not None and beside != source:
             self._clear(beside)
 
-    def _ours(self, step: _Arrival, said: log.Line) -> set[int]:
+    def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
-        numbers = {self.made_by_step(step), self._linked(step), said.came.inode if said.came is not None else None}
+        numbers = {self.made_by_step(step), said.came.inode if said.came is not None else None}
+        if isinstance(step, Link):
+            numbers.add(self._linked(step))
         made = self._made.get(step.number)
         if made is not None:
             numbers.add(made.inode)
@@ -280,8 +291,8 @@ class BackSteps(ResumedSteps):
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
         made = self._made.get(step.number)
-        if made is not None:
-            return (st.st_ino, st.st_size, st.st_mtime_ns) != (made.inode, made.size, made.mtime_ns)
+        if made is not None and st.st_ino == made.inode:
+            return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
         if said.came is not None:
             return (st.st_ino, st.st_size) != (said.came.inode, said.came.size)
         return not isinstance(step, Create) or (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns)
@@ -289,10 +300,13 @@ class BackSteps(ResumedSteps):
     def _take_directory_away(self, step: MakeDirectory, said: log.Line) -> None:
         """Remove a directory that was made; what the host has put in it goes to ``found`` with it."""
         target = Spot(*split(step.path))
-        made = self._made.get(step.number)
-        ours = made.inode if made is not None else said.came.inode if said.came is not None else None
-        if ours is None or self._inode(target) != ours:
+        ours = self._ours(step, said)
+        beside = self._beside(step.path, step.number)
+        if step.number and self._inode(beside) is not None:
+            self._clear(beside)
+        if self._inode(target) not in ours:
             return
+        self._leave_note(b"%d%b" % (step.number, UNMADE))
         self._directories.forget(step.path)
         self._unlocked(target)
         try:
