@@ -6,16 +6,18 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from tests.commit_model import CommitScribe, Node, scan
+from yolofs import copying
 from yolofs.commit import Plan, execute, log, resume
 from yolofs.commit.execution import roll_back
-from yolofs.commit.plan import Step
+from yolofs.commit.plan import Rewrite, Step
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
-from yolofs.errors import NotPreparedError, RolledBackError
+from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
 
 OLD = 1_400_000_000_000_000_007
@@ -226,6 +228,102 @@ def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, par
     assert {name: node for name, (node, _) in whole(scribe).items()} == {
         name: node for name, (node, _) in before.items()
     }
+
+
+def test_a_changed_link_is_kept_where_it_is_the_last_name(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    at(scribe, b"e/link").write_bytes(b"the host's")
+    at(scribe, b"new/file").unlink()
+    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [b"e/link"]
+    assert {node.content for node in scan(parking + b"/found").values()} >= {b"the host's"}
+
+
+def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    """The copy that was made of it before the first step is not what the file holds by then."""
+    work(scribe)
+    expected = scribe.expected()
+    names = [step.path for step in scribe.plan().steps if isinstance(step, Rewrite)]
+    steps = [type(step) for step in scribe.plan().steps]
+    plan = interrupted(scribe, parking, steps.index(Rewrite))
+    at(scribe, names[0]).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
+
+
+def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    told: dict[int, int] = {}
+    plan = interrupted(scribe, parking, 1)
+    at(scribe, b"g/two").write_bytes(b"the host's")
+    at(scribe, b"soft").unlink()
+    at(scribe, b"soft").symlink_to("elsewhere")
+    roll_back(plan, scribe.store, parking=parking, restored=told.update, durable=False)
+    known = {
+        name for name in (b"g/two", b"soft", b"c", b"a") if os.lstat(scribe.base.path(RelPath(name))).st_ino in told
+    }
+    assert known == {b"c", b"a"}
+
+
+def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it_is_tried(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    (name,) = [step.path for step in plan.steps if isinstance(step, Rewrite)][:1]
+    at(scribe, name).write_bytes(b"the host's")
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "copy_data", lambda *_: fail(errno.EIO))
+        with pytest.raises(CommitError, match="could not be undone: Input/output error"):
+            roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [name]
+    assert [node.content for path, node in scan(parking + b"/found").items() if path] == [b"the host's"]
+    assert whole(scribe) == before
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_name_of_a_rewritten_file_that_the_host_removed_is_no_dead_end(
+    scribe: CommitScribe, parking: bytes, is_done: bool
+) -> None:
+    work(scribe)
+    before = scan(scribe.base.root)
+    (number, name) = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + is_done)
+    at(scribe, name).unlink()
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    now = scan(scribe.base.root)
+    assert before.keys() - now.keys() == (set() if is_done else {name})
+    if is_done:
+        assert now[name].content == before[name].content
+
+
+def fail(number: int) -> NoReturn:
+    raise OSError(number, os.strerror(number))
+
+
+def test_a_file_that_was_opened_up_to_be_rewritten_is_closed_again(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(scribe, b"g/one").chmod(0o444)
+    scribe.write(b"g/one", b"both names")
+    before = whole(scribe)
+    plan = scribe.plan()
+
+    class KilledError(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Steps, "_back_up", die)
+        with pytest.raises(KilledError):
+            execute(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) != before
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
 
 
 def test_what_cannot_be_done_is_seen_before_the_first_step(scribe: CommitScribe, parking: bytes) -> None:

@@ -26,7 +26,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Ready
+from yolofs.commit.ready import Looks, Ready
 from yolofs.commit.steps import UNMADE, Folder, Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
@@ -41,6 +41,7 @@ class ResumedSteps(Steps):
         """Prepare as :class:`Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._looks: dict[int, Looks] = {}
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
         self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}

@@ -167,8 +167,9 @@ class Steps:
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
-        self._before = check(self._plan)
-        return Ready(self._made, self._before)
+        ready = check(self._plan)
+        self._before = ready.directories
+        return Ready(self._made, ready.directories, ready.looks)
 
     def _make(self, step: Step) -> bool:
         """Make what a step puts in place, if that can be made here and now; return whether it was."""
