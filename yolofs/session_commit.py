@@ -14,7 +14,7 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
-from yolofs.commit.execution import roll_back, told_of, write_new
+from yolofs.commit.execution import no_interrupt, roll_back, told_of, write_new
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
@@ -140,7 +140,8 @@ def commit(
         restored=lambda found: _note_restored(session, directory, found),
         progress=progress,
     )
-    session.put_away(os.path.join(directory, b"journal"))
+    with no_interrupt():  # it is done, and its command is to say so
+        session.put_away(os.path.join(directory, b"journal"))
     session.check_no_interrupted_commit()
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
 

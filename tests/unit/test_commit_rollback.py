@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -126,6 +127,42 @@ def test_ctrl_c_takes_the_commit_back_too(
     with pytest.raises(RolledBackError, match="taken back: it was interrupted") as caught:
         execute(scribe.plan(), scribe.store, parking=parking, durable=False)
     assert caught.value.exit_code == 130
+    assert whole(scribe) == before
+
+
+def test_ctrl_c_when_all_steps_are_done_does_not_leave_the_commit_open(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    expected = scribe.expected()
+    really = Steps.release
+
+    def release(self: Steps) -> None:
+        signal.raise_signal(signal.SIGINT)
+        really(self)
+
+    monkeypatch.setattr(Steps, "release", release)
+    execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert scan(scribe.base.root) == expected
+    assert os.path.exists(parking + b"/done")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_twice_takes_the_commit_back_all_the_same(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    really = Steps.__exit__
+
+    def leave(self: Steps, *error: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        really(self, *error)
+
+    fail_at(monkeypatch, 9, after=True, error=KeyboardInterrupt())
+    monkeypatch.setattr(Steps, "__exit__", leave)
+    with pytest.raises(RolledBackError, match="taken back: it was interrupted"):
+        execute(scribe.plan(), scribe.store, parking=parking, durable=False)
     assert whole(scribe) == before
 
 
