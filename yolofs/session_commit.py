@@ -14,7 +14,7 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
-from yolofs.commit.execution import roll_back, told_of, write_new
+from yolofs.commit.execution import no_interrupt, roll_back, told_of, write_new
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
@@ -22,6 +22,7 @@ from yolofs.errors import ConflictError, YolofsError
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
+from yolofs.plain_files import read_plain
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
 from yolofs.session import Session
@@ -30,7 +31,8 @@ from yolofs.states import Progress
 from yolofs.tree import Tree
 
 _FORCED = b"forced"
-"""In a commit's directory: it has overridden conflicts."""
+"""In a commit's directory: the inode numbers of what it replaces although the host has changed it."""
+_MOST_FORCED = 1 << 30
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -133,7 +135,8 @@ def commit(
     seals = CommitSeals(sealer, number, plan.root, directory)
     if conflicts:
         os.makedirs(directory, 0o700, exist_ok=True)
-        write_new(directory, _FORCED, b"")
+        forced = {name.here.st_ino for name in names if name.here is not None and name.path in set(conflicts)}
+        write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
     outcome = execute(
         plan,
         session.store,
@@ -142,15 +145,22 @@ def commit(
         restored=lambda found: _note_restored(session, directory, found),
         progress=progress,
     )
-    session.put_away(os.path.join(directory, b"journal"))
+    with no_interrupt():  # it is done, and its command is to say so
+        session.put_away(os.path.join(directory, b"journal"))
     session.check_no_interrupted_commit()
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
-    """Note what a commit that was taken back has put in its place, unless there were conflicts: those still are."""
-    if not os.path.lexists(os.path.join(directory, _FORCED)):
-        restored.add(session.directory, found)
+    """Note what a commit that was taken back has put in its place, but for what the host had changed."""
+    path = os.path.join(directory, _FORCED)
+    forced: set[int] = set()
+    if os.path.lexists(path):
+        try:
+            forced = msgspec.json.decode(read_plain(path, _MOST_FORCED), type=set[int])
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # all of it may be the host's then
+            return
+    restored.add(session.directory, {inode: ctime for inode, ctime in found.items() if inode not in forced})
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from tests.commit_model import CommitScribe, Node, scan
-from yolofs.commit import Plan, execute
+from yolofs import copying
+from yolofs.commit import Plan, execute, log, resume
 from yolofs.commit.execution import roll_back
-from yolofs.commit.plan import Step
+from yolofs.commit.plan import Rewrite, Step
+from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
-from yolofs.errors import NotPreparedError, RolledBackError
+from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
 
 OLD = 1_400_000_000_000_000_007
@@ -23,6 +27,10 @@ OLD = 1_400_000_000_000_000_007
 @pytest.fixture
 def scribe(tmp_path: Path) -> CommitScribe:
     """A base with something for every kind of step, all of it old."""
+    return make_scribe(tmp_path)
+
+
+def make_scribe(tmp_path: Path) -> CommitScribe:
     root = tmp_path / "base"
     for name in ("d/sub", "e", "f/deep", "g", "h"):
         (root / name).mkdir(parents=True)
@@ -122,6 +130,42 @@ def test_ctrl_c_takes_the_commit_back_too(
     assert whole(scribe) == before
 
 
+def test_ctrl_c_when_all_steps_are_done_does_not_leave_the_commit_open(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    expected = scribe.expected()
+    really = Steps.release
+
+    def release(self: Steps) -> None:
+        signal.raise_signal(signal.SIGINT)
+        really(self)
+
+    monkeypatch.setattr(Steps, "release", release)
+    execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert scan(scribe.base.root) == expected
+    assert os.path.exists(parking + b"/done")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_twice_takes_the_commit_back_all_the_same(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    really = Steps.__exit__
+
+    def leave(self: Steps, *error: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        really(self, *error)
+
+    fail_at(monkeypatch, 9, after=True, error=KeyboardInterrupt())
+    monkeypatch.setattr(Steps, "__exit__", leave)
+    with pytest.raises(RolledBackError, match="taken back: it was interrupted"):
+        execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
+
+
 def interrupted(scribe: CommitScribe, parking: bytes, number: int) -> Plan:
     """Leave a commit as a kill after ``number`` steps does."""
 
@@ -134,6 +178,47 @@ def interrupted(scribe: CommitScribe, parking: bytes, number: int) -> Plan:
         with pytest.raises(KilledError):
             execute(plan, scribe.store, parking=parking, durable=False)
     return plan
+
+
+def test_wherever_taking_it_back_stops_it_can_be_finished_instead(tmp_path: Path) -> None:
+    """What had been made and was taken away already is made once more."""
+    number, stops = 0, True
+    while stops:
+        directory = tmp_path / str(number)
+        scribe, parking = make_scribe(directory), os.fsencode(directory / "commit")
+        work(scribe)
+        expected = scribe.expected()
+        plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+        stops = stops_at(number, plan, scribe, parking)
+        if stops:
+            resume(plan, scribe.store, parking=parking)
+            assert scan(scribe.base.root) == expected, f"taken back by {number} steps"
+        number += 1
+    assert number > 20
+
+
+def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> bool:
+    """Take a commit back until so many steps are undone; return whether there were more."""
+
+    class KilledError(BaseException):
+        pass
+
+    really, count = BackSteps.undo, 0
+
+    def undo(self: BackSteps, step: Step, said: log.Line | None, *, is_next: bool) -> None:
+        nonlocal count
+        count += 1
+        if count == number + 1:
+            raise KilledError
+        really(self, step, said, is_next=is_next)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BackSteps, "undo", undo)
+        try:
+            roll_back(plan, scribe.store, parking=parking, durable=False)
+        except KilledError:
+            return True
+    return False
 
 
 def at(scribe: CommitScribe, name: bytes) -> Path:
@@ -180,6 +265,102 @@ def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, par
     assert {name: node for name, (node, _) in whole(scribe).items()} == {
         name: node for name, (node, _) in before.items()
     }
+
+
+def test_a_changed_link_is_kept_where_it_is_the_last_name(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    at(scribe, b"e/link").write_bytes(b"the host's")
+    at(scribe, b"new/file").unlink()
+    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [b"e/link"]
+    assert {node.content for node in scan(parking + b"/found").values()} >= {b"the host's"}
+
+
+def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    """The copy that was made of it before the first step is not what the file holds by then."""
+    work(scribe)
+    expected = scribe.expected()
+    names = [step.path for step in scribe.plan().steps if isinstance(step, Rewrite)]
+    steps = [type(step) for step in scribe.plan().steps]
+    plan = interrupted(scribe, parking, steps.index(Rewrite))
+    at(scribe, names[0]).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
+
+
+def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    told: dict[int, int] = {}
+    plan = interrupted(scribe, parking, 1)
+    at(scribe, b"g/two").write_bytes(b"the host's")
+    at(scribe, b"soft").unlink()
+    at(scribe, b"soft").symlink_to("elsewhere")
+    roll_back(plan, scribe.store, parking=parking, restored=told.update, durable=False)
+    known = {
+        name for name in (b"g/two", b"soft", b"c", b"a") if os.lstat(scribe.base.path(RelPath(name))).st_ino in told
+    }
+    assert known == {b"c", b"a"}
+
+
+def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it_is_tried(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    (name,) = [step.path for step in plan.steps if isinstance(step, Rewrite)][:1]
+    at(scribe, name).write_bytes(b"the host's")
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "copy_data", lambda *_: fail(errno.EIO))
+        with pytest.raises(CommitError, match="could not be undone: Input/output error"):
+            roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [name]
+    assert [node.content for path, node in scan(parking + b"/found").items() if path] == [b"the host's"]
+    assert whole(scribe) == before
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_name_of_a_rewritten_file_that_the_host_removed_is_no_dead_end(
+    scribe: CommitScribe, parking: bytes, is_done: bool
+) -> None:
+    work(scribe)
+    before = scan(scribe.base.root)
+    (number, name) = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + is_done)
+    at(scribe, name).unlink()
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    now = scan(scribe.base.root)
+    assert before.keys() - now.keys() == (set() if is_done else {name})
+    if is_done:
+        assert now[name].content == before[name].content
+
+
+def fail(number: int) -> NoReturn:
+    raise OSError(number, os.strerror(number))
+
+
+def test_a_file_that_was_opened_up_to_be_rewritten_is_closed_again(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(scribe, b"g/one").chmod(0o444)
+    scribe.write(b"g/one", b"both names")
+    before = whole(scribe)
+    plan = scribe.plan()
+
+    class KilledError(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Steps, "_back_up", die)
+        with pytest.raises(KilledError):
+            execute(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) != before
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
 
 
 def test_what_cannot_be_done_is_seen_before_the_first_step(scribe: CommitScribe, parking: bytes) -> None:

@@ -126,27 +126,29 @@ def execute(
         write_new(parking, SEAL, seal, durable=durable)
     write_new(parking, PLAN, text, durable=durable)
     counted = _Counted(plan, progress) if progress is not None else None
-    with Steps(plan, store, parking, durable=durable) as steps:
-        try:
-            _prepare(steps, parking, counted, durable=durable)
-        except BaseException:  # Ctrl-C, too
-            drop(parking)
-            raise
-        try:
-            _do_from(0, plan, steps, parking, counted)
-        except (CommitError, OSError, KeyboardInterrupt) as error:
-            failure: BaseException = error
-        else:
-            _complete(plan, steps, parking, seals, durable=durable)
-            return Outcome(len(plan.steps), steps.left_out)
-    raise _take_back(plan, store, parking, failure, restored, durable=durable) from failure
+    with contextlib.ExitStack() as held:
+        with Steps(plan, store, parking, durable=durable) as steps:
+            try:
+                _prepare(steps, parking, counted, durable=durable)
+                check = held.enter_context(_interrupted_between())
+            except BaseException:  # Ctrl-C, too
+                drop(parking)
+                raise
+            try:
+                _do_from(0, plan, steps, parking, counted, check)
+            except (CommitError, OSError, KeyboardInterrupt) as error:
+                failure: BaseException = error
+            else:
+                _complete(plan, steps, parking, seals, durable=durable)
+                return Outcome(len(plan.steps), steps.left_out)
+        raise _take_back(plan, store, parking, failure, restored, durable=durable) from failure
 
 
 def _take_back(
     plan: Plan, store: StoreFiles, parking: bytes, failure: BaseException, restored: Restored, *, durable: bool
 ) -> RolledBackError | CommitError:
     """Take a commit back that has failed just now; return what is to be said of that, or of what failed in it, too."""
-    with _no_interrupt():
+    with no_interrupt():
         try:
             found = roll_back(plan, store, parking=parking, restored=restored, durable=durable)
         except (CommitError, OSError) as error:
@@ -178,8 +180,35 @@ def told_of(found: Sequence[RelPath], parking: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Let Ctrl-C do nothing meanwhile, in the main thread: what is being taken back is not to stay half done."""
+def _interrupted_between() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C do nothing at once, in the main thread; give what raises KeyboardInterrupt if it was pressed.
+
+    So no step stays half done by it, and a commit whose steps are all done is closed.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # a shell's "&" ignores it
+        yield lambda: None
+        return
+    pressed = False
+
+    def note(*_: object) -> None:
+        nonlocal pressed
+        pressed = True
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def no_interrupt() -> Iterator[None]:
+    """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -392,12 +421,20 @@ def _not_prepared(error: OSError, what: str, hint: str) -> NotPreparedError:
     )
 
 
-def _do_from(first: int, plan: Plan, steps: Steps, parking: bytes, progress: Progress | None) -> None:
-    """Do the steps from ``first`` on, and log each."""
+def _do_from(
+    first: int,
+    plan: Plan,
+    steps: Steps,
+    parking: bytes,
+    progress: Progress | None,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Do the steps from ``first`` on, and log each; ``check`` is called before each, and may raise."""
     total = len(plan.steps)
     with Log(parking) as done:
         done.cut(first)
         for index in range(first, total):
+            check()
             _do_one(index, plan, steps, parking)
             done.add(steps.seen(plan.steps[index]))
             if progress is not None:

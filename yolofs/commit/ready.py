@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import TypeAlias
 
 import msgspec
 
@@ -58,12 +59,22 @@ class Before(msgspec.Struct, frozen=True, array_like=True):
     mtime_ns: int
 
 
+Looks: TypeAlias = tuple[int, int, int, int, int]
+
+
+def looks_of(st: os.stat_result) -> Looks:
+    """Return what of a thing no commit changes that is taken back: what differs in that is the host's doing."""
+    return 0 if stat.S_ISDIR(st.st_mode) else st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid
+
+
 class Ready(msgspec.Struct, frozen=True, array_like=True):
     """What was made and what was there."""
 
     made: dict[int, Made] = {}
     """By number of the slot."""
     directories: list[Before] = []
+    looks: dict[int, Looks] = {}
+    """By inode number: what all that is moved or changed looked like before (:func:`looks_of`)."""
 
     def encode(self) -> bytes:
         """Return it as JSON."""
@@ -78,8 +89,8 @@ def decode(text: bytes) -> Ready | None:
         return None
 
 
-def check(plan: Plan) -> list[Before]:
-    """Look whether the steps of a plan can be done, as far as can be told before; return the directories they work in.
+def check(plan: Plan) -> Ready:
+    """Look whether the steps of a plan can be done, as far as can be told before; return what base is there.
 
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
@@ -97,9 +108,10 @@ class _Check:
         self._root = plan.root
         self._moves = Moves(plan)
         self._directories: dict[RelPath, os.stat_result] = {}
+        self._looks: dict[int, Looks] = {}
         self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
 
-    def check(self) -> list[Before]:
+    def check(self) -> Ready:
         for step in self._plan.steps:
             try:
                 self._check(step)
@@ -107,10 +119,11 @@ class _Check:
                 continue
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named(error, step)) from error
-        return [
+        directories = [
             Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
             for path, st in self._directories.items()
         ]
+        return Ready({}, directories, self._looks)
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""
@@ -166,6 +179,7 @@ class _Check:
         st = self._lstat(path)
         if inode is not None and st.st_ino != inode:
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile", path)
+        self._looks[st.st_ino] = looks_of(st)
         return st
 
     def _enter(self, directory: RelPath) -> os.stat_result:
@@ -185,6 +199,7 @@ class _Check:
         if not is_mine and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)
         self._directories[directory] = st
+        self._looks[st.st_ino] = looks_of(st)
         return st
 
     def _lstat(self, path: RelPath) -> os.stat_result:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from yolofs.commit.far import Folder
+from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -21,13 +22,14 @@ from yolofs.commit.plan import (
     MakeDirectory,
     Park,
     Place,
+    Plan,
     Remove,
     Rewrite,
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Ready
-from yolofs.commit.steps import Spot, Steps, copied_from
+from yolofs.commit.ready import Looks, Ready
+from yolofs.commit.steps import UNMADE, Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 
@@ -37,9 +39,19 @@ _Arrival: TypeAlias = Create | Place | Link | Duplicate
 class ResumedSteps(Steps):
     """Does what is left of the steps."""
 
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`Steps` does."""
+        super().__init__(plan, store, directory, durable=durable)
+        self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._looks: dict[int, Looks] = {}
+        self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
+        """The inode numbers that are noted, by what is noted of them; the folder may be large."""
+        self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
+
     def recall_made(self, ready: Ready) -> None:
         """Take note of what was made before the first step, and of what the directories were."""
-        self._made = ready.made
+        notes = set(map(os.fsencode, os.listdir(self._new.fd)))
+        self._made = {number: made for number, made in ready.made.items() if b"%d%b" % (number, UNMADE) not in notes}
         self._far.reopen()
         self._before = ready.directories
 
@@ -53,7 +65,9 @@ class ResumedSteps(Steps):
             case Remove():
                 self._recall_leftovers(self._shelter(step.path, step.number))
             case Create() | Place() | Link() | Duplicate():
-                self._recall_leftovers(copied_from(self._comes_from(step)), self._beside(step.path, step.number))
+                source, beside = self._comes_from(step), self._beside(step.path, step.number)
+                spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
+                self._recall_leftovers(copied_from(source), *dict.fromkeys((*spots, beside)))
             case MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
                 pass
 
@@ -68,16 +82,13 @@ class ResumedSteps(Steps):
     def _is_done(self, step: Step) -> bool:
         match step:
             case Park():
-                self.recall(step)
-                parked = self._in(self._parked, step.number)
-                is_parked = self._inode(parked) is not None or self._inode(copied_from(parked)) is not None
-                return is_parked or step.number in self._set_aside
+                return self._is_parked(step)
             case Remove():
                 return self._is_removed(step)
             case MakeDirectory() if step.number in self._made:
                 return self._inode(self._made_at(step.number)) is None
-            case MakeDirectory():  # made in its place: by an earlier version, or on another device
-                return self._inode(Spot(*split(step.path))) is not None
+            case MakeDirectory():
+                return self._is_directory_made(step)
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)
             case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:
@@ -90,6 +101,28 @@ class ResumedSteps(Steps):
                 return step.inode is not None and self._inode(Spot(*split(step.path))) != step.inode
             case FinishDirectory():
                 return False
+
+    def _is_directory_made(self, step: MakeDirectory) -> bool:
+        """Tell whether a directory is there that was not made before the first step: it lies on another device."""
+        there = self._inode(Spot(*split(step.path)))
+        if not step.number:  # an earlier version made it in its place
+            return there is not None
+        if there is not None and there == self.made_by_step(step):
+            return True
+        self._clear(self._beside(step.path, step.number))
+        self._forget_notes(step.number)
+        return False
+
+    def _is_parked(self, step: Park) -> bool:
+        self.recall(step)
+        parked = self._in(self._parked, step.number)
+        if self._inode(parked) is not None or self._inode(copied_from(parked)) is not None:
+            return True
+        if step.number in self._set_aside or self._inode(Spot(*split(step.path))) == step.inode:
+            return step.number in self._set_aside
+        place = self._places[step.number]  # it may have gone on to there, and the log does not tell
+        there = self._inode(Spot(*split(place.path)))
+        return there is not None and there in (step.inode, self.made_by_step(place))
 
     def _is_removed(self, step: Remove) -> bool:
         kept = self._in(self._replaced, step.number)
@@ -147,32 +180,42 @@ class ResumedSteps(Steps):
             self._clear(kept)  # another name or a copy of what is still in its place
         return False
 
-    def made_by_step(self, step: _Arrival) -> int | None:
+    def made_by_step(self, step: _Arrival | MakeDirectory) -> int | None:
         """Return the inode number of what a step has made itself, on another device, as it was noted."""
-        return self._noted(b"%d-is-" % step.number)
+        return self._noted(b"%d-is" % step.number)
 
     def _linked(self, step: _Arrival) -> int | None:
         return self._inode(Spot(*split(step.existing))) if isinstance(step, Link) else None
 
     def _replaced_by(self, step: _Arrival) -> int | None:
         """Return the inode number of what a step replaces, as it was noted, or else as the plan has it."""
-        noted = self._noted(b"%d-replaces-" % step.number)
+        noted = self._noted(b"%d-replaces" % step.number)
         return noted if noted is not None else step.replaced
 
     def _forget_notes(self, number: int) -> None:
-        for name in map(os.fsencode, os.listdir(self._new.fd)):
-            if name.startswith(b"%d-is-" % number):
-                os.unlink(name, dir_fd=self._new.fd)
+        inode = self._notes.pop(b"%d-is" % number, None)
+        if inode is not None:
+            os.unlink(b"%d-is-%d" % (number, inode), dir_fd=self._new.fd)
 
-    def _noted(self, start: bytes) -> int | None:
-        names = [name for name in map(os.fsencode, os.listdir(self._new.fd)) if name.startswith(start)]
-        return int(names[0][len(start) :]) if names else None
+    def _leave_note(self, note: bytes) -> None:
+        super()._leave_note(note)
+        self._notes.update(_read_notes([note]))
+
+    def _noted(self, what: bytes) -> int | None:
+        return self._notes.get(what)
 
     def _comes_from(self, step: _Arrival) -> Spot:
         """Return where what a step brings in is made, or was parked."""
         if isinstance(step, Place):
-            return self._set_aside.get(step.number, self._in(self._parked, step.number))
+            return self._set_aside.get(step.number) or self._parked_at(step.number)
         return self._made_at(step.number)
+
+    def _parked_at(self, number: int) -> Spot:
+        """Return where something is, or was, parked, or is to be again."""
+        aside = self._shelter(self._parks[number].path, number)
+        if not isinstance(aside.directory, Folder) and self._directories.device(aside.directory) != self._device:
+            return aside
+        return self._in(self._parked, number)
 
     def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
         """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers mean nothing."""
@@ -200,3 +243,12 @@ class ResumedSteps(Steps):
         if self._inode(spot) is not None:
             self._unlocked(spot)
             remove_tree(self._at(spot))
+
+
+def _read_notes(names: Iterable[bytes]) -> dict[bytes, int]:
+    notes: dict[bytes, int] = {}
+    for name in names:
+        what, _, inode = name.rpartition(b"-")
+        if inode.isdigit() and what:
+            notes[what] = int(inode)
+    return notes

@@ -32,9 +32,10 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.ready import Ready, looks_of
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
-from yolofs.commit.steps import Spot, copied_from
+from yolofs.commit.steps import UNMADE, Spot, copied_from
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 
@@ -49,17 +50,21 @@ class BackSteps(ResumedSteps):
     found: list[RelPath]
     """The paths at which the host had put or changed something meanwhile, which is in the folder ``found`` now."""
 
+    def recall_made(self, ready: Ready) -> None:
+        """Take note of all that was made, also if that was taken away again."""
+        self._made = ready.made
+        self._before = ready.directories
+        self._looks = ready.looks
+        self._far.reopen()
+
     def prepare(self, directory: bytes) -> None:
         """Get ready to undo; ``directory`` is the commit's own."""
         self._found_path = os.path.join(directory, FOUND)
         self.found = []
         self._written: list[Spot] = []
         self._times: dict[RelPath, tuple[int, int]] = {}
-        self._parked_inodes: dict[int, int] = {}
-        for step in self._plan.steps:
-            if isinstance(step, Park):
-                self._parked_inodes[step.number] = step.inode
-                self.recall(step)
+        for step in self._parks.values():
+            self.recall(step)
 
     def undo(self, step: Step, said: log.Line | None, *, is_next: bool) -> None:
         """Undo one step, as far as it was done.
@@ -74,7 +79,7 @@ class BackSteps(ResumedSteps):
         match step:
             case Park():
                 self.recall(step)
-                self._put_back(step, self._set_aside.get(step.number, self._in(self._parked, step.number)))
+                self._put_back(step, self._set_aside.get(step.number) or self._parked_at(step.number))
             case Remove():
                 self._put_removed_back(step)
             case MakeDirectory():
@@ -97,7 +102,10 @@ class BackSteps(ResumedSteps):
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
     def restored(self) -> dict[int, int]:
-        """Return the ctime of all that was moved or changed and is as it was again, by inode number."""
+        """Return the ctime of all that was moved or changed and is as it was again, by inode number.
+
+        What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
+        """
         paths = [one.path for one in self._before]
         for step in self._plan.steps:
             match step:
@@ -115,7 +123,8 @@ class BackSteps(ResumedSteps):
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
-                found[st.st_ino] = st.st_ctime_ns
+                if self._looks.get(st.st_ino) == looks_of(st):
+                    found[st.st_ino] = st.st_ctime_ns
         return found
 
     def clear_backups(self) -> None:
@@ -194,6 +203,9 @@ class BackSteps(ResumedSteps):
         target, source = Spot(*split(step.path)), self._comes_from(step)
         beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
         copied = copied_from(source)
+        made = self._made.get(step.number)
+        if made is not None and self._inode(source) != made.inode:
+            self._leave_note(b"%d%b" % (step.number, UNMADE))
         ours = self._ours(step, said)
         there = self._inode(target)
         is_ours = there is not None and there in ours
@@ -213,14 +225,16 @@ class BackSteps(ResumedSteps):
         if self._inode(beside) is not None and beside != source:
             self._clear(beside)
 
-    def _ours(self, step: _Arrival, said: log.Line) -> set[int]:
+    def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
-        numbers = {self.made_by_step(step), self._linked(step), said.came.inode if said.came is not None else None}
+        numbers = {self.made_by_step(step), said.came.inode if said.came is not None else None}
+        if isinstance(step, Link):
+            numbers.add(self._linked(step))
         made = self._made.get(step.number)
         if made is not None:
             numbers.add(made.inode)
         if isinstance(step, Place):
-            numbers.add(self._parked_inodes[step.number])
+            numbers.add(self._parks[step.number].inode)
         return {number for number in numbers if number is not None}
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
@@ -254,7 +268,7 @@ class BackSteps(ResumedSteps):
 
     def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: log.Line, source: Spot | None) -> None:
         """Take away what a step had brought in and what lies at ``spot`` now."""
-        if not is_ours or (not isinstance(step, Place | Link) and self._was_changed(spot, step, said)):
+        if not is_ours or (not isinstance(step, Place) and self._was_changed(spot, step, said)):
             self._keep_found(spot, step.path, step.number)
         elif isinstance(step, Place) and source is not None:
             if spot != source:
@@ -284,19 +298,35 @@ class BackSteps(ResumedSteps):
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
         made = self._made.get(step.number)
-        if made is not None:
-            return (st.st_ino, st.st_size, st.st_mtime_ns) != (made.inode, made.size, made.mtime_ns)
-        if said.came is not None:
-            return (st.st_ino, st.st_size) != (said.came.inode, said.came.size)
-        return not isinstance(step, Create) or (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns)
+        if made is not None and st.st_ino == made.inode:
+            return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
+        match step:
+            case Create():
+                return (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns)
+            case Link():  # what has another name is not lost with this one; else it is a copy, or the other went
+                there = Spot(*split(step.existing))
+                is_there = self._inode(there) is not None
+                return st.st_nlink == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
+            case _:
+                return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
+
+    def _has_time(self, st: os.stat_result, step: _Arrival) -> bool:
+        """Tell whether something has the time that a step has given it from the store."""
+        try:
+            return isinstance(step, Duplicate) and os.lstat(self._store.path(step.ino)).st_mtime_ns == st.st_mtime_ns
+        except FileNotFoundError:
+            return False
 
     def _take_directory_away(self, step: MakeDirectory, said: log.Line) -> None:
         """Remove a directory that was made; what the host has put in it goes to ``found`` with it."""
         target = Spot(*split(step.path))
-        made = self._made.get(step.number)
-        ours = made.inode if made is not None else said.came.inode if said.came is not None else None
-        if ours is None or self._inode(target) != ours:
+        ours = self._ours(step, said)
+        beside = self._beside(step.path, step.number)
+        if step.number and self._inode(beside) is not None:
+            self._clear(beside)
+        if self._inode(target) not in ours:
             return
+        self._leave_note(b"%d%b" % (step.number, UNMADE))
         self._directories.forget(step.path)
         self._unlocked(target)
         try:
@@ -310,9 +340,18 @@ class BackSteps(ResumedSteps):
 
     def _write_back(self, step: Rewrite, said: log.Line) -> None:
         backup = self._in(self._replaced, step.number)
-        if self._inode(backup) is None:
+        if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
+            if self._inode(backup) is not None:
+                kept = self._fd(backup), backup.name
+                rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
+                if step.was is not None:
+                    self._give(step.path, step.was, stat.S_IFREG)
             return
         spot, st = self._reach(step.path)
+        if self._inode(backup) is None:
+            if step.was is not None and st.st_ino == step.inode and _is_opened_up(st.st_mode, step.was.mode):
+                os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
+            return
         if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
             return  # the host's: what it was stays in ``replaced``
         if said.came is not None and not self._is_as_set(st, step.ino):
@@ -335,9 +374,17 @@ class BackSteps(ResumedSteps):
         self._written.append(backup)
 
     def _copy_found(self, spot: Spot, step: Rewrite) -> None:
-        os.makedirs(self._found_path, 0o700, exist_ok=True)
-        copying.copy_node(self._at(spot), os.path.join(self._found_path, b"%d" % step.number))
         self.found.append(step.path)
+        target = os.path.join(self._found_path, b"%d" % step.number)
+        if os.path.lexists(target):  # it was interrupted since, and the file is partly what it is to be again
+            return
+        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        half = self._in(self._new, step.number)
+        self._clear(half)
+        copying.copy_node(self._at(spot), self._at(half))
+        if self._durable:
+            _sync(self._at(half))
+        os.rename(self._at(half), target)
 
     def _set_back(self, step: SetMetadata, said: log.Line) -> None:
         spot = Spot(*split(step.path))
@@ -373,3 +420,16 @@ class BackSteps(ResumedSteps):
             return
         if stat.S_IFMT(st.st_mode) == kind:
             copying.write_metadata(self._at(spot), metadata_of(was), times=times)
+
+
+def _is_opened_up(mode: int, was: int) -> bool:
+    """Tell whether a file has the mode that it gets for being rewritten."""
+    return mode != was and mode == was | 0o600
+
+
+def _sync(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -42,6 +42,8 @@ from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, join, split
 
+UNMADE = b"-unmade"
+"""How notes end of what was made and is not any more, as the commit was being taken back."""
 _ARRIVALS = (Create, Place, Link, Duplicate)
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
@@ -169,8 +171,9 @@ class Steps:
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
-        self._before = check(self._plan)
-        return Ready(self._made, self._before)
+        ready = check(self._plan)
+        self._before = ready.directories
+        return Ready(self._made, ready.directories, ready.looks)
 
     def _make(self, step: Step) -> bool:
         """Make what a step puts in place, if that can be made here and now; return whether it was."""
@@ -441,8 +444,14 @@ class Steps:
         if step.number in self._made:
             source = self._made_at(step.number)
             rename_with(self._directories, (self._fd(source), source.name), (parent, name), syscalls.rename_noreplace)
-        else:
+        elif not step.number:
             self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
+        else:
+            beside = self._beside(step.path, step.number)
+            self._directories.within(parent, lambda fd: os.mkdir(beside.name, 0o700, dir_fd=fd))
+            self._mark_made(beside, step)
+            source = self._unlocked(beside), beside.name
+            rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
         if step.number in self._made:
@@ -534,7 +543,7 @@ class Steps:
             self._keep_by_link(Spot(*dst), step.number)
             rename_with(self._directories, src, dst, _rename)
 
-    def _mark_made(self, spot: Spot, step: _Arrival) -> None:
+    def _mark_made(self, spot: Spot, step: _Arrival | MakeDirectory) -> None:
         """Leave a note of which object was made for a step just now: what is at its path may be the host's."""
         self._leave_note(b"%d-is-%d" % (step.number, os.stat(self._at(spot), follow_symlinks=False).st_ino))
 
@@ -609,7 +618,14 @@ class Steps:
         name = b"%d" % number
         if _exists(self._replaced.fd, name):
             return
-        if number not in self._made:
+        made = self._made.get(number)
+        if made is not None and (made.size, made.mtime_ns) != (
+            st.st_size,
+            st.st_mtime_ns,
+        ):  # the host wrote it
+            made = None
+        if made is None or not _exists(self._new.fd, name):
+            self._clear_new(name)
             copying.copy_node(self._at(spot), at(self._new.fd, name))
             os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
             if self._durable:  # now, as the only other copy is about to be overwritten
@@ -617,6 +633,10 @@ class Steps:
         os.rename(name, name, src_dir_fd=self._new.fd, dst_dir_fd=self._replaced.fd)
         if self._durable:
             os.fsync(self._replaced.fd)
+
+    def _clear_new(self, name: bytes) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._new.fd)
 
     def _set_metadata(self, step: SetMetadata) -> None:
         spot, st = self._reach(step.path)
@@ -651,7 +671,7 @@ class Steps:
 
 
 def _is_note(name: bytes) -> bool:
-    return b"-replaces-" in name or b"-is-" in name
+    return b"-replaces-" in name or b"-is-" in name or name.endswith(UNMADE)
 
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

@@ -1,0 +1,262 @@
+"""However a commit is broken off, and however often, it can be taken back or finished: base is as before, or as after.
+
+It is killed at any line of its code, and so is what takes it back or finishes it; a power failure takes lines of its
+log away; and the host is at work in base meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
+
+import pytest
+from hypothesis import event, given, note
+from hypothesis import strategies as st
+
+from tests.commit_model import CommitScribe, Node, contents, lacks_renameat2, scan
+from tests.property.test_commit_property import (
+    Operation,
+    fill_base,
+    hard_links,
+    has_second_device,
+    perform,
+    programs,
+)
+from yolofs import restored
+from yolofs.commit import Plan, execute, find_conflicts, resume
+from yolofs.commit.execution import roll_back
+from yolofs.commit.plan import Step
+from yolofs.commit.rollback import BackSteps
+from yolofs.commit.steps import Steps
+from yolofs.paths import RelPath
+
+BROKEN = ("commit.steps", "commit.resume", "commit.rollback", "commit.execution", "commit.trees", "commit.directories")
+"""The modules at whose lines a process is killed."""
+
+
+class Kill(NamedTuple):
+    """When a process is killed: that many lines after it has begun with that step, counted from the first it does."""
+
+    step: int
+    line: int
+
+
+class Attempt(NamedTuple):
+    """What somebody does about a commit that was interrupted: he takes it back or goes on, and may be killed."""
+
+    goes_back: bool
+    kill: Kill | None
+    lost: int
+    """So many lines of the log a power failure has taken away, before."""
+
+
+kills = st.builds(Kill, st.integers(0, 12), st.integers(0, 60))
+lost = st.sampled_from((0, 0, 0, 1, 2, 1000))
+attempts = st.lists(st.builds(Attempt, st.booleans(), kills, lost), max_size=4)
+ends = st.builds(Attempt, st.booleans(), st.none(), lost)
+
+
+def dies(kill: Kill | None, act: Callable[[], object]) -> bool:
+    """Do something, in a child that is killed then; return whether it came to its end."""
+    if kill is None:
+        act()
+        return True
+    child = os.fork()
+    if not child:
+        _act_and_die(kill, act)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0), status
+    return not os.WIFSIGNALED(status)
+
+
+def _act_and_die(kill: Kill, act: Callable[[], object]) -> NoReturn:
+    count, steps = 0, 0
+
+    def trace(frame: FrameType, what: str, _: object) -> Any:
+        nonlocal count
+        if not frame.f_globals.get("__name__", "").endswith(BROKEN):
+            return None
+        if what == "line":
+            count += 1
+            if count > kill.line:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    def counting(really: Callable[..., None]) -> Callable[..., None]:
+        def do(self: Steps, step: Step, *arguments: object, **named: object) -> None:
+            nonlocal steps
+            steps += 1
+            if steps == kill.step + 1:
+                sys.settrace(trace)
+                for frame in _frames():
+                    frame.f_trace = trace
+            really(self, step, *arguments, **named)
+
+        return do
+
+    try:
+        Steps.do = counting(Steps.do)  # type: ignore[method-assign]
+        BackSteps.undo = counting(BackSteps.undo)  # type: ignore[method-assign]
+        act()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the parent has to know
+        sys.settrace(None)
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _frames() -> Iterator[FrameType]:
+    """Yield the frames of the commit that are running already: they are traced from now on, too."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").endswith(BROKEN):
+            yield frame
+        frame = frame.f_back
+
+
+def lose_lines(parking: bytes, number: int) -> None:
+    """Do to the log what a power failure may: its end is missing."""
+    path = os.path.join(parking, b"progress")
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        lines = file.readlines()
+        file.truncate(sum(map(len, lines[: max(0, len(lines) - number)])))
+
+
+@contextlib.contextmanager
+def staged(
+    program: list[Operation], links: list[tuple[bytes, ...]], session: str | None = None
+) -> Iterator[tuple[CommitScribe, bytes]]:
+    """Run a program on a view as :func:`after` does, with the real time, so that conflicts can be told."""
+    with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory(dir=session) as own:
+        root = os.fsencode(base) + b"/base"
+        os.mkdir(root)
+        fill_base(root, links)
+        scribe = CommitScribe(root, os.fsencode(own) + b"/store")
+        scribe._clock = time.time_ns()
+        for name, *arguments in program:
+            if name == "freeze":
+                scribe.freeze()
+            else:
+                perform(scribe, name, *arguments)
+        os.mkdir(os.fsencode(own) + b"/commits")
+        yield scribe, os.fsencode(own) + b"/commits/1"
+
+
+def whole(root: bytes) -> dict[bytes, tuple[Node, int]]:
+    """Return all that a directory is, and the inode numbers."""
+    return {path: (node, os.lstat(os.path.join(root, path)).st_ino) for path, node in scan(root).items()}
+
+
+class Run:
+    """A commit that is broken off and gone on with."""
+
+    def __init__(self, scribe: CommitScribe, parking: bytes) -> None:
+        self.scribe = scribe
+        self.parking = parking
+        self.plan = scribe.plan()
+        self.found: list[RelPath] = []
+        for line in self.plan.lines():
+            note(line)
+        assert Plan.decode(self.plan.encode()) == self.plan
+
+    def begin(self, kill: Kill) -> bool:
+        """Commit, until it is killed; return whether it was."""
+        commit = partial(execute, self.plan, self.scribe.store, parking=self.parking, durable=False)
+        return not dies(kill, commit)
+
+    def go_on(self, attempt: Attempt) -> bool:
+        """Take it back or go on with it; return whether that came to its end."""
+        note(f"{attempt}")
+        lose_lines(self.parking, attempt.lost)
+        return dies(attempt.kill, self._take_back if attempt.goes_back else self._finish)
+
+    def _take_back(self) -> None:
+        self.found += roll_back(
+            self.plan,
+            self.scribe.store,
+            parking=self.parking,
+            restored=partial(restored.add, os.path.dirname(self.parking)),
+            durable=False,
+        )
+
+    def _finish(self) -> None:
+        resume(self.plan, self.scribe.store, parking=self.parking)
+
+    def has(self, name: bytes) -> bool:
+        return os.path.lexists(os.path.join(self.parking, name))
+
+
+def conflicts_of(scribe: CommitScribe, known: dict[int, int]) -> list[RelPath]:
+    return find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
+
+
+def check(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    some: list[Attempt],
+    end: Attempt,
+    session: str | None = None,
+) -> None:
+    with staged(program, links, session) as (scribe, parking):
+        root = scribe.base.root
+        before, expected, had = whole(root), scribe.expected(), contents(root)
+        conflicts = conflicts_of(scribe, {})
+        run = Run(scribe, parking)
+        if not run.plan.steps or not run.begin(kill):
+            event("it was not broken off")
+            return
+        goes_back = False
+        for attempt in (*some, end):
+            if run.has(b"done") or not run.has(b"plan.json"):
+                event("it was at its very end")
+                break
+            goes_back = attempt.goes_back and not run.has(b"settled")
+            if run.go_on(attempt._replace(goes_back=goes_back)):
+                break
+            event("it was broken off once more")
+        if goes_back:
+            event("taken back")
+            assert whole(root) == before
+            assert not run.found
+            assert not os.path.lexists(parking)
+            assert conflicts_of(scribe, restored.read(os.path.dirname(parking))) == conflicts
+            scribe.commit(parking)
+        else:
+            event("finished")
+        assert scan(root) == expected
+        assert had <= contents(root) | contents(parking + b"/replaced")
+        assert os.listdir(parking + b"/parked") == os.listdir(parking + b"/new") == []
+
+
+@given(programs, hard_links, kills, attempts, ends)
+def test_it_is_taken_back_or_finished(
+    program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
+) -> None:
+    check(program, links, kill, some, end)
+
+
+@given(programs, hard_links, kills, attempts, ends)
+def test_it_is_taken_back_or_finished_without_renameat2(
+    program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        lacks_renameat2(patch)
+        check(program, links, kill, some, end)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@given(programs, hard_links, kills, attempts, ends)
+def test_it_is_taken_back_or_finished_where_the_session_is_on_another_device(
+    program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
+) -> None:
+    check(program, links, kill, some, end, session="/dev/shm")
