@@ -32,7 +32,9 @@ def assert_one_line_and_a_hint(message: str) -> None:
     ("words", "said", "hint"),
     [
         (["nonsense"], "no such command 'nonsense'", "yolofs --help"),
-        (["stauts"], "no such command 'stauts'", "yolofs --help"),
+        (["stauts"], "no such command 'stauts'. Did you mean 'status'?", "yolofs --help"),
+        (["rule", "alow", "x"], "no such command 'alow'. Did you mean 'allow'?", "yolofs rule --help"),
+        (["sessions", "--rebase"], "requires an argument", "yolofs sessions --help"),
         (["--nonsense"], "no such option", "yolofs --help"),
         (["status", "--nonsense"], "no such option", "yolofs status --help"),
         (["status", "x"], "got unexpected extra argument (x)", "yolofs status --help"),
@@ -87,7 +89,6 @@ def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program,
                 command, []
             )
         ),
-        *(["--yes"] if command in ("commit", "abort") else []),
     ]
     message = nowhere.refused(*words, code=4)
     assert_one_line_and_a_hint(message)
@@ -199,6 +200,17 @@ def test_no_command_at_all_shows_the_help(nowhere: Program) -> None:
     done = nowhere(code=2)
     assert done.out == ""
     assert done.err == nowhere("--help").out
+
+
+def test_rule_alone_shows_its_help(nowhere: Program) -> None:
+    done = nowhere("rule", code=2)
+    assert done.err == nowhere("rule", "--help").out
+
+
+def test_a_session_that_is_not_there_is_not_listed(yolofs: Program) -> None:
+    message = yolofs.refused("sessions", "abc", code=4)
+    assert_one_line_and_a_hint(message)
+    assert "there is no session abc" in message
 
 
 def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
