@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.program import Program, wait_until
 from yolofs.cli.group import COMMANDS
+from yolofs.cli.main import main
 
 
 @pytest.fixture
@@ -166,6 +169,29 @@ def test_init_makes_a_session_a_config_and_nothing_else(nowhere: Program) -> Non
     assert (done.out, done.err.splitlines()[-1]) == ("", "next: yolofs run -- COMMAND, or yolofs mount")
     assert sorted(os.listdir(nowhere.project)) == [".yolofs", ".yolofs.toml"]
     assert nowhere.session.stat().st_mode & 0o777 == 0o700
+    assert "no changes" in nowhere("status").out
+
+
+def test_init_where_nothing_can_be_written_makes_a_session_all_the_same(
+    nowhere: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a read-only file system: what is staged lies elsewhere."""
+    really_open = os.open
+
+    def refuse(path: Any, *arguments: Any, **named: Any) -> int:
+        if os.fsencode(path).endswith(b"/.yolofs.toml"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return really_open(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert main(["init", str(nowhere.project)]) == 0
+    monkeypatch.undo()
+    said = capsys.readouterr().err
+    assert (
+        "warning: .yolofs.toml cannot be written: Read-only file system; without it all settings are the default"
+        in said
+    )
+    assert said.splitlines()[-1] == "next: yolofs run -- COMMAND, or yolofs mount"
     assert "no changes" in nowhere("status").out
 
 
