@@ -78,10 +78,10 @@ def command(
     under what is to be applied.
 
     A commit that fails on its way is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had
-    not touched base yet). So is one that is ended by Ctrl-C (130). One that was interrupted by a crash has to be finished or taken back
-    before anything else: it is shown, and asked about, which --yes does not answer. --continue finishes it without
-    asking, --roll-back takes it back. All only where it began: on the same machine, as the same user, in the same
-    session, over the same base directory, by the plan as it was written.
+    not touched base yet). So is one that is ended by Ctrl-C (130). One that was interrupted by a crash has to be
+    finished or taken back before anything else: it is shown, and asked about, which --yes does not answer. --continue
+    finishes it without asking, --roll-back takes it back. All only where it began: on the same machine, as the same
+    user, in the same session, over the same base directory, by the plan as it was written.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
