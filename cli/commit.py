@@ -112,7 +112,11 @@ def command(
             if as_json and looked.conflicts and not force:
                 emit_refusal(session, shown, looked.conflicts)
             elif yes and not as_json:
-                emit_taken(session, shown, guard, looked.conflicts)
+                try:
+                    emit_taken(session, shown, guard, looked.conflicts)
+                except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
+                    say("nothing is committed, as nobody reads the list of it to its end")
+                    raise
             try:
                 with progress("committing") as update:
                     result = commit(session, parts=parts, looked=looked, force=force, progress=update)
