@@ -23,11 +23,11 @@ def command(yes: bool) -> None:
     The view is base again. This cannot be undone. Files that programs have open keep their content until they are
     closed.
     """
+    project = find_project()
     if not yes:
         check_can_ask(instead="yolofs abort --yes")
-    project = find_project()
-    if not yes and not _show_and_ask(project):
-        raise click.exceptions.Exit(1)
+        if not _show_and_ask(project):
+            raise click.exceptions.Exit(1)
     with changing(project, LoanKind.ABORT) as (session, is_mounted):
         abort(session)
         if not is_mounted:

@@ -85,11 +85,11 @@ def command(
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
     under what is to be applied.
 
-    A commit that fails on its way, or is ended by Ctrl-C, is taken back: base is as it was, and all stays staged (exit
-    code 18, or 17 if it had not touched base yet). One that was interrupted by a crash has to be finished or taken back
-    before anything else: it is shown, and asked about, which --yes does not answer. --continue finishes it without
-    asking, --roll-back takes it back. All only where it began: on the same machine, as the same user, in the same
-    session, over the same base directory, by the plan as it was written.
+    A commit that fails on its way is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had
+    not touched base yet). So is one that is ended by Ctrl-C (130). One that was interrupted by a crash has to be
+    finished or taken back before anything else: it is shown, and asked about, which --yes does not answer. --continue
+    finishes it without asking, --roll-back takes it back. All only where it began: on the same machine, as the same
+    user, in the same session, over the same base directory, by the plan as it was written.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
@@ -125,7 +125,11 @@ def command(
             if as_json and looked.conflicts and not force:
                 emit_refusal(session, shown, looked.conflicts)
             elif yes and not as_json:
-                emit_taken(session, shown, guard, looked.conflicts)
+                try:
+                    emit_taken(session, shown, guard, looked.conflicts)
+                except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
+                    say("nothing is committed, as nobody reads the list of it to its end")
+                    raise
             try:
                 with progress("committing") as update:
                     result = commit(session, parts=parts, looked=looked, force=force, progress=update)

@@ -53,6 +53,19 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"yolofs.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith(
+            "-"
+        ):  # click would compare it with commands that it has imported
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, 1)
+            raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=_Commands,
@@ -114,9 +127,12 @@ def carry_out(words: Sequence[str], options: Options | None) -> int:
         return exit_.exit_code
     except click.Abort:
         return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:  # a group of commands alone
+        output.say(error.ctx.get_help())
+        return WRONG_USAGE
     except click.ClickException as error:
         sys.stdout.flush()
-        output.fail(_sentence(error), _usage_hint(error))
+        output.fail(_sentence(error), _usage_hint(error, words))
         return WRONG_USAGE
 
 
@@ -125,6 +141,11 @@ def _sentence(error: click.ClickException) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _usage_hint(error: click.ClickException) -> str:
+def _usage_hint(error: click.ClickException, words: Sequence[str]) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{context.command_path if context is not None else 'yolofs'} --help"
+    if context is not None:
+        return f"{context.command_path} --help"
+    name = next(
+        (word for word in words if word in COMMANDS), None
+    )  # click does not tell of an option without its value
+    return f"yolofs {name} --help" if name is not None else "yolofs --help"

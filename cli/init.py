@@ -62,8 +62,11 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
             raise UsageError(f"there is no agent {name!r} that yolofs knows", hint=f"known: {', '.join(AGENTS)}")
     project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
     _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
-    if _write_config(os.path.join(project, os.fsencode(FILE_NAME))):
-        say(f"wrote {FILE_NAME}, where settings and rules of this project go; it says nothing yet")
+    try:
+        if _write_config(os.path.join(project, os.fsencode(FILE_NAME))):
+            say(f"wrote {FILE_NAME}, where settings and rules of this project go; it says nothing yet")
+    except OSError as error:  # a project that one may only read can be worked on in a view all the same
+        warn(f"{FILE_NAME} cannot be written: {error.strerror}; without it all settings are the default")
     say_what_waits(len(waiting_or_warned(project)))
     problems: list[ConfigError] = []
     for name in names:

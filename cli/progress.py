@@ -28,8 +28,8 @@ def bar(label: str) -> Iterator[Callable[[int, int], None]]:
         nonlocal is_shown
         progress.update(task, completed=done, total=total)
         if not is_shown and (total >= _MANY or time.monotonic() - begun > _DELAY_S):
+            is_shown = True  # before it is: Ctrl-C in between would leave the cursor hidden
             progress.start()
-            is_shown = True
 
     try:
         yield update

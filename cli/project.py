@@ -124,8 +124,15 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
             with writing(project) as session:
                 yield Changing(session, is_mounted=False)
             return
-        with client.lend(kind), writing(project, Access.LENT) as session:
-            yield Changing(session, is_mounted=True)
+        is_done = False
+        try:
+            with client.lend(kind), writing(project, Access.LENT) as session:
+                yield Changing(session, is_mounted=True)
+                is_done = True
+        except DaemonError as error:
+            if not is_done:
+                raise
+            warn(f"it is done, but the mount does not take the session back: {error.message}; {error.hint}")
 
 
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:

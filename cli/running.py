@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.cli import output
 from yolofs.cli.ahead import Ahead
@@ -30,10 +30,13 @@ from yolofs.daemon.files import log_path, mountpoint_path, read_daemon_file, roo
 from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
 from yolofs.daemon.protocol import unquote
 from yolofs.daemon.run_messages import BeginRunResult, EndRunResult
-from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, YolofsError
+from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, UsageError, YolofsError
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.environment import hidden_variables, without
+
+if TYPE_CHECKING:
+    from yolofs.daemon.launch import Started
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
@@ -67,7 +70,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     project = find_project()
     session = session_directory(project)
     settings, waiting = _settings(project, session)
-    with _connected(project, session) as client:
+    with _connected(project, session, settings) as client:
         described = read_daemon_file(session)
         if described is None:
             raise DaemonError("the daemon has just ended", hint="yolofs mount")
@@ -142,13 +145,11 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(project: bytes, directory: bytes) -> Iterator[Client]:
+def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator[Client]:
     """Connect to the project's daemon, or start one."""
     client = Client.connect(directory)
     if client is None:
-        from yolofs.daemon.launch import launch
-
-        started = launch(project, directory, root=None, in_foreground=False)
+        started = _launched(project, directory, settings)
         started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
         for warning in started.info.warnings:
             output.warn(warning)
@@ -157,6 +158,26 @@ def _connected(project: bytes, directory: bytes) -> Iterator[Client]:
             raise DaemonError("the daemon has ended at once", hint=f"see {display(log_path(directory))}")
     with client:
         yield client
+
+
+def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
+    """Start the daemon: with the whole machine as its base if the settings say so, whatever the last mount had.
+
+    Not after an interrupted commit: what the daemon has to say of that counts more than what is staged.
+    """
+    from yolofs.archive import interrupted_commit
+    from yolofs.daemon.launch import launch
+    from yolofs.session_root import known_root
+
+    last = known_root(directory)
+    if last in (None, b"/") or settings.root != "/" or interrupted_commit(directory) is not None:
+        return launch(project, directory, root=None, in_foreground=False)
+    try:
+        return launch(project, directory, root=b"/", in_foreground=False)
+    except UsageError as error:  # only the daemon can tell for sure whether anything is staged
+        raise SandboxError(
+            f"{error.message}, and only a view of / can be the root of a sandbox", hint=error.hint
+        ) from error
 
 
 def _check_root(root: bytes) -> None:

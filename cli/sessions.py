@@ -80,8 +80,10 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
         _forget(_chosen(entries, session), yes=yes)
     elif target is not None:
         _rebase(_chosen(entries, session), os.path.join(start_directory(), target))
+    elif session is not None:
+        _list([entry_of(session)], as_json=as_json)
     else:
-        _list([entry for entry in entries if session in (None, entry.id)], as_json=as_json)
+        _list(entries, as_json=as_json)
 
 
 def _registered() -> list[Entry]:

@@ -71,7 +71,7 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         else:
             _emit_place(session, info)
             if is_half_made:
-                say("what is staged is not listed before that commit is finished, as base has a part of it already")
+                say("what is staged is not listed before that is decided, as base has a part of it already")
                 return
             emit()
             emit_changes(

@@ -74,7 +74,7 @@ def write_patch(
         OSError: a file larger than ``max_text_bytes`` became unreadable or shorter while it was written; or what
             ``out`` raises.  The patch is then incomplete.
     """
-    notes = Notes()
+    notes = Notes(prefix)
     pairs: list[Pair] = []
     for change in changes:
         if change.is_subtree:

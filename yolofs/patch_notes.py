@@ -6,7 +6,7 @@ import re
 import stat
 
 from yolofs.changes import Aspect, Change, Kind, Side
-from yolofs.paths import display
+from yolofs.paths import ROOT, RelPath, display, is_below
 
 _GIT_MODES = frozenset({0o644, 0o755, 0o664, 0o775})
 """Modes that a file from a patch has under the usual umasks."""
@@ -42,9 +42,10 @@ def _refused_part(path: bytes) -> bytes:
 
 
 class Notes:
-    """Collects the notes of one patch."""
+    """Collects the notes of one patch; they name paths as it does, from the directory ``prefix`` on."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: RelPath = ROOT) -> None:
+        self._prefix = prefix
         self._notes: list[str] = []
         self._filled: set[bytes] = set()
         """Directories that the patch puts a file into."""
@@ -62,14 +63,16 @@ class Notes:
     def all(self) -> list[str]:
         """Return all notes, those on refused paths and on empty directories last."""
         refused = [
-            f"{display(paths[0])} is a path that git refuses in patches"
+            f"{self._named(paths[0])} is a path that git refuses in patches"
             if len(paths) == 1
-            else f"{display(part)} holds {len(paths)} changes that git refuses in patches"
+            else f"{self._named(part)} holds {len(paths)} changes that git refuses in patches"
             for part, paths in self._refused.items()
         ]
-        new = [f"{display(path)} is an empty directory" for path in self._new_directories if path not in self._filled]
+        new = [
+            f"{self._named(path)} is an empty directory" for path in self._new_directories if path not in self._filled
+        ]
         gone = [
-            f"{display(path)} is an empty directory that was deleted"
+            f"{self._named(path)} is an empty directory that was deleted"
             for path in self._old_directories
             if path not in self._emptied
         ]
@@ -85,11 +88,16 @@ class Notes:
         if has_new:
             _add_parents(self._filled, change.path)
         if change.unseen_names:
-            self.add(f"{change.unseen_names} more of the names of {display(change.path)} in base change with it")
+            self.add(f"{change.unseen_names} more of the names of {self._named(change.path)} in base change with it")
         self._see_directories(change)
         self._see_type(change, has_old=has_old, has_new=has_new)
         if change.new is not None and (has_new or change.new.type == stat.S_IFDIR):
             self._see_metadata(change, change.new)
+
+    def _named(self, path: bytes) -> str:
+        if not self._prefix or not is_below(path, self._prefix):
+            return display(path)
+        return display(path[len(self._prefix) + 1 :] or b".")
 
     def _see_directories(self, change: Change) -> None:
         if change.kind in (Kind.MODIFIED, Kind.METADATA) or is_refused_by_git(change.path, is_symlink=False):
@@ -108,13 +116,13 @@ class Notes:
                 continue
             name = _TYPE_NAMES.get(side.type)
             if name:
-                self.add(f"{display(path)} is {name}, which git does not know")
+                self.add(f"{self._named(path)} is {name}, which git does not know")
             else:
                 self._refused.setdefault(_refused_part(path), []).append(path)
             return
 
     def _see_metadata(self, change: Change, new: Side) -> None:
-        path = display(change.path)
+        path = self._named(change.path)
         if _has_other_mode(change, new):
             self.add(f"mode {new.mode:04o} of {path} cannot be expressed by git")
         if Aspect.OWNER in change.metadata:

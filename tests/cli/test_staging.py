@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import COMMAND, Program
+from yolofs.cli.main import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount
 
@@ -380,3 +382,49 @@ def test_init_says_that_it_wrote_the_settings_file_and_leaves_one_that_is_there(
     text = (tmp_path / ".yolofs.toml").read_text()
     assert "wrote .yolofs.toml" not in Program(tmp_path)("init").err
     assert (tmp_path / ".yolofs.toml").read_text() == text
+
+
+def test_a_commit_whose_list_nobody_reads_to_its_end_does_nothing_and_says_so(yolofs: Program) -> None:
+    """As `yolofs commit --yes | head` does."""
+    with yolofs.mounted() as mountpoint:
+        for number in range(500):
+            (mountpoint / f"a name that fills buffers {number:0100}").touch()
+    with subprocess.Popen(
+        [*COMMAND, "commit", "--yes"], cwd=yolofs.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == BROKEN_PIPE
+    assert said == "nothing is committed, as nobody reads the list of it to its end\n"
+    assert "500 added" in yolofs("status").out
+
+
+DAEMON_DIES = """
+import os, signal, sys
+from yolofs.cli import commit, main
+really_commit = commit.commit
+def dying(*arguments, **named):
+    result = really_commit(*arguments, **named)
+    os.kill(int(sys.argv[1]), signal.SIGKILL)
+    return result
+commit.commit = dying
+raise SystemExit(main.main(["commit", "--yes"]))
+"""
+
+
+def test_a_commit_that_was_done_when_the_daemon_died_is_told_as_done(yolofs: Program) -> None:
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    try:
+        (mountpoint / "new").write_text("x\n")
+        command = [sys.executable, "-P", "-c", DAEMON_DIES, str(yolofs.daemon["pid"])]
+        done = subprocess.run(command, cwd=yolofs.project, capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        yolofs("unmount", "--force")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("warning: it is done, but the mount does not take the session back: the daemon has hung up")
+    assert second.startswith("commit 1 done; ")
+    assert done.returncode == 0
+    assert (yolofs.project / "new").read_text() == "x\n"
+    assert "no changes" in yolofs("status").out

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.program import Program, wait_until
 from yolofs.cli.group import COMMANDS
+from yolofs.cli.main import main
 
 
 @pytest.fixture
@@ -32,7 +35,9 @@ def assert_one_line_and_a_hint(message: str) -> None:
     ("words", "said", "hint"),
     [
         (["nonsense"], "no such command 'nonsense'", "yolofs --help"),
-        (["stauts"], "no such command 'stauts'", "yolofs --help"),
+        (["stauts"], "no such command 'stauts'. Did you mean 'status'?", "yolofs --help"),
+        (["rule", "alow", "x"], "no such command 'alow'. Did you mean 'allow'?", "yolofs rule --help"),
+        (["sessions", "--rebase"], "requires an argument", "yolofs sessions --help"),
         (["--nonsense"], "no such option", "yolofs --help"),
         (["status", "--nonsense"], "no such option", "yolofs status --help"),
         (["status", "x"], "got unexpected extra argument (x)", "yolofs status --help"),
@@ -87,7 +92,6 @@ def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program,
                 command, []
             )
         ),
-        *(["--yes"] if command in ("commit", "abort") else []),
     ]
     message = nowhere.refused(*words, code=4)
     assert_one_line_and_a_hint(message)
@@ -168,6 +172,29 @@ def test_init_makes_a_session_a_config_and_nothing_else(nowhere: Program) -> Non
     assert "no changes" in nowhere("status").out
 
 
+def test_init_where_nothing_can_be_written_makes_a_session_all_the_same(
+    nowhere: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a read-only file system: what is staged lies elsewhere."""
+    really_open = os.open
+
+    def refuse(path: Any, *arguments: Any, **named: Any) -> int:
+        if os.fsencode(path).endswith(b"/.yolofs.toml"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return really_open(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert main(["init", str(nowhere.project)]) == 0
+    monkeypatch.undo()
+    said = capsys.readouterr().err
+    assert (
+        "warning: .yolofs.toml cannot be written: Read-only file system; without it all settings are the default"
+        in said
+    )
+    assert said.splitlines()[-1] == "next: yolofs run -- COMMAND, or yolofs mount"
+    assert "no changes" in nowhere("status").out
+
+
 def test_init_elsewhere(nowhere: Program, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     nowhere("init", "../there")
@@ -199,6 +226,17 @@ def test_no_command_at_all_shows_the_help(nowhere: Program) -> None:
     done = nowhere(code=2)
     assert done.out == ""
     assert done.err == nowhere("--help").out
+
+
+def test_rule_alone_shows_its_help(nowhere: Program) -> None:
+    done = nowhere("rule", code=2)
+    assert done.err == nowhere("rule", "--help").out
+
+
+def test_a_session_that_is_not_there_is_not_listed(yolofs: Program) -> None:
+    message = yolofs.refused("sessions", "abc", code=4)
+    assert_one_line_and_a_hint(message)
+    assert "there is no session abc" in message
 
 
 def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(

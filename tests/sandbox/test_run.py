@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
+from tests.security.planting import interrupt_commit
 from yolofs.cli.confine import Place, confined
 from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import SandboxError
@@ -341,6 +342,41 @@ def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None
     small("init")
     with small.mounted():
         assert "only a view of / can be the root of a sandbox" in small.refused("run", "true", code=14)
+
+
+def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_path: Path) -> None:
+    small = _with_its_own_base(tmp_path)
+    refused = small.refused("run", "true", code=14)
+    assert "what is staged is relative to" in refused
+    assert "yolofs commit or yolofs abort first" in refused
+    assert "not mounted" in small("status").out
+    small("commit", "--yes")
+    try:
+        assert small("run", "--no-review", "cat", "made").out == "x\n"
+    finally:
+        small("unmount")
+
+
+def test_after_a_mount_of_another_base_a_run_says_first_that_a_commit_was_interrupted(tmp_path: Path) -> None:
+    small = _with_its_own_base(tmp_path)
+    interrupt_commit(small.project, 1)
+    assert "a commit was interrupted" in small.refused("run", "true", code=12)
+    assert "not mounted" in small("status").out
+    small("commit", "--continue")
+    try:
+        assert small("run", "--no-review", "cat", "made").out == "x\n"
+    finally:
+        small("unmount")
+
+
+def _with_its_own_base(tmp_path: Path) -> Program:
+    project = tmp_path / "small"
+    project.mkdir()
+    small = Program(project)
+    small("init")
+    with small.mounted("--root", ".") as view:
+        (view / "made").write_text("x\n")
+    return small
 
 
 def test_without_bubblewrap_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:

@@ -402,6 +402,18 @@ class TestPrefix:
         scribe.write(b"text", b"changed\n")
         assert patch_of(scribe, prefix=b"d") == (b"", ["text is outside of the patch's directory"])
 
+    def test_notes_name_paths_as_the_patch_does(self, scribe: Scribe) -> None:
+        scribe.mkdir(b"d/empty")
+        scribe.mkfifo(b"d/p")
+        make(scribe, b"d/.git/config")
+        scribe.chmod(b"d", 0o700)
+        assert patch_of(scribe, prefix=b"d")[1] == [
+            "mode 0700 of . cannot be expressed by git",
+            "p is a fifo, which git does not know",
+            ".git/config is a path that git refuses in patches",
+            "empty is an empty directory",
+        ]
+
 
 class TestNotes:
     def notes(self, scribe: Scribe, target: Path) -> list[str]:

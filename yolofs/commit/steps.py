@@ -442,8 +442,8 @@ class Steps:
     def _make_directory(self, step: MakeDirectory) -> None:
         parent, name = split(step.path)
         if step.number in self._made:
-            source = self._made_at(step.number)
-            rename_with(self._directories, (self._fd(source), source.name), (parent, name), syscalls.rename_noreplace)
+            made = self._made_at(step.number)
+            rename_with(self._directories, (self._fd(made), made.name), (parent, name), syscalls.rename_noreplace)
         elif not step.number:
             self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
         else:
