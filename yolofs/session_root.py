@@ -77,8 +77,8 @@ def settle_root(
         if root is None:
             return old
         raise UsageError(
-            f"what is staged is relative to {display(old)}, so the root cannot become {display(wanted)} now",
-            hint="yolofs commit or yolofs abort first",
+            f"what is staged, snapshots too, is relative to {display(old)}, so the root cannot be {display(wanted)}",
+            hint="yolofs commit keeps what is wanted, and yolofs abort drops the rest; then again",
         )
     if not os.path.isdir(wanted):
         raise UsageError(f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or --root")

@@ -347,12 +347,25 @@ def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None
 def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_path: Path) -> None:
     small = _with_its_own_base(tmp_path)
     refused = small.refused("run", "true", code=14)
-    assert "what is staged is relative to" in refused
-    assert "yolofs commit or yolofs abort first" in refused
+    assert f"what is staged, snapshots too, is relative to {small.project}, so the root cannot be /" in refused
+    assert "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then again" in refused
     assert "not mounted" in small("status").out
     small("commit", "--yes")
     try:
         assert small("run", "--no-review", "cat", "made").out == "x\n"
+    finally:
+        small("unmount")
+
+
+def test_snapshots_alone_keep_a_base_until_the_abort_that_the_hint_names(tmp_path: Path) -> None:
+    small = _with_its_own_base(tmp_path)
+    small("commit", "--yes")
+    small("snapshot")
+    small("commit", "--yes")
+    assert "snapshots too" in small.refused("run", "true", code=14)
+    small("abort", "--yes")
+    try:
+        small("run", "--no-review", "true")
     finally:
         small("unmount")
 
