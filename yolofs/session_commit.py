@@ -207,13 +207,15 @@ class TakenBack(NamedTuple):
     number: int
     found: list[RelPath]
     """The paths at which the host had put or changed something meanwhile."""
+    root: bytes
+    """Of base."""
     directory: bytes
     """Where that lies, if there is any; else it is gone."""
 
     @property
     def text(self) -> str:
         """What has become of base."""
-        return told_of(self.found, self.directory)
+        return told_of(self.found, self.root, self.directory)
 
 
 def roll_back_interrupted(
@@ -240,7 +242,7 @@ def roll_back_interrupted(
         restored=lambda restored: _note_restored(session, found.directory, restored),
         progress=progress,
     )
-    return TakenBack(found.number, paths, found.directory)
+    return TakenBack(found.number, paths, found.root, found.directory)
 
 
 def discard_interrupted(session: Session) -> bytes | None:

@@ -64,6 +64,8 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     command = [sys.executable, "-P", "-c", script, str(after)]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == CODES.get(failure, NOT_PREPARED), done.stderr
+    if done.returncode == CODES.get("Ctrl-C"):
+        assert "the commit was not begun, as it was interrupted; base is as it was, and all stays staged" in done.stderr
     if done.returncode == NOT_PREPARED:
         assert "could not be made: " in done.stderr
         assert "base is as it was, and all stays staged" in done.stderr

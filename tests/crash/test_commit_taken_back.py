@@ -113,7 +113,7 @@ def test_what_the_host_put_in_the_way_is_kept_and_named(tmp_path: Path) -> None:
     assert (project / "a").read_text() == "the view's\n"
     (project / "a").write_text("the host's\n")
     done = program("commit", "--roll-back")
-    assert "what the host had put at a meanwhile lies in" in done.err
+    assert f"what the host had put at {project}/a meanwhile lies in" in done.err
     assert (project / "a").read_text() == "base\n"
     assert [path.read_text() for path in (program.session / "commits/1/found").iterdir()] == ["the host's\n"]
     assert "interrupted" not in program("status").err
@@ -174,7 +174,10 @@ def test_what_nobody_may_change_ends_it_before_it_begins(tmp_path: Path, name: s
     program = Program(project)
     with flagged(project / name, flag):
         said = program("commit", "--yes", code=NOT_PREPARED).err
-    assert f"the commit was not begun: {name}: it is immutable or append-only (chattr); base is as it was" in said
+    assert (
+        f"the commit was not begun: {project / name}: it is immutable or append-only (chattr); base is as it was"
+        in said
+    )
     assert exactly(project) == before
     program("commit", "--yes")
     assert tree_of(project) == expected
@@ -192,7 +195,10 @@ def test_a_read_only_mount_ends_it_before_it_begins(tmp_path: Path) -> None:
     try:
         assert libc.mount(None, place, None, read_only, None) == 0
         said = Program(project)("commit", "--yes", code=NOT_PREPARED).err
-        assert "the commit was not begun: e/x: Read-only file system; base is as it was, and all stays staged" in said
+        assert (
+            f"the commit was not begun: {project}/e/x: Read-only file system; base is as it was, and all stays staged"
+            in said
+        )
         assert exactly(project) == before
     finally:
         assert libc.umount2(place, 2) == 0

@@ -129,10 +129,12 @@ def execute(
     with contextlib.ExitStack() as held:
         with Steps(plan, store, parking, durable=durable) as steps:
             try:
-                _prepare(steps, parking, counted, durable=durable)
+                _prepare(plan, steps, parking, counted, durable=durable)
                 check = held.enter_context(_interrupted_between())
-            except BaseException:  # Ctrl-C, too
+            except BaseException as error:
                 drop(parking)
+                if isinstance(error, KeyboardInterrupt):
+                    raise _ended_before() from None
                 raise
             try:
                 _do_from(0, plan, steps, parking, counted, check)
@@ -163,19 +165,21 @@ def _take_back(
             raise
     is_interrupt = isinstance(failure, KeyboardInterrupt)
     what = "it was interrupted" if is_interrupt else getattr(failure, "message", None) or str(failure)
-    taken_back = RolledBackError(f"the commit was taken back: {what}; {told_of(found, parking)}", hint="yolofs commit")
+    taken_back = RolledBackError(
+        f"the commit was taken back: {what}; {told_of(found, plan.root, parking)}", hint="yolofs commit"
+    )
     if is_interrupt:
         taken_back.exit_code = INTERRUPTED
     return taken_back
 
 
-def told_of(found: Sequence[RelPath], parking: bytes) -> str:
+def told_of(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
     text = "base is as it was, and all stays staged"
     if found:
         more = f" and {len(found) - 1} more" if found[1:] else ""
         place = display(os.path.join(parking, FOUND))
-        text += f"; what the host had put at {display(found[0])}{more} meanwhile lies in {place}"
+        text += f"; what the host had put at {display(os.path.join(root, found[0]))}{more} meanwhile lies in {place}"
     return text
 
 
@@ -283,7 +287,7 @@ def _undo_one(
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)
     except OSError as error:
-        raise _not_taken_back(error, parking, index, f", to {describe(plan.steps[index])}") from error
+        raise _not_taken_back(error, parking, index, f", to {describe(plan.steps[index], plan.root)}") from error
 
 
 def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
@@ -397,7 +401,13 @@ class _Counted:
         self._progress(self._total - total + done, self._total)
 
 
-def _prepare(steps: Steps, parking: bytes, counted: _Counted | None, *, durable: bool) -> None:
+def _ended_before() -> NotPreparedError:
+    error = NotPreparedError("the commit was not begun, as it was interrupted; base is as it was, and all stays staged")
+    error.exit_code = INTERRUPTED
+    return error
+
+
+def _prepare(plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, *, durable: bool) -> None:
     """Do all that comes before the first step.
 
     Raises:
@@ -407,15 +417,17 @@ def _prepare(steps: Steps, parking: bytes, counted: _Counted | None, *, durable:
         steps.make(counted.made if counted is not None else lambda _: None)
     except OSError as error:
         hint = "make room, where that is what it lacks, and then: yolofs commit"
-        raise _not_prepared(error, " could not be made", hint) from error
+        raise _not_prepared(error, plan.root, " could not be made", hint) from error
     try:
         write_new(parking, MADE, steps.look().encode(), durable=durable)
     except OSError as error:
-        raise _not_prepared(error, "", "mend that, or commit other paths: yolofs commit PATH...") from error
+        hint = "mend that, or commit other paths: yolofs commit PATH..."
+        raise _not_prepared(error, plan.root, "", hint) from error
 
 
-def _not_prepared(error: OSError, what: str, hint: str) -> NotPreparedError:
-    where = f"{display(os.fsencode(error.filename)) or '.'}{what}: " if error.filename is not None else ""
+def _not_prepared(error: OSError, root: bytes, what: str, hint: str) -> NotPreparedError:
+    name = os.fsencode(error.filename) if error.filename is not None else None
+    where = f"{display(os.path.join(root, name) if name else root)}{what}: " if name is not None else ""
     return NotPreparedError(
         f"the commit was not begun: {where}{_reason(error)}; base is as it was, and all stays staged", hint=hint
     )
@@ -447,7 +459,8 @@ def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
         steps.do(step)
     except OSError as error:
         raise CommitError(
-            f"the commit stopped at step {index + 1} of {len(plan.steps)}, to {describe(step)}: {_reason(error)}",
+            f"the commit stopped at step {index + 1} of {len(plan.steps)}, "
+            f"to {describe(step, plan.root)}: {_reason(error)}",
             done=index,
             directory=parking,
             hint=f"nothing is lost; mend that, then: yolofs commit --continue (what base had: {display(parking)})",
