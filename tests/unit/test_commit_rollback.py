@@ -309,6 +309,20 @@ def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitSc
     assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
 
 
+def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    expected = scribe.expected()
+    number, name = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + 1)
+    progress = Path(os.fsdecode(parking)) / "progress"
+    lines = progress.read_bytes().splitlines(keepends=True)
+    progress.write_bytes(b"".join(lines[:number]))  # killed before the log says that it was written
+    at(scribe, name).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/found").values()}
+
+
 def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
     told: dict[int, int] = {}

@@ -36,8 +36,8 @@ from yolofs.commit.log import Log
 from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Create, Plan, describe
 from yolofs.commit.ready import Ready, decode
-from yolofs.commit.resume import ResumedSteps
-from yolofs.commit.rollback import FOUND, BackSteps
+from yolofs.commit.resume import FOUND, ResumedSteps
+from yolofs.commit.rollback import BackSteps
 from yolofs.commit.separate import put_in_place
 from yolofs.commit.steps import Steps
 from yolofs.commit.trees import remove_tree

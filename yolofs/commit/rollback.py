@@ -32,14 +32,12 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.ready import Ready, looks_of
-from yolofs.commit.resume import ResumedSteps
+from yolofs.commit.resume import FOUND, ResumedSteps
 from yolofs.commit.separate import metadata_of
 from yolofs.commit.steps import UNMADE, Folder, Spot, copied_from
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 
-FOUND = b"found"
-"""In a commit's directory: what the host had put in the way of one that was taken back, by number of the slot."""
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
