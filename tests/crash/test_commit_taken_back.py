@@ -183,6 +183,39 @@ def test_what_nobody_may_change_ends_it_before_it_begins(tmp_path: Path, name: s
     assert tree_of(project) == expected
 
 
+READ_ONLY = """
+        import ctypes
+        assert ctypes.CDLL(None).mount(None, os.fsencode("e"), None, 1 | 32 | 4096, None) == 0"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a directory read-only")
+@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
+def test_what_was_not_done_where_nothing_can_be_written_any_more_needs_no_undoing(
+    tmp_path: Path, is_mounted: bool
+) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    libc = ctypes.CDLL(None, use_errno=True)
+    place = bytes(project / "e")
+    assert libc.mount(place, place, None, 4096, None) == 0
+    try:
+        if is_mounted:
+            program("mount")
+        done = commit_failing(project, READ_ONLY)
+        assert done.returncode == TAKEN_BACK, done.stderr
+        assert "Read-only file system; base is as it was, and all stays staged" in done.stderr
+        assert ("mounted at" in program("status").out) == is_mounted
+    finally:
+        if is_mounted:
+            program("unmount")
+        assert libc.umount2(place, 2) == 0
+    assert exactly(project) == before
+    program("commit", "--yes")
+    assert tree_of(project) == expected
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a directory read-only")
 def test_a_read_only_mount_ends_it_before_it_begins(tmp_path: Path) -> None:
     project = tmp_path / "project"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 import pytest
-from hypothesis import event, given, note
+from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.commit_model import CommitScribe, Node, contents, lacks_renameat2, scan
@@ -37,6 +38,7 @@ from yolofs.commit.execution import roll_back
 from yolofs.commit.plan import Step
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
+from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 
 BROKEN = ("commit.steps", "commit.resume", "commit.rollback", "commit.execution", "commit.trees", "commit.directories")
@@ -238,7 +240,79 @@ def check(
         assert os.listdir(parking + b"/parked") == os.listdir(parking + b"/new") == []
 
 
+def act_as_host(root: bytes, edits: list[tuple[int, bool]]) -> set[bytes]:
+    """Write to files of base, whichever they are by now, in place or to one that takes its place; return what."""
+    written: dict[bytes, bytes] = {}
+    for count, (number, in_place) in enumerate(edits):
+        files = sorted(path for path, node in scan(root).items() if node.kind == stat.S_IFREG and _is_seen(path))
+        if not files:
+            break
+        path = os.path.join(root, files[number % len(files)])
+        content = b"the host's %d" % count
+        if in_place:
+            one = next((old for old in written if os.path.samefile(old, path)), path)
+            written.pop(one, None)
+        else:
+            os.unlink(path)
+            written = {old: text for old, text in written.items() if old != path}
+        with open(path, "wb") as file:
+            file.write(content)
+        written[path] = content
+    return set(written.values())
+
+
+def _is_seen(path: bytes) -> bool:
+    """Tell whether it is no name that the commit has set something aside under."""
+    return not os.path.basename(path).startswith(b".yolofs-")
+
+
+edits = st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=4)
+
+
+def check_with_host(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    some: list[tuple[int, bool]],
+    end: Attempt,
+    session: str | None = None,
+) -> None:
+    with staged(program, links, session) as (scribe, parking):
+        root = scribe.base.root
+        run = Run(scribe, parking)
+        if not run.plan.steps or not run.begin(kill):
+            return
+        if run.has(b"done") or run.has(b"settled"):
+            return
+        written = act_as_host(root, some)
+        note(f"the host wrote {written}")
+        try:
+            run.go_on(end)
+        except CommitError as error:
+            event("the host is in the way")
+            note(error.message)
+        kept = contents(parking) if os.path.lexists(parking) else set()
+        assert written <= contents(root) | kept
+
+
+@given(programs, hard_links, kills, edits, ends)
+def test_nothing_that_the_host_wrote_meanwhile_is_lost(
+    program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[tuple[int, bool]], end: Attempt
+) -> None:
+    check_with_host(program, links, kill, some, end)
+
+
 @given(programs, hard_links, kills, attempts, ends)
+@example(  # nothing that was parked is parked again where the log was lost
+    [("exchange", b"b", b"e f"), ("rename", b"d/b", b"a/x")], [], Kill(4, 0), [], Attempt(False, None, 1000)
+)
+@example(  # what was made and taken away is made once more
+    [("write", b"x", b"new"), ("mkdir", b"y"), ("write", b"y/z", b"new")],
+    [],
+    Kill(2, 50),
+    [Attempt(True, Kill(4, 50), 0)],
+    Attempt(False, None, 0),
+)
 def test_it_is_taken_back_or_finished(
     program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
 ) -> None:
@@ -256,6 +330,9 @@ def test_it_is_taken_back_or_finished_without_renameat2(
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @given(programs, hard_links, kills, attempts, ends)
+@example([("exchange", b"b", b"e f")], [], Kill(4, 0), [], Attempt(True, None, 0))  # it was aside, not parked
+@example([("exchange", b"d/a/a", b"c/d")], [], Kill(3, 0), [], Attempt(False, None, 0))
+@example([("mkdir", b"c/x")], [], Kill(1, 0), [], Attempt(True, None, 2))  # known though the log was lost
 def test_it_is_taken_back_or_finished_where_the_session_is_on_another_device(
     program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
 ) -> None:

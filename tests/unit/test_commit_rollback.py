@@ -13,7 +13,7 @@ import pytest
 
 from tests.commit_model import CommitScribe, Node, scan
 from yolofs import copying
-from yolofs.commit import Plan, execute, log, resume
+from yolofs.commit import Plan, execute, execution, log, resume
 from yolofs.commit.execution import roll_back
 from yolofs.commit.plan import Rewrite, Step
 from yolofs.commit.rollback import BackSteps
@@ -116,6 +116,26 @@ def test_whichever_step_fails_base_is_as_it_was_and_a_further_commit_succeeds(
         assert not os.path.exists(parking)
     execute(scribe.plan(), scribe.store, parking=parking, durable=False)
     assert scan(scribe.base.root) == expected
+
+
+@pytest.mark.parametrize("name", [b"plan.json", b"made"])
+def test_no_room_for_what_is_written_first_ends_it_before_it_begins(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, name: bytes
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    really = execution.write_new
+
+    def write_new(directory: bytes, what: bytes, content: bytes, *, durable: bool = True) -> None:
+        if what == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        really(directory, what, content, durable=durable)
+
+    monkeypatch.setattr(execution, "write_new", write_new)
+    with pytest.raises(NotPreparedError, match="not begun: No space left on device; base is as it was"):
+        execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
+    assert not os.path.exists(parking)
 
 
 def test_ctrl_c_takes_the_commit_back_too(
@@ -287,6 +307,20 @@ def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitSc
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
     assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
+
+
+def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    expected = scribe.expected()
+    number, name = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + 1)
+    progress = Path(os.fsdecode(parking)) / "progress"
+    lines = progress.read_bytes().splitlines(keepends=True)
+    progress.write_bytes(b"".join(lines[:number]))  # killed before the log says that it was written
+    at(scribe, name).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/found").values()}
 
 
 def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:

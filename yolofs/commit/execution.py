@@ -21,6 +21,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -35,8 +36,8 @@ from yolofs.commit.log import Log
 from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Create, Plan, describe
 from yolofs.commit.ready import Ready, decode
-from yolofs.commit.resume import ResumedSteps
-from yolofs.commit.rollback import FOUND, BackSteps
+from yolofs.commit.resume import FOUND, ResumedSteps
+from yolofs.commit.rollback import BackSteps
 from yolofs.commit.separate import put_in_place
 from yolofs.commit.steps import Steps, hidden_far
 from yolofs.commit.trees import remove_tree
@@ -54,6 +55,7 @@ _OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 Progress: TypeAlias = Callable[[int, int], None]
@@ -122,9 +124,15 @@ def execute(
     seals = seals if seals is not None else Unsealed()
     text = plan.encode()
     seal = seals.of_plan(text)
-    if seal:  # before the plan: one that lies there without a seal is nobody's
-        write_new(parking, SEAL, seal, durable=durable)
-    write_new(parking, PLAN, text, durable=durable)
+    try:
+        if seal:  # before the plan: one that lies there without a seal is nobody's
+            write_new(parking, SEAL, seal, durable=durable)
+        write_new(parking, PLAN, text, durable=durable)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        drop(parking)
+        raise _not_prepared(error, "", "make room, and then: yolofs commit") from error
     counted = _Counted(plan, progress) if progress is not None else None
     with contextlib.ExitStack() as held:
         with Steps(plan, store, parking, durable=durable) as steps:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from yolofs import copying
 from yolofs.commit.far import Folder
 from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import (
@@ -33,6 +34,8 @@ from yolofs.commit.steps import UNMADE, Spot, Steps, copied_from
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 
+FOUND = b"found"
+"""In a commit's directory: what the host had put in the way, by number of the slot."""
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
@@ -133,6 +136,20 @@ class ResumedSteps(Steps):
         self._copy_tree(aside, kept, step.path)
         self._leftovers.append(aside)
         return True
+
+    def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
+        """Keep, besides, what is neither what the file was nor surely ours: the host may have written it meanwhile."""
+        kept = self._in(self._replaced, number)
+        if self._inode(kept) is not None:
+            was = os.lstat(self._at(kept))
+            if (st.st_size, st.st_mtime_ns) != (was.st_size, was.st_mtime_ns):
+                folder = os.path.join(os.path.dirname(self._replaced.path), FOUND)
+                os.makedirs(folder, 0o700, exist_ok=True)
+                name = os.path.join(folder, b"%d" % number)
+                while os.path.lexists(name):
+                    name += b"+"
+                copying.copy_node(self._at(spot), name)
+        super()._back_up(spot, st, number)
 
     def _has_arrived(self, step: _Arrival) -> bool:
         """Tell whether a step has put its thing in place, or do what is left of that; else clear what is half made."""

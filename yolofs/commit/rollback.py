@@ -33,14 +33,12 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.ready import Ready, looks_of
-from yolofs.commit.resume import ResumedSteps
+from yolofs.commit.resume import FOUND, ResumedSteps
 from yolofs.commit.separate import metadata_of
 from yolofs.commit.steps import UNMADE, Spot, copied_from
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 
-FOUND = b"found"
-"""In a commit's directory: what the host had put in the way of one that was taken back, by number of the slot."""
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
@@ -418,8 +416,24 @@ class BackSteps(ResumedSteps):
             spot, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):
             return
-        if stat.S_IFMT(st.st_mode) == kind:
-            copying.write_metadata(self._at(spot), metadata_of(was), times=times)
+        if stat.S_IFMT(st.st_mode) != kind:
+            return
+        wanted = metadata_of(was)
+        if self._has(
+            spot, st, wanted
+        ):  # where nothing was done, nothing has to be written: that may be forbidden by now
+            return
+        copying.write_metadata(self._at(spot), wanted, times=times)
+
+    def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
+        """Tell whether something has the metadata that it is to have; the time of access may differ."""
+        looks = (st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns)
+        if looks != (wanted.st.st_mode, wanted.st.st_uid, wanted.st.st_gid, wanted.st.st_mtime_ns):
+            return False
+        try:
+            return dict(copying.read_metadata(self._at(spot)).xattrs) == dict(wanted.xattrs)
+        except OSError:
+            return False
 
 
 def _is_opened_up(mode: int, was: int) -> bool:
