@@ -132,7 +132,7 @@ def execute(
         if error.errno not in _NO_ROOM:
             raise
         drop(parking)
-        raise _not_prepared(error, "", "make room, and then: yolofs commit") from error
+        raise _not_prepared(error, plan.root, "", "make room, and then: yolofs commit") from error
     counted = _Counted(plan, progress) if progress is not None else None
     with contextlib.ExitStack() as held:
         with Steps(plan, store, parking, durable=durable) as steps:
