@@ -39,7 +39,6 @@ from yolofs.rule_notes import rule_changes
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
 from yolofs.session import Access, Session
-from yolofs.session_commit import CommitResult, TakenBack, finish_interrupted, roll_back_interrupted
 from yolofs.sessions.link import exclude_from_git, put_link
 from yolofs.tree import Staged
 
@@ -429,6 +428,8 @@ class Host:
         directory = self._session.interrupted_commit()
         if directory is None or directory == self._interrupted_before:  # it began elsewhere, and nothing is done by it
             return
+        from yolofs.session_commit import CommitResult, TakenBack, finish_interrupted, roll_back_interrupted
+
         done: CommitResult | TakenBack | None
         try:
             done = finish_interrupted(self._session)
