@@ -182,7 +182,7 @@ def test_a_second_mount_of_the_same_session_is_refused_by_the_lock(yolofs: Progr
 def test_the_root_cannot_change_while_something_is_staged(yolofs: Program) -> None:
     with yolofs.mounted() as mountpoint:
         (mountpoint / "new").touch()
-    assert "commit or yolofs abort" in yolofs.refused("mount", "--root", "/usr", code=2)
+    assert "yolofs abort drops the rest" in yolofs.refused("mount", "--root", "/usr", code=2)
 
 
 def test_what_the_daemon_refuses_reaches_the_user_word_by_word(yolofs: Program) -> None:
