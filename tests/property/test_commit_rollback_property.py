@@ -106,6 +106,7 @@ def _act_and_die(kill: Kill, act: Callable[[], object]) -> NoReturn:
         return do
 
     try:
+        # in this child alone, which ends in here
         Steps.do = counting(Steps.do)  # type: ignore[method-assign]
         BackSteps.undo = counting(BackSteps.undo)  # type: ignore[method-assign]
         act()
