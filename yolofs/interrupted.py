@@ -18,9 +18,9 @@ from yolofs.archive import CARRIED, End, interrupted_commit
 from yolofs.base import Base
 from yolofs.commit import Plan, describe, log
 from yolofs.commit.execution import BACK, PLAN, SEAL, SETTLED
+from yolofs.commit.places import hidden_prefix
 from yolofs.commit.plan import Park, Place
 from yolofs.commit.recheck import find_obstacle, find_problem
-from yolofs.commit.steps import hidden_prefix
 from yolofs.errors import CommitError, TrustError, YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.sessions import seal

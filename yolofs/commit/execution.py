@@ -34,12 +34,13 @@ import msgspec
 from yolofs.commit import far, log
 from yolofs.commit.log import Log
 from yolofs.commit.making import StoreFiles
+from yolofs.commit.places import hidden_far
 from yolofs.commit.plan import Create, Plan, describe
 from yolofs.commit.ready import Ready, decode
 from yolofs.commit.resume import FOUND, ResumedSteps
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.separate import put_in_place
-from yolofs.commit.steps import Steps, hidden_far
+from yolofs.commit.steps import Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath, display

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from yolofs import copying
 from yolofs.commit.far import Folder
 from yolofs.commit.making import StoreFiles
+from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -30,7 +31,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.ready import Looks, Ready
-from yolofs.commit.steps import UNMADE, Spot, Steps, copied_from
+from yolofs.commit.steps import UNMADE, Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 

@@ -18,6 +18,7 @@ from yolofs import copying, syscalls
 from yolofs.commit import log
 from yolofs.commit.directories import rename_out, rename_with
 from yolofs.commit.far import Folder
+from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Attributes,
     Create,
@@ -35,7 +36,7 @@ from yolofs.commit.plan import (
 from yolofs.commit.ready import Ready, looks_of
 from yolofs.commit.resume import FOUND, ResumedSteps
 from yolofs.commit.separate import metadata_of
-from yolofs.commit.steps import UNMADE, Spot, copied_from
+from yolofs.commit.steps import UNMADE
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 

@@ -12,17 +12,16 @@ import contextlib
 import errno
 import os
 import stat
-import zlib
 from collections.abc import Callable
-from typing import NamedTuple, Self, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from yolofs import copying, syscalls
-from yolofs.commit import far, separate
-from yolofs.commit.directories import Directories, rename_out, rename_with
-from yolofs.commit.far import FarFolders, Folder
+from yolofs.commit import separate
+from yolofs.commit.directories import rename_out, rename_with
+from yolofs.commit.far import Folder
 from yolofs.commit.log import Identity, Line
-from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
-from yolofs.commit.moves import Moves
+from yolofs.commit.making import StoreFiles
+from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
     Duplicate,
@@ -37,10 +36,10 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Before, Made, Ready, check
+from yolofs.commit.preparing import Preparing
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.paths import ROOT, RelPath, split
 
 UNMADE = b"-unmade"
 """How notes end of what was made and is not any more, as the commit was being taken back."""
@@ -49,29 +48,7 @@ _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, 
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
 
 
-class Spot(NamedTuple):
-    """A name in a folder of the commit, or in a directory of base."""
-
-    directory: Folder | RelPath
-    name: bytes
-
-
-def hidden_prefix(directory: bytes) -> bytes:
-    """Return how names in base start that the commit in ``directory`` sets things aside under; a number follows."""
-    return b".yolofs-%08x-" % zlib.crc32(directory)
-
-
-def hidden_far(directory: bytes) -> bytes:
-    """Return how folders in base are called in which the commit in ``directory`` makes what goes to their device."""
-    return hidden_prefix(directory) + b"new"
-
-
-def copied_from(spot: Spot) -> Spot:
-    """Return the spot that something gets when all of it has been copied to the device that it goes to."""
-    return Spot(spot.directory, spot.name + b"-copied")
-
-
-class Steps:
+class Steps(Preparing):
     """Does steps; holds what later ones need to know of earlier ones.  Close it, or use it in a ``with``."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
@@ -80,39 +57,11 @@ class Steps:
         Raises:
             OSError: it cannot be prepared, or base cannot be opened.
         """
-        self._plan = plan
-        self._store = store
-        self._durable = durable
+        super().__init__(plan, store, directory, durable=durable)
         self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
-        self._aside = hidden_prefix(directory)
-        self._parked = _make_folder(directory, b"parked")
-        self._new = _make_folder(directory, b"new")
-        self._replaced = _make_folder(directory, b"replaced")
-        self._device = os.fstat(self._new.fd).st_dev
-        self._may_make_files = is_plain(self._new.fd)
-        self._directories = Directories(plan.root)
-        self._moves = Moves(plan)
-        self._made: dict[int, Made] = {}
-        """What has been made before the first step, whole and durable, by number."""
-        self._before: list[Before] = []
-        """The directories that the steps work in, as they were."""
-        self._device_of: dict[RelPath, int] = {ROOT: self._directories.device(ROOT)}
-        self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
-        self._parking = directory
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
-        self.left_out: dict[RelPath, tuple[str, ...]] = {}
-        """What could not be carried over: path to names such as ``owner``."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._directories.close()
-        self._far.close()
-        for folder in (self._parked, self._new, self._replaced):
-            os.close(folder.fd)
 
     def do(self, step: Step) -> None:
         """Do one step.
@@ -145,113 +94,6 @@ class Steps:
             case _:
                 assert_never(step)
 
-    def make(self, done: Callable[[Create], object]) -> None:
-        """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
-
-        ``done`` is called after each file.  What goes to another device where there is no place to make it is left to
-        its step.
-
-        Raises:
-            OSError: something could not be made; its ``filename`` is the path in base that it is for.
-        """
-        for step in self._plan.steps:
-            try:
-                is_made = self._make(step)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, step.path) from error
-            if is_made and isinstance(step, Create):
-                done(step)
-        if self._durable and self._made:
-            for folder in (self._new, *self._far.by_number):
-                syscalls.sync_filesystem(folder.fd)
-
-    def look(self) -> Ready:
-        """Look whether the steps can be done, as far as that can be told before; return all that is known by then.
-
-        Raises:
-            OSError: one cannot be; its ``filename`` is the path in base.
-        """
-        ready = check(self._plan)
-        self._before = ready.directories
-        return Ready(self._made, ready.directories, ready.looks)
-
-    def _make(self, step: Step) -> bool:
-        """Make what a step puts in place, if that can be made here and now; return whether it was."""
-        folder: Folder | None = self._new
-        match step:
-            case Create() | MakeDirectory() | Duplicate():
-                folder = self._folder_near(split(step.path)[0])
-            case Rewrite():
-                pass
-            case _:
-                return False
-        if folder is None:
-            return False
-        name = b"%d" % step.number
-        match step:
-            case Create():
-                self._make_file(step, Spot(folder, name))
-            case MakeDirectory():
-                os.mkdir(name, 0o700, dir_fd=folder.fd)
-            case Duplicate():
-                if step.origin is None or not self._may_copy_base(step.origin, at(folder.fd, name)):
-                    return False
-                self._note(step.path, copying.copy_metadata(self._store.path(step.ino), at(folder.fd, name)))
-            case Rewrite():
-                path = step.path if step.is_first else self._moves.before(step.path)
-                if path is None or not self._may_copy_base(path, at(folder.fd, name)):
-                    return False
-        number = self._far.by_number.index(folder) + 1 if folder is not self._new else 0
-        self._made[step.number] = Made.of(os.stat(name, dir_fd=folder.fd, follow_symlinks=False), number)
-        return True
-
-    def _made_at(self, number: int) -> Spot:
-        """Return where something lies that was made before the first step."""
-        made = self._made.get(number)
-        folder = self._far.by_number[made.folder - 1] if made is not None and made.folder else self._new
-        return Spot(folder, b"%d" % number)
-
-    def _may_copy_base(self, path: RelPath, target: bytes) -> bool:
-        """Copy a file that base has before the first step; return False if it cannot be read as it is."""
-        try:
-            source = copying.open_source(os.path.join(self._plan.root, path), is_base=True)
-        except PermissionError:  # the step opens up what is the user's
-            return False
-        try:
-            copying.write_copy(source, target)
-        finally:
-            source.close()
-        mode = stat.S_IMODE(source.metadata.st.st_mode)
-        if not mode & 0o400 and not stat.S_ISLNK(source.metadata.st.st_mode):
-            os.chmod(target, mode | 0o400)
-        return True
-
-    def _folder_near(self, directory: RelPath) -> Folder | None:
-        """Return a folder on the device of a directory, there or to be made, None if there is no place for one.
-
-        A guess will do: what turns out to go to another device is copied.
-        """
-        missing: list[RelPath] = []
-        there = directory
-        while there not in self._device_of:
-            with contextlib.suppress(OSError):
-                self._device_of[there] = os.lstat(os.path.join(self._plan.root, there)).st_dev
-                break
-            missing.append(there)
-            there = split(there)[0]
-        device = self._device_of[there]
-        for path in missing:
-            self._device_of[path] = device
-        return self._new if device == self._device else self._far.on(device, there)
-
-    def remove_far(self) -> None:
-        """Remove the folders on other devices.
-
-        Raises:
-            OSError: one cannot be removed.
-        """
-        far.remove(self._parking, hidden_far(self._parking))
-
     def seen(self, step: Step) -> Line:
         """Return what the log is to say of a step that was done just now."""
         match step:
@@ -271,11 +113,6 @@ class Steps:
             return Identity.of(os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False))
         except OSError:
             return None
-
-    @property
-    def root_fd(self) -> int:
-        """The descriptor (O_PATH) of base, which stays this object's."""
-        return self._directories.open(ROOT)
 
     def release(self) -> None:
         """Close the directories of base, and give those the modes back that had to be opened up."""
@@ -372,34 +209,6 @@ class Steps:
 
     # ---- places
 
-    def _fd(self, spot: Spot) -> int:
-        return spot.directory.fd if isinstance(spot.directory, Folder) else self._directories.open(spot.directory)
-
-    def _at(self, spot: Spot) -> bytes:
-        return at(self._fd(spot), spot.name)
-
-    def _reach(self, path: RelPath) -> tuple[Spot, os.stat_result]:
-        """Return the spot of a base path that is to stay there, and what it is; its directory may be entered now."""
-        spot = Spot(*split(path)) if path else Spot(ROOT, b".")
-        parent = split(path)[0]
-        st = self._directories.within(parent, lambda fd: os.stat(spot.name, dir_fd=fd, follow_symlinks=False))
-        return spot, st
-
-    def _unlocked(self, spot: Spot) -> int:
-        """Return the descriptor of a spot's directory, which may be written in if it is ours."""
-        if not isinstance(spot.directory, Folder):
-            self._directories.unlock(spot.directory)
-        return self._fd(spot)
-
-    def _spelled(self, spot: Spot) -> bytes:
-        if isinstance(spot.directory, Folder):
-            return os.path.join(spot.directory.path, spot.name)
-        return join(spot.directory, spot.name)
-
-    def _beside(self, path: RelPath, number: int) -> Spot:
-        """Return a hidden name beside ``path``, for what is not to be seen half-made."""
-        return Spot(split(path)[0], self._aside + b"%d" % number)
-
     def _workplace(self, path: RelPath, number: int) -> Spot:
         """Return a spot, on the device of ``path``, to make something in before it is put there."""
         if self._directories.device(split(path)[0]) == self._device:
@@ -461,18 +270,6 @@ class Steps:
             self._make_file(step, spot)
             self._mark_made(spot, step)
         self._bring_in(spot, step)
-
-    def _make_file(self, step: Create, spot: Spot) -> None:
-        source = open_inode(self._store, step.ino)
-        try:
-            if source.fd >= 0 and spot.directory is self._new and self._may_make_files:
-                left_out = make_file(source, self._new.fd, spot.name)
-            else:
-                self._unlocked(spot)
-                left_out = copying.write_copy(source, self._at(spot))
-        finally:
-            source.close()
-        self._note(step.path, left_out)
 
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
@@ -665,10 +462,6 @@ class Steps:
             raise OSError(errno.ESTALE, "it was replaced while the commit ran")
         self._note(path, copying.write_metadata(self._at(spot), metadata))
 
-    def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
-        if left_out:
-            self.left_out[path] = self.left_out.get(path, ()) + left_out
-
 
 def _is_note(name: bytes) -> bool:
     return b"-replaces-" in name or b"-is-" in name or name.endswith(UNMADE)
@@ -696,9 +489,3 @@ def _sync_file(directory_fd: int, name: bytes) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _make_folder(directory: bytes, name: bytes) -> Folder:
-    path = os.path.join(directory, name)
-    os.makedirs(path, 0o700, exist_ok=True)
-    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

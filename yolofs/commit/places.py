@@ -1,0 +1,111 @@
+"""Where a commit works: its own folders, and the directories of base, by names in them that are open.
+
+No path is followed twice: what a spot is in stays open, and directories of base are reached by no symbolic link
+(:mod:`yolofs.commit.directories`).
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import NamedTuple, Self
+
+from yolofs.commit.directories import Directories
+from yolofs.commit.far import Folder
+from yolofs.commit.plan import Plan
+from yolofs.copying import at
+from yolofs.paths import ROOT, RelPath, join, split
+
+
+class Spot(NamedTuple):
+    """A name in a folder of the commit, or in a directory of base."""
+
+    directory: Folder | RelPath
+    name: bytes
+
+
+def hidden_prefix(directory: bytes) -> bytes:
+    """Return how names in base start that the commit in ``directory`` sets things aside under; a number follows."""
+    return b".yolofs-%08x-" % zlib.crc32(directory)
+
+
+def hidden_far(directory: bytes) -> bytes:
+    """Return how folders in base are called in which the commit in ``directory`` makes what goes to their device."""
+    return hidden_prefix(directory) + b"new"
+
+
+def copied_from(spot: Spot) -> Spot:
+    """Return the spot that something gets when all of it has been copied to the device that it goes to."""
+    return Spot(spot.directory, spot.name + b"-copied")
+
+
+class Places:
+    """The folders of one commit and its base.  Close it, or use it in a ``with``."""
+
+    def __init__(self, plan: Plan, directory: bytes) -> None:
+        """Prepare the folders in ``directory``, the commit's own (an absolute path).
+
+        Raises:
+            OSError: it cannot be prepared, or base cannot be opened.
+        """
+        self._plan = plan
+        self._parking = directory
+        self._aside = hidden_prefix(directory)
+        self._parked = _make_folder(directory, b"parked")
+        self._new = _make_folder(directory, b"new")
+        self._replaced = _make_folder(directory, b"replaced")
+        self._device = os.fstat(self._new.fd).st_dev
+        self._directories = Directories(plan.root)
+        self.left_out: dict[RelPath, tuple[str, ...]] = {}
+        """What could not be carried over: path to names such as ``owner``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._directories.close()
+        for folder in (self._parked, self._new, self._replaced):
+            os.close(folder.fd)
+
+    @property
+    def root_fd(self) -> int:
+        """The descriptor (O_PATH) of base, which stays this object's."""
+        return self._directories.open(ROOT)
+
+    def _fd(self, spot: Spot) -> int:
+        return spot.directory.fd if isinstance(spot.directory, Folder) else self._directories.open(spot.directory)
+
+    def _at(self, spot: Spot) -> bytes:
+        return at(self._fd(spot), spot.name)
+
+    def _reach(self, path: RelPath) -> tuple[Spot, os.stat_result]:
+        """Return the spot of a base path that is to stay there, and what it is; its directory may be entered now."""
+        spot = Spot(*split(path)) if path else Spot(ROOT, b".")
+        parent = split(path)[0]
+        st = self._directories.within(parent, lambda fd: os.stat(spot.name, dir_fd=fd, follow_symlinks=False))
+        return spot, st
+
+    def _unlocked(self, spot: Spot) -> int:
+        """Return the descriptor of a spot's directory, which may be written in if it is ours."""
+        if not isinstance(spot.directory, Folder):
+            self._directories.unlock(spot.directory)
+        return self._fd(spot)
+
+    def _spelled(self, spot: Spot) -> bytes:
+        if isinstance(spot.directory, Folder):
+            return os.path.join(spot.directory.path, spot.name)
+        return join(spot.directory, spot.name)
+
+    def _beside(self, path: RelPath, number: int) -> Spot:
+        """Return a hidden name beside ``path``, for what is not to be seen half-made."""
+        return Spot(split(path)[0], self._aside + b"%d" % number)
+
+    def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
+        if left_out:
+            self.left_out[path] = self.left_out.get(path, ()) + left_out
+
+
+def _make_folder(directory: bytes, name: bytes) -> Folder:
+    path = os.path.join(directory, name)
+    os.makedirs(path, 0o700, exist_ok=True)
+    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

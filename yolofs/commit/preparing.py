@@ -1,0 +1,163 @@
+"""What comes before the first step: all that the steps put in place is made, and each step is looked at.
+
+Nothing of base is touched in here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable
+
+from yolofs import copying, syscalls
+from yolofs.commit import far
+from yolofs.commit.far import FarFolders, Folder
+from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
+from yolofs.commit.moves import Moves
+from yolofs.commit.places import Places, Spot, hidden_far
+from yolofs.commit.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
+from yolofs.commit.ready import Before, Made, Ready, check
+from yolofs.copying import at
+from yolofs.paths import ROOT, RelPath, split
+
+
+class Preparing(Places):
+    """Makes what the steps need, and knows what was made."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`Places` does; without ``durable`` no disk is waited for."""
+        super().__init__(plan, directory)
+        self._store = store
+        self._durable = durable
+        self._may_make_files = is_plain(self._new.fd)
+        self._moves = Moves(plan)
+        self._made: dict[int, Made] = {}
+        """What has been made before the first step, whole and durable, by number."""
+        self._before: list[Before] = []
+        """The directories that the steps work in, as they were."""
+        self._device_of: dict[RelPath, int] = {ROOT: self._directories.device(ROOT)}
+        self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
+
+    def __exit__(self, *_: object) -> None:
+        self._far.close()
+        super().__exit__()
+
+    def make(self, done: Callable[[Create], object]) -> None:
+        """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
+
+        ``done`` is called after each file.  What goes to another device where there is no place to make it is left to
+        its step.
+
+        Raises:
+            OSError: something could not be made; its ``filename`` is the path in base that it is for.
+        """
+        for step in self._plan.steps:
+            try:
+                is_made = self._make(step)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, step.path) from error
+            if is_made and isinstance(step, Create):
+                done(step)
+        if self._durable and self._made:
+            for folder in (self._new, *self._far.by_number):
+                syscalls.sync_filesystem(folder.fd)
+
+    def look(self) -> Ready:
+        """Look whether the steps can be done, as far as that can be told before; return all that is known by then.
+
+        Raises:
+            OSError: one cannot be; its ``filename`` is the path in base.
+        """
+        ready = check(self._plan)
+        self._before = ready.directories
+        return Ready(self._made, ready.directories, ready.looks)
+
+    def _make(self, step: Step) -> bool:
+        """Make what a step puts in place, if that can be made here and now; return whether it was."""
+        folder: Folder | None = self._new
+        match step:
+            case Create() | MakeDirectory() | Duplicate():
+                folder = self._folder_near(split(step.path)[0])
+            case Rewrite():
+                pass
+            case _:
+                return False
+        if folder is None:
+            return False
+        name = b"%d" % step.number
+        match step:
+            case Create():
+                self._make_file(step, Spot(folder, name))
+            case MakeDirectory():
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+            case Duplicate():
+                if step.origin is None or not self._may_copy_base(step.origin, at(folder.fd, name)):
+                    return False
+                self._note(step.path, copying.copy_metadata(self._store.path(step.ino), at(folder.fd, name)))
+            case Rewrite():
+                path = step.path if step.is_first else self._moves.before(step.path)
+                if path is None or not self._may_copy_base(path, at(folder.fd, name)):
+                    return False
+        number = self._far.by_number.index(folder) + 1 if folder is not self._new else 0
+        self._made[step.number] = Made.of(os.stat(name, dir_fd=folder.fd, follow_symlinks=False), number)
+        return True
+
+    def _made_at(self, number: int) -> Spot:
+        """Return where something lies that was made before the first step."""
+        made = self._made.get(number)
+        folder = self._far.by_number[made.folder - 1] if made is not None and made.folder else self._new
+        return Spot(folder, b"%d" % number)
+
+    def _may_copy_base(self, path: RelPath, target: bytes) -> bool:
+        """Copy a file that base has before the first step; return False if it cannot be read as it is."""
+        try:
+            source = copying.open_source(os.path.join(self._plan.root, path), is_base=True)
+        except PermissionError:  # the step opens up what is the user's
+            return False
+        try:
+            copying.write_copy(source, target)
+        finally:
+            source.close()
+        mode = stat.S_IMODE(source.metadata.st.st_mode)
+        if not mode & 0o400 and not stat.S_ISLNK(source.metadata.st.st_mode):
+            os.chmod(target, mode | 0o400)
+        return True
+
+    def _folder_near(self, directory: RelPath) -> Folder | None:
+        """Return a folder on the device of a directory, there or to be made, None if there is no place for one.
+
+        A guess will do: what turns out to go to another device is copied.
+        """
+        missing: list[RelPath] = []
+        there = directory
+        while there not in self._device_of:
+            with contextlib.suppress(OSError):
+                self._device_of[there] = os.lstat(os.path.join(self._plan.root, there)).st_dev
+                break
+            missing.append(there)
+            there = split(there)[0]
+        device = self._device_of[there]
+        for path in missing:
+            self._device_of[path] = device
+        return self._new if device == self._device else self._far.on(device, there)
+
+    def _make_file(self, step: Create, spot: Spot) -> None:
+        source = open_inode(self._store, step.ino)
+        try:
+            if source.fd >= 0 and spot.directory is self._new and self._may_make_files:
+                left_out = make_file(source, self._new.fd, spot.name)
+            else:
+                self._unlocked(spot)
+                left_out = copying.write_copy(source, self._at(spot))
+        finally:
+            source.close()
+        self._note(step.path, left_out)
+
+    def remove_far(self) -> None:
+        """Remove the folders on other devices.
+
+        Raises:
+            OSError: one cannot be removed.
+        """
+        far.remove(self._parking, hidden_far(self._parking))
