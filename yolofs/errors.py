@@ -183,3 +183,8 @@ class AskError(YolofsError):
     """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
 
     exit_code = 13
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says of an error, to follow a colon."""
+    return error.strerror or str(error)

@@ -17,7 +17,7 @@ import msgspec
 from yolofs.archive import CARRIED, End, interrupted_commit
 from yolofs.base import Base
 from yolofs.commit import Plan, describe, log
-from yolofs.commit.execution import BACK, PLAN, SEAL, SETTLED
+from yolofs.commit.files import BACK, PLAN, SEAL, SETTLED
 from yolofs.commit.places import hidden_prefix
 from yolofs.commit.plan import Park, Place
 from yolofs.commit.recheck import find_obstacle, find_problem

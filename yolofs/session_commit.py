@@ -14,10 +14,12 @@ from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
 from yolofs.commit.choice import Held
-from yolofs.commit.execution import no_interrupt, roll_back, told_of, write_new
+from yolofs.commit.files import write_new
+from yolofs.commit.interrupts import no_interrupt
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
+from yolofs.commit.taking_back import roll_back, told_of
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal

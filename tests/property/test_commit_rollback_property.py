@@ -34,14 +34,24 @@ from tests.property.test_commit_property import (
 )
 from yolofs import restored
 from yolofs.commit import Plan, execute, find_conflicts, resume
-from yolofs.commit.execution import roll_back
 from yolofs.commit.plan import Step
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
+from yolofs.commit.taking_back import roll_back
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 
-BROKEN = ("commit.steps", "commit.resume", "commit.rollback", "commit.execution", "commit.trees", "commit.directories")
+BROKEN = (
+    "commit.steps",
+    "commit.resume",
+    "commit.rollback",
+    "commit.execution",
+    "commit.taking_back",
+    "commit.preparing",
+    "commit.places",
+    "commit.trees",
+    "commit.directories",
+)
 """The modules at whose lines a process is killed."""
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from tests.commit_model import CommitScribe, Node, scan
 from yolofs import copying
-from yolofs.commit import Plan, execute, execution, log, resume
-from yolofs.commit.execution import roll_back
+from yolofs.commit import Plan, execute, execution, files, log, resume
 from yolofs.commit.plan import Rewrite, Step
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.steps import Steps
+from yolofs.commit.taking_back import roll_back
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
 
@@ -124,7 +124,7 @@ def test_no_room_for_what_is_written_first_ends_it_before_it_begins(
 ) -> None:
     work(scribe)
     before = whole(scribe)
-    really = execution.write_new
+    really = files.write_new
 
     def write_new(directory: bytes, what: bytes, content: bytes, *, durable: bool = True) -> None:
         if what == name:

@@ -12,6 +12,9 @@ In the order in which a commit goes through them::
     last_check   the plan leaves base the names that the view shows: found anew, before the first step
     plan         the plan as it is written, before the first step
     moves        where things are before it and after it
+    files        the files in a commit's directory
+    places       where a commit works: its folders, and base
+    preparing    what comes before the first step
     steps        the steps of it
     making       making a file of the store anew, which is what most of them need
     far          folders on other devices, in which is made what goes there
@@ -21,10 +24,12 @@ In the order in which a commit goes through them::
     separate     what is kept of a file that lost a name gets apart from the others
     script       the plan as a shell script
     log          the steps that are done, with the identities of what came and went
-    execution    carries the plan out, or takes back what was done of it
+    interrupts   Ctrl-C, which is never in the middle of a step
+    execution    carries the plan out
     recheck      looks, before that, whether the plan of an interrupted commit is still one for this base
     resume       finds out how far a commit came that was killed
     rollback     undoes the steps
+    taking_back  takes a commit back by that, and removes what it leaves
 """
 
 from yolofs.commit.conflicts import find_conflicts

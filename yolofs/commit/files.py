@@ -1,0 +1,105 @@
+"""The files in a commit's directory, and whether it has begun.
+
+::
+
+    commits/N/seal          what tells that the plan was written here and for this; durable before the plan
+    commits/N/plan.json     the plan, durable before anything is made
+    commits/N/new/          what is being made
+    commits/N/made          what was made, by identity (commit/ready); nothing of base is touched before it is durable
+    commits/N/progress      one line for each step done (commit/log)
+    commits/N/parked/       what is on its way from one path to another
+    commits/N/replaced/     what base no longer has, by the number in the plan
+    commits/N/done          written last, when all else is durable
+    commits/N/given-up      written instead, if what is left of it is not to be done
+    commits/N/settled       written when all steps are durable, if what is kept is about to be changed: no way back
+    commits/N/back          written first, if what is done of it is to be undone
+    commits/N/found         what the host had put in the way of that
+
+The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to :mod:`yolofs.commit.steps`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+
+from yolofs.commit import far, log
+from yolofs.commit.places import hidden_far
+from yolofs.commit.ready import Ready, decode
+from yolofs.paths import display
+from yolofs.plain_files import open_plain
+
+PLAN = b"plan.json"
+SEAL = b"seal"
+MADE = b"made"
+DONE = b"done"
+BACK = b"back"
+SETTLED = b"settled"
+OF_BASE = (b"parked", b"replaced")
+"""The folders in which things of base lie."""
+
+
+def has_begun(parking: bytes) -> bool:
+    """Tell whether the commit in a directory has touched anything of base, as far as can be told.
+
+    Versions before wrote no ``made``, but the log at the same time as the first step.
+    """
+    if os.path.lexists(os.path.join(parking, MADE)) or log.lies_in(parking):
+        return True
+    return any(holds_something(os.path.join(parking, name)) for name in OF_BASE)
+
+
+def holds_something(folder: bytes) -> bool:
+    """Tell whether there is anything in a folder; in one that is not there, there is not."""
+    try:
+        return bool(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def read_ready(parking: bytes) -> Ready | None:
+    """Return what was written of a commit before its first step, None if nothing was."""
+    try:
+        with open(open_plain(os.path.join(parking, MADE), os.O_RDONLY), "rb") as file:
+            return decode(file.read())
+    except OSError:
+        return None
+
+
+def drop(parking: bytes) -> None:
+    """Remove the directory of a commit that has not begun: in it are copies alone, and its plan, which goes first.
+
+    Raises:
+        OSError: something in it cannot be removed; it is no commit any more all the same.
+    """
+    with contextlib.suppress(OSError):  # what cannot be removed there is no reason to go on with a commit
+        far.remove(parking, hidden_far(parking))
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(parking, PLAN))
+    shutil.rmtree(parking)
+
+
+def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:
+    """Write a file that must not be there yet, whole or not at all."""
+    path = os.path.join(directory, name)
+    if os.path.lexists(path):
+        raise FileExistsError(f"there was a commit already: {display(path)} exists")
+    fd = os.open(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+    if durable:
+        for above in (directory, os.path.dirname(directory)):
+            _sync_directory(above)
+
+
+def _sync_directory(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
