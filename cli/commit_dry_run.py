@@ -33,7 +33,7 @@ def dry_run_of(session: Session, selection: Selection, *, force: bool, as_script
         for step in plan.steps:
             emit(describe(step, plan.root))
     else:
-        for line in script(plan, session.store):
+        for line in script(plan, session.store, place=session.project):
             if sys.stdout.isatty():  # to be read: what could harm the terminal is spelled out
                 emit(os.fsdecode(line))
             else:

@@ -42,6 +42,7 @@ def test_the_script_does_it(staged: Program) -> None:
     ran = subprocess.run(["sh"], input=done.out, text=True, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
     project = staged.project
+    assert f"what was replaced lies in {project}/.yolofs-script-" in ran.stderr
     assert (project / "a.txt").read_text() == "changed\n"
     assert (project / "it's new").read_text() == "new\n"
     assert (project / "moved").read_text() == "old\n"
@@ -51,6 +52,11 @@ def test_the_script_does_it(staged: Program) -> None:
 def test_nothing_staged_is_said(yolofs: Program) -> None:
     assert "nothing to commit" in yolofs("commit", "--dry-run").err
     assert yolofs("commit", "--script").out == ""
+
+
+def test_it_is_one_of_them_and_no_json(yolofs: Program) -> None:
+    assert "print no JSON" in yolofs.refused("commit", "--script", "--json", code=2)
+    assert "different things" in yolofs.refused("commit", "--script", "--dry-run", code=2)
 
 
 def test_what_would_be_refused_is(staged: Program) -> None:

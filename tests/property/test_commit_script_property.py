@@ -18,7 +18,7 @@ from yolofs.commit.script import script
 def test_it_does_what_the_commit_does(program: list[Operation], links: list[tuple[bytes, ...]]) -> None:
     with after(program, links) as (scribe, _):
         expected = scribe.expected()
-        text = b"\n".join(script(scribe.plan(), scribe.store)) + b"\n"
+        text = b"\n".join(script(scribe.plan(), scribe.store, place=scribe.base.root)) + b"\n"
         note(text.decode(errors="backslashreplace"))
         done = subprocess.run(["sh"], input=text, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr

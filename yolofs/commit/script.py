@@ -29,27 +29,30 @@ from yolofs.commit.plan import (
     Step,
     describe,
 )
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, display
 
-_HEAD = """\
-#!/bin/sh
-# What a commit would do to {root}, as a script.  It needs the files of the session, and GNU coreutils.
-set -eu
-kept=$(mktemp -d {beside})
-trap 'echo "what was replaced lies in $kept" >&2' EXIT
-mkdir "$kept/parked" "$kept/replaced" """
-_COPY = "cp --archive --no-target-directory --reflink=auto --"
-_MOVE = "mv --no-clobber --no-target-directory --"
+_HEAD = (
+    b"#!/bin/sh",
+    b"# What a commit would do to %(root)s, as a script.  It needs the files of the session, and GNU coreutils.",
+    b"set -eu",
+    b"kept=$(mktemp -d %(template)s)",
+    b"""trap 'echo "what was replaced lies in $kept" >&2' EXIT""",
+    b'mkdir "$kept/parked" "$kept/replaced"',
+)
+_COPY = b"cp --archive --no-target-directory --reflink=auto --"
+_MOVE = b"mv --no-clobber --no-target-directory --"
 
 
-def script(plan: Plan, store: StorePaths) -> Iterator[bytes]:
+def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
     """Yield the lines of the script.
+
+    ``place``: the directory (absolute) in which one is made for what is replaced.
 
     Raises:
         OSError: the store cannot be read.
     """
-    beside = plan.root.rstrip(b"/") + b"/.yolofs-script-XXXXXX"
-    yield _HEAD.format(root=_comment(plan.root), beside="@").replace("@", "%s").encode().rstrip() % _quoted(beside)
+    template = _quoted(os.path.join(place, b".yolofs-script-XXXXXX"))  # mktemp(1) puts other letters in the X's place
+    yield from (line % {b"root": os.fsencode(display(plan.root)), b"template": template} for line in _HEAD)
     writer = _Script(plan, store)
     for step in plan.steps:
         yield b"# " + os.fsencode(describe(step))
@@ -65,28 +68,28 @@ class _Script:
         path = self._at(step.path)
         match step:
             case Park():
-                yield b"%s %s %s" % (_MOVE.encode(), path, _slot("parked", step.number))
+                yield b"%s %s %s" % (_MOVE, path, _slot(b"parked", step.number))
                 yield _is_gone(path)
             case Remove():
-                yield b"%s %s %s" % (_MOVE.encode(), path, _slot("replaced", step.number))
+                yield b"%s %s %s" % (_MOVE, path, _slot(b"replaced", step.number))
                 yield _is_gone(path)
             case MakeDirectory():
                 yield b"mkdir --mode=700 -- %s" % path
             case Create():
                 yield from self._out_of_the_way(step, path)
-                yield b"%s %s %s" % (_COPY.encode(), _quoted(self._store.path(step.ino)), path)
+                yield b"%s %s %s" % (_COPY, _quoted(self._store.path(step.ino)), path)
             case Place():
                 yield from self._out_of_the_way(step, path)
-                yield b"%s %s %s" % (_MOVE.encode(), _slot("parked", step.number), path)
+                yield b"%s %s %s" % (_MOVE, _slot(b"parked", step.number), path)
             case Link():
                 yield from self._out_of_the_way(step, path)
                 yield b"ln --no-target-directory --physical -- %s %s" % (self._at(step.existing), path)
             case Duplicate():
                 yield from self._out_of_the_way(step, path)
-                yield b"%s %s %s" % (_COPY.encode(), self._at(step.existing), path)
+                yield b"%s %s %s" % (_COPY, self._at(step.existing), path)
                 yield from self._metadata(step.ino, path)
             case Rewrite():
-                yield b"%s %s %s" % (_COPY.encode(), path, _slot("replaced", step.number))
+                yield b"%s %s %s" % (_COPY, path, _slot(b"replaced", step.number))
                 yield b"cat < %s > %s" % (_quoted(self._store.path(step.ino)), path)
                 yield from self._metadata(step.ino, path)
             case SetMetadata():
@@ -101,7 +104,7 @@ class _Script:
 
     def _out_of_the_way(self, step: Create | Place | Link | Duplicate, path: bytes) -> Iterator[bytes]:
         if step.replaced is not None:
-            yield b"%s %s %s" % (_MOVE.encode(), path, _slot("replaced", step.number))
+            yield b"%s %s %s" % (_MOVE, path, _slot(b"replaced", step.number))
         yield _is_gone(path)
 
     def _metadata(self, ino: int, path: bytes) -> Iterator[bytes]:
@@ -122,15 +125,9 @@ def _is_gone(path: bytes) -> bytes:
     return b"[ ! -e %s ] && [ ! -L %s ]" % (path, path)
 
 
-def _slot(folder: str, number: int) -> bytes:
-    return b'"$kept/%s/%d"' % (folder.encode(), number)
+def _slot(folder: bytes, number: int) -> bytes:
+    return b'"$kept/%b/%d"' % (folder, number)
 
 
 def _quoted(raw: bytes) -> bytes:
     return os.fsencode(shlex.quote(os.fsdecode(raw)))
-
-
-def _comment(raw: bytes) -> str:
-    from yolofs.paths import display
-
-    return display(raw)
