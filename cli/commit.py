@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import click
+from typing import NamedTuple
 
+import click
+import msgspec
+
+from yolofs.cli.commit_drift import Settled, Wish, check_settled
 from yolofs.cli.commit_dry_run import dry_run_of
+from yolofs.cli.commit_exclude import parse_excludes
 from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit_report import (
     Shown,
@@ -15,31 +20,84 @@ from yolofs.cli.commit_report import (
     look,
     say_stays,
     say_unchanged,
+    trusted_text,
+    warn_of_unfinished,
 )
+from yolofs.cli.gc import remove_tidied, tidy
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.listing import summary
-from yolofs.cli.output import ask, check_can_ask, progress, say, warn
+from yolofs.cli.output import ask, check_can_ask, phases, say, warn
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
 from yolofs.garbage import no_garbage_collection
-from yolofs.paths import display
+from yolofs.paths import Generation, display
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
 from yolofs.session_commit import CommitResult, commit, look_at_base
+from yolofs.session_up_to import commit_up_to
+
+
+class Asked(NamedTuple):
+    """What the user asked for."""
+
+    paths: tuple[bytes, ...]
+    outside: bool
+    scratch: bool
+    excludes: tuple[str, ...]
+    trusted: bool
+    up_to: str | None
+
+    def generation(self, session: Session) -> Generation | None:
+        """Return the generation up to which, None for all that is staged.
+
+        Raises:
+            GenerationError: there is none of that number or name.
+        """
+        return session.timeline.resolve(self.up_to) if self.up_to is not None else None
+
+    def selection(self, session: Session) -> Selection:
+        """Return what that comes to in a session.
+
+        Raises:
+            UsageError: a path or pattern lies outside base, or is empty.
+        """
+        flags = {Region.PROJECT: True, Region.OUTSIDE: self.outside, Region.SCRATCH: self.scratch}
+        wanted = frozenset(region for region, is_wanted in flags.items() if is_wanted)
+        paths = tuple(relative_paths(session, self.paths))
+        return Selection(session.regions, wanted, paths, parse_excludes(session, self.excludes), self.trusted)
 
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
 @click.option("--outside", is_flag=True, help="Also what lies outside the project.")
 @click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
+@click.option(
+    "--exclude",
+    "excludes",
+    metavar="PATTERN",
+    multiple=True,
+    help="Not what fits PATTERN: a path, in whose names *, ? and [...] are wildcards; **/NAME anywhere. Repeatable.",
+)
+@click.option(
+    "--up-to",
+    metavar="GENERATION",
+    help="What the view showed at that generation (a number or name); what changed after it stays staged.",
+)
+@click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
-@click.option("--force", is_flag=True, help="Also where base changed under what is staged: base's version is replaced.")
+@click.option(
+    "--merge", "merges", is_flag=True, help="Where base changed, too: merge text, and mode, owner, attributes."
+)
+@click.option(
+    "--ours", "--force", "force", is_flag=True, help="Where base changed, too: what is staged replaces base's version."
+)
+@click.option("--theirs", is_flag=True, help="Where base changed, too: what is staged there is dropped.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")
 @click.option(
     "--roll-back",
@@ -58,10 +116,15 @@ def command(
     paths: tuple[bytes, ...],
     outside: bool,
     scratch: bool,
+    excludes: tuple[str, ...],
+    up_to: str | None,
+    trusted: bool,
     yes: bool,
     dry_run: bool,
     as_script: bool,
+    merges: bool,
     force: bool,
+    theirs: bool,
     goes_on: bool,
     goes_back: bool,
     gives_up: bool,
@@ -75,15 +138,27 @@ def command(
     where only a part of it is selected: if that is PATH itself, the exit code is 16. New directories come along with
     what is in them. Where nothing is staged nothing is asked, and the exit code is 0.
 
-    What gives the host a setuid or setgid file, or a command in a directory of your PATH, stays staged unless PATH is
-    that very file (or the renamed directory that it lies in), whatever else is given: the exit code is 16 then.
+    What the host would run or trust later stands apart: setuid and setgid files, commands in a directory of your PATH,
+    git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
+    rules, and the setting host_code). It stays staged unless PATH is that very file (or the renamed directory that it
+    lies in) or --trusted is given: the exit code is 16 then.
+
+    --up-to takes what the view showed at a generation (`yolofs timeline`), and leaves staged what makes the present
+    view of it. --exclude leaves out of all that what fits a pattern. Patterns are relative to where you are, as PATH
+    is; what fits a directory fits all in it. A deleted directory stays as a whole where base has something in it that
+    is excluded.
 
     --dry-run says which steps it would take, in their order, and --script prints them as a shell script; both ask
     nothing, and do nothing.
 
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
-    .yolofs/commits. With a mount, programs wait for the time of the commit and then go on. Refuses if base changed
-    under what is to be applied.
+    .yolofs/commits. With a mount, programs wait for the time of the commit and then go on.
+
+    Refuses if base changed under what is to be applied; at a terminal it asks about each such path. --merge merges
+    text three ways; where both sides changed the same lines, both stand between marks in the view, and the file stays
+    staged until they are gone. --ours takes what is staged, and keeps what base has with the commit; --theirs drops
+    what is staged there, which then is a generation (yolofs log). With --merge either is for what does not merge.
+    PATH says which paths that is about. What stays staged by that makes the exit code 9.
 
     A commit that fails on its way is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had
     not touched base yet). So is one that is ended by Ctrl-C (130). One that was interrupted by a crash has to be
@@ -99,52 +174,85 @@ def command(
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
+    wish = Wish(merge=merges, ours=force, theirs=theirs)
+    if (dry_run or as_script) and (merges or theirs):
+        raise UsageError("--dry-run and --script merge nothing", hint="leave out --merge and --theirs")
+    if up_to is not None and (merges or theirs):
+        raise UsageError("--up-to merges nothing: what came after stays staged", hint="leave out --merge and --theirs")
     if goes_on or goes_back or gives_up:
-        _check_alone(paths, outside, scratch, force, as_json, dry_run, as_script, goes_on + goes_back + gives_up > 1)
+        others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
+        _check_alone(*others, goes_on + goes_back + gives_up > 1)
         if gives_up:
             discard(find_project(), asks=not yes)
         else:
             go_on(find_project()) if goes_on else go_back(find_project())
         return
     project = find_project()
+    asked = Asked(paths, outside, scratch, excludes, trusted, up_to)
     if dry_run or as_script:
         with reading(project) as session, no_garbage_collection():
-            selection = _selection(session, paths, outside=outside, scratch=scratch)
-            dry_run_of(session, selection, force=force, as_script=as_script)
+            dry_run_of(session, asked.selection(session), asked.generation(session), force=force, as_script=as_script)
         return
     finish_what_was_interrupted(project, may_ask=not yes)
     guard = hiding(project)
     while True:
-        before = None if yes else _show_and_ask(project, guard, paths, outside=outside, scratch=scratch)
+        before = None if yes else _show_and_ask(project, guard, wish, asked)
         if before is not None and not before.taken:
             check_named(before)
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
-            selection = _selection(session, paths, outside=outside, scratch=scratch)
-            shown, parts = look(session, selection)
+            selection = asked.selection(session)
+            shown, parts = look(session, selection, asked.generation(session))
             if before is not None and before != shown:
                 say("what is staged has changed meanwhile; look again")
                 continue
             looked = look_at_base(session, parts)
-            if as_json and looked.conflicts and not force:
-                emit_refusal(session, shown, looked.conflicts)
-            elif yes and not as_json:
-                try:
+            settled = Settled()
+            try:
+                if looked.conflicts and wish.is_given:
+                    settled = wish.settle(session, looked)
+                    selection = msgspec.structs.replace(selection, left=settled.left)
+                    shown, parts = look(session, selection, is_again=True)
+                    looked = look_at_base(session, parts)
+                check_settled(settled, looked)
+            except ConflictError as error:
+                error.root = session.base.root
+                if as_json:
+                    emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
+                elif yes:
                     emit_taken(session, shown, guard, looked.conflicts)
+                raise
+            if yes and not as_json:
+                try:
+                    emit_taken(session, shown, guard, looked.conflicts, settled.merged)
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                     say("nothing is committed, as nobody reads the list of it to its end")
                     raise
             try:
-                with progress("committing") as update:
-                    result = commit(session, parts=parts, looked=looked, force=force, progress=update)
+                with phases() as begin:
+                    apply = commit if up_to is None else commit_up_to
+                    result = apply(
+                        session,
+                        parts=parts,
+                        looked=looked,
+                        force=bool(settled.ours),
+                        progress=begin("committing"),
+                        going_back=lambda: begin("taking the commit back"),
+                    )
             except ConflictError as error:
                 error.root = session.base.root
                 raise
+            directory = session.directory
+            tidy(session)
+        remove_tidied(directory)
         break
     if as_json:
-        emit_document(session, result, shown, looked.conflicts)
+        emit_document(session, result, shown, looked.conflicts, settled.fields(session.base.root))
+        warn_of_unfinished(result.number, result.unfinished)
     else:
+        settled.say(session)
         _report(session, result, shown)
+    settled.check(session)
     check_named(shown)
 
 
@@ -161,16 +269,7 @@ def _check_alone(*others: object) -> None:
         )
 
 
-def _selection(session: Session, paths: tuple[bytes, ...], *, outside: bool, scratch: bool) -> Selection:
-    """Return what the user asked for."""
-    flags = {Region.PROJECT: True, Region.OUTSIDE: outside, Region.SCRATCH: scratch}
-    wanted = frozenset(region for region, is_wanted in flags.items() if is_wanted)
-    return Selection(session.regions, wanted, tuple(relative_paths(session, paths)))
-
-
-def _show_and_ask(
-    project: bytes, guard: PathGuard | None, paths: tuple[bytes, ...], *, outside: bool, scratch: bool
-) -> Shown:
+def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: Asked) -> Shown:
     """Show what would be committed and what not, and ask; return what was shown.
 
     Raises:
@@ -178,15 +277,18 @@ def _show_and_ask(
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, parts = look(session, _selection(session, paths, outside=outside, scratch=scratch))
+        shown, parts = look(session, asked.selection(session), asked.generation(session))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
-        emit_taken(session, shown, guard, look_at_base(session, parts).conflicts)
+        looked = look_at_base(session, parts)
+        emit_taken(session, shown, guard, looked.conflicts)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")
         say_stays(session, shown)
-        if shown.taken and not ask(f"apply {summary(shown.taken)}?"):
+        if asked.up_to is None:
+            wish.ask(session, parts, looked)
+        if shown.taken and not ask(f"apply {summary(shown.taken)}{trusted_text(shown)}?"):
             say("nothing committed")
             raise click.exceptions.Exit(1)
         return shown
@@ -199,5 +301,6 @@ def _report(session: Session, result: CommitResult, shown: Shown) -> None:
     if result.number is None:
         say("nothing to commit")
     else:
-        say(f"commit {result.number} done; what base had before: {display(session.commit_directory(result.number))}")
+        say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
+        warn_of_unfinished(result.number, result.unfinished)
     say_stays(session, shown)

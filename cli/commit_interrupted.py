@@ -7,6 +7,7 @@ import os
 import click
 
 from yolofs.archive import interrupted_commit
+from yolofs.cli.commit_report import warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, session_directory
 from yolofs.daemon.protocol import LoanKind
@@ -136,3 +137,4 @@ def _finish(project: bytes) -> None:
         result = finish_interrupted(session, progress=update)
     if result is not None:
         say(f"commit {result.number}, which was interrupted, is finished")
+        warn_of_unfinished(result.number, result.unfinished)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from yolofs.changes import Change, compare
+from yolofs.cli.commit_exclude import Excluded, divide
 from yolofs.cli.commit_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
-from yolofs.cli.jsonform import absolute, change_fields, text_fields
-from yolofs.cli.listing import Place, emit_changes
+from yolofs.cli.jsonform import absolute, change_fields, host_code_fields, text_fields
+from yolofs.cli.listing import Place, emit_changes, is_marked
 from yolofs.cli.marking import marker
-from yolofs.cli.output import emit_json, progress, say
-from yolofs.commands import Mark, Marks
+from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.commit.choice import Held
 from yolofs.commit.split import Split
 from yolofs.errors import UnnamedError
-from yolofs.paths import RelPath, display, in_shell, is_below
+from yolofs.hostcode.mark import Mark, Marks
+from yolofs.paths import Generation, RelPath, display, in_shell, is_below
 from yolofs.regions import Region
 from yolofs.selection import Selection
 from yolofs.session import Session
@@ -47,6 +50,8 @@ class Shown(msgspec.Struct, frozen=True):
     """The paths that were asked for and at which nothing is staged."""
     named: tuple[RelPath, ...] = ()
     """The paths that were asked for."""
+    excluded: Excluded = Excluded()
+    """What was to be left out."""
     marks: Mapping[RelPath, tuple[Mark, ...]] = {}
     """What of all that has to be named, so that what is taken has been."""
 
@@ -54,37 +59,48 @@ class Shown(msgspec.Struct, frozen=True):
     """Of base."""
 
 
-def look(session: Session, selection: Selection) -> tuple[Shown, Split]:
+def look(
+    session: Session, selection: Selection, up_to: Generation | None = None, *, is_again: bool = False
+) -> tuple[Shown, Split]:
     """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
 
-    What is marked it takes only if the selection names the very path.
+    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then.
+    ``is_again``: the paths have been looked for, before what is staged there was settled with base.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
     """
     with progress("comparing") as update:
-        before, present = session.state(BASE), session.state()
+        before, present = session.state(BASE), session.state(up_to)
         everything = compare(before, present, session.base, session.store, progress=update)
-        unchanged = tuple(check_paths(session, selection.paths, everything))
-        marking = marker(session)
+        unchanged = () if is_again else tuple(check_paths(session, selection.paths, everything))
+        excluded = Excluded.of(selection, everything)
+        marking = marker(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
             parts = split(session, unmarked(selection, marks), tree=present)
             if not parts.rest:
-                return Shown(everything, [], (), unchanged, selection.paths, marks, session.base.root), parts
+                taken = everything
+                break
             taken = compare(before, parts.taken, session.base, session.store, progress=update)
             # what lies in a directory whose rename stays lands elsewhere than the view has it
             more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
             marks = {**marks, **more}
-            if more.keys() <= set(selection.paths):
+            if selection.takes_marked or more.keys() <= set(selection.paths):
                 break
-    known = {(change.kind, change.path, change.old_path) for change in taken}
-    stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    return Shown(taken, stays, parts.held, unchanged, selection.paths, marks, session.base.root), parts
+    if up_to is None:
+        known = {(change.kind, change.path, change.old_path) for change in taken}
+        stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
+    else:
+        stays = compare(parts.taken, session.state(), session.base, session.store)
+        marks = {**marking.marks(stays), **marks}
+    return Shown(taken, stays, parts.held, unchanged, selection.paths, excluded, marks, session.base.root), parts
 
 
 def unmarked(selection: Selection, marks: Marks) -> Selection:
     """Return a selection without what is marked and not named by it."""
+    if selection.takes_marked:
+        return selection
     named = set(selection.paths)
     reasons = {path: _reason(found) for path, found in marks.items() if path not in named}
     return msgspec.structs.replace(selection, unnamed=reasons) if reasons else selection
@@ -103,8 +119,12 @@ def check_named(shown: Shown) -> None:
     count = len({path for one in unnamed for path in one.unnamed})
     paths = sorted({path for one in unnamed for path in one.paths})
     what = "1 file stays staged, as it has" if count == 1 else f"{count} files stay staged, as they have"
-    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs status; name each that you want"
-    raise UnnamedError(f"{what} to be named: setuid or setgid, or a command on PATH", hint=hint)
+    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs status shows them, --trusted takes them"
+    raise UnnamedError(f"{what} to be named (or --trusted): the host would run or trust {_it(count)}", hint=hint)
+
+
+def _it(count: int) -> str:
+    return "it" if count == 1 else "them"
 
 
 def _check_whole(shown: Shown) -> None:
@@ -131,14 +151,21 @@ def _reason(marks: Iterable[Mark]) -> str:
     return f"it has to be named ({', '.join(mark.text for mark in marks)})"
 
 
-def emit_taken(session: Session, shown: Shown, guard: PathGuard | None, conflicts: Sequence[RelPath]) -> None:
+def emit_taken(
+    session: Session,
+    shown: Shown,
+    guard: PathGuard | None,
+    conflicts: Sequence[RelPath],
+    merged: Sequence[RelPath] = (),
+) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
 
-    ``conflicts`` are the paths at which base has changed, too.
+    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.
     """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden_by(guard, shown.taken, root), conflicts)
+    hidden = hidden_by(guard, shown.taken, root)
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged)
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
@@ -149,6 +176,14 @@ def say_unchanged(session: Session, shown: Shown) -> None:
         say(f"{display(absolute(session.base.root, path))}: nothing is staged there")
     if len(unchanged) > _LISTED:
         say(f"… and at {len(unchanged) - _LISTED} more of the paths")
+    for text in shown.excluded.unused:
+        say(f"note: --exclude {in_shell(os.fsencode(text))} fits nothing that is staged; **/NAME fits a name anywhere")
+
+
+def trusted_text(shown: Shown) -> str:
+    """Return how many of the changes that are taken the host would run or trust, to follow a summary of them."""
+    count = sum(is_marked(change, shown.marks) for change in shown.taken)
+    return f", {count} of which the host would run or trust" if count else ""
 
 
 def say_stays(session: Session, shown: Shown) -> None:
@@ -157,6 +192,7 @@ def say_stays(session: Session, shown: Shown) -> None:
         return
     held = {path for one in shown.held for path in one.paths}
     left = [change for change in shown.stays if not held.intersection(change.paths)]
+    left, excluded = divide(left, shown.excluded)
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
     count = len(shown.stays)
@@ -166,10 +202,14 @@ def say_stays(session: Session, shown: Shown) -> None:
             say(f"  {others[region]} {where}: {command}")
     if marked:
         say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
+    if excluded:
+        say(f"  {len(excluded)} left out by --exclude")
     alike: dict[str, set[RelPath]] = {}
     for one in shown.held:
         if one.unnamed:
             alike.setdefault(one.reason, set()).update(one.paths)
+    if alike:
+        say("what the host would run or trust, which stays unless it is named (or --trusted):")
     for reason, paths in alike.items():  # how to name them is said at the end
         why = reason if len(paths) == 1 else reason.replace("it has", "they have", 1)
         say(f"  {_named(session, sorted(paths))}: {why}")
@@ -197,14 +237,19 @@ def _command(root: bytes, paths: Iterable[RelPath]) -> str:
     return "yolofs commit " + " ".join(in_shell(absolute(root, path)) for path in paths)
 
 
-def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath]) -> None:
+def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]) -> None:
     """Write as a JSON document that nothing is done, as base has changed at ``conflicts``, too."""
     nothing = msgspec.structs.replace(shown, taken=[], stays=[*shown.taken, *shown.stays])
-    emit_document(session, CommitResult(None, 0, {}, shown.held), nothing, conflicts)
+    emit_document(session, CommitResult(None, 0, {}, shown.held), nothing, conflicts, settled)
 
 
-def emit_document(session: Session, result: CommitResult, shown: Shown, conflicts: Sequence[RelPath]) -> None:
-    """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had changed, too."""
+def emit_document(
+    session: Session, result: CommitResult, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]
+) -> None:
+    """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had changed, too.
+
+    ``settled`` are fields that tell what has become of such paths before.
+    """
     root, regions = session.base.root, session.regions
     emit_json(
         {
@@ -220,10 +265,22 @@ def emit_document(session: Session, result: CommitResult, shown: Shown, conflict
                 }
                 for one in shown.held
             ],
+            "host_code": host_code_fields([*shown.taken, *shown.stays], root, shown.marks),
+            "excluded": [text_fields("path", absolute(root, path)) for path in sorted(shown.excluded.paths)],
             "conflicts": [text_fields("path", absolute(root, path)) for path in conflicts],
             "left_out": [
                 {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
                 for path, aspects in sorted(result.left_out.items())
             ],
+            **settled,
         }
     )
+
+
+def warn_of_unfinished(number: int | None, why: str) -> None:
+    """Say so if a commit is done and only its journal could not be put away."""
+    if why:
+        warn(
+            f"commit {number} is done, but its journal could not be put away: {why}; "
+            "the next command does that first, so mend it (make room, for example), and then: yolofs status"
+        )

@@ -25,7 +25,7 @@ from yolofs.runs import find_run, generation_of
 from yolofs.session import Session
 
 if TYPE_CHECKING:
-    from yolofs.commands import Marks
+    from yolofs.hostcode.mark import Marks
 
 
 @click.command(cls=PathsCommand)

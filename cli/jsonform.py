@@ -11,7 +11,7 @@ from yolofs.changes import Change, Side
 from yolofs.regions import Regions
 
 if TYPE_CHECKING:
-    from yolofs.commands import Marks
+    from yolofs.hostcode.mark import Marks
 
 _TYPES = {
     stat.S_IFREG: "file",
@@ -59,6 +59,15 @@ def change_fields(change: Change, root: bytes, regions: Regions, marks: Marks) -
     fields["subtree"] = change.is_subtree
     fields["marks"] = [mark.value for mark in marks.get(change.path, ())] if change.new is not None else []
     return fields
+
+
+def host_code_fields(changes: Iterable[Change], root: bytes, marks: Marks) -> list[dict[str, Any]]:
+    """Return those of some changes that give the host something to run or to go by, with the reasons."""
+    return [
+        {**text_fields("path", absolute(root, change.path)), "marks": [mark.value for mark in marks[change.path]]}
+        for change in changes
+        if change.path in marks and change.new is not None
+    ]
 
 
 def type_name(side: Side) -> str:

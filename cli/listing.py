@@ -14,7 +14,7 @@ from yolofs.paths import RelPath, display, is_below
 from yolofs.regions import Region, Regions
 
 if TYPE_CHECKING:
-    from yolofs.commands import Marks
+    from yolofs.hostcode.mark import Marks
 
 _COLOURS = {
     Kind.ADDED: "green",
@@ -24,11 +24,12 @@ _COLOURS = {
     Kind.TYPE: "magenta",
     Kind.METADATA: "blue",
 }
-_HERE, _OUTSIDE, _SCRATCH, _HIDDEN = (
+_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
     "",
     "outside the project:",
     "in scratch directories:",
     "on paths that the rules hide:",
+    "what the host would run or trust:",
 )
 """The titles of the parts of a list, in this order."""
 _WORDS = {
@@ -92,18 +93,21 @@ def emit_changes(
     marks: Marks,
     hidden: Sequence[Change] = (),
     conflicts: Sequence[RelPath] = (),
+    merged: Sequence[RelPath] = (),
 ) -> None:
-    """Write changes part by part (project, outside, scratch, those on ``hidden`` paths), and a line of counts.
+    """Write changes part by part (project, outside, scratch, on ``hidden`` paths, marked), and a line of counts.
 
-    Those at ``conflicts`` are marked.
+    Those at ``conflicts`` are marked, too, and those that were ``merged``.
     """
-    changed = frozenset(conflicts)
+    changed, from_both = frozenset(conflicts), frozenset(merged)
     apart = set(map(id, hidden))
     letters = _letters()
-    parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN)}
+    parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
     for change in changes:
         inside = place.holds(change)
-        if id(change) in apart:
+        if is_marked(change, marks):
+            title = _CODE
+        elif id(change) in apart:
             title = _HIDDEN
         elif regions.of_all(change.paths) is Region.SCRATCH:
             title = _SCRATCH
@@ -114,6 +118,8 @@ def emit_changes(
             line += _mark_text(change, marks)
         if changed and not changed.isdisjoint(change.paths):
             line += paint("  [changed in base, too]", "bold", "red")
+        if from_both and not from_both.isdisjoint(change.paths):
+            line += paint("  [merged from both]", "bold", "cyan")
         parts[title].append(line)
     is_first = True
     for title, lines in parts.items():
@@ -166,8 +172,8 @@ def say_marked(changes: Iterable[Change], marks: Marks) -> None:
     """Say what the marks of some changes mean, if there are any."""
     count = sum(is_marked(change, marks) for change in changes) if marks else 0
     if count:
-        what = "change gives" if count == 1 else "changes give"
-        say(f"note: {count} {what} the host commands or setuid files [in brackets]; a commit takes these only by name")
+        what = "is" if count == 1 else "are"
+        say(f"note: {count} {what} of what the host would run or trust [why]; a commit takes these only by name")
 
 
 def _letters() -> dict[Kind, str]:

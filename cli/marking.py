@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from yolofs.changes import Change
+from yolofs.config.load import user_host_code
+from yolofs.errors import ConfigError
 from yolofs.session import Session
 
 if TYPE_CHECKING:
-    from yolofs.commands import Marker, Marks
+    from yolofs.hostcode.mark import Marks
+    from yolofs.hostcode.marker import Marker
 
 
-def marker(session: Session) -> Marker:
-    """Return what marks the changes of a session."""
-    from yolofs.commands import Marker, SearchPath  # most runs change nothing
+def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
+    """Return what marks the changes of a session.
+
+    Raises:
+        ConfigError: the user's own file of settings, which may name more such files, is not in order, and
+            ``is_to_commit``: who only looks has been told of it elsewhere.
+    """
     from yolofs.daemon.files import mountpoint_path, read_daemon_file
+    from yolofs.hostcode.commands import SearchPath
+    from yolofs.hostcode.files import FileMarker, Table  # most runs change nothing
+    from yolofs.hostcode.marker import Marker
 
+    base = session.base
     described = read_daemon_file(session.directory)
     mountpoint = mountpoint_path(described) if described is not None else None
-    return Marker(SearchPath.of_environment(session.base, mountpoint))
+    home = os.path.abspath(os.path.expanduser(b"~"))
+    more = session.settings.host_code
+    try:
+        more += user_host_code(home)
+    except ConfigError:
+        if is_to_commit:
+            raise
+    table = Table(base, session.project, home, more, mountpoint)
+    search = SearchPath.of_environment(base, mountpoint)
+    return Marker(search, lambda changes: FileMarker(table, base, session.store, changes))
 
 
 def marks_of(session: Session, changes: Sequence[Change]) -> Marks:

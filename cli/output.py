@@ -12,9 +12,7 @@ from typing import Any, TextIO
 from yolofs.characters import replace_harmful
 from yolofs.errors import UsageError
 from yolofs.jsontext import encode_json
-
-Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is in all."""
+from yolofs.progress import Progress
 
 _STYLES = {
     "bold": "1",
@@ -118,6 +116,22 @@ def ask(question: str) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
+def choose(question: str, letters: str) -> str:
+    """Ask at the terminal which of some letters it is to be, until it is one; the end of the input is the last one."""
+    while True:
+        sys.stdout.flush()
+        sys.stderr.write(f"{replace_harmful(question)} ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        if not answer.endswith("\n"):
+            sys.stderr.write("\n")
+            return letters[-1]
+        word = answer.strip().lower()
+        if word and word[0] in letters:
+            return word[0]
+        say(f"one of these letters: {', '.join(letters)}")
+
+
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Progress | None]:
     """Show how far long work has come, once it takes a moment; None where nobody is watching."""
@@ -128,6 +142,18 @@ def progress(label: str) -> Iterator[Progress | None]:
 
     with bar(label) as update:
         yield update
+
+
+@contextlib.contextmanager
+def phases() -> Iterator[Callable[[str], Progress | None]]:
+    """Give what begins to show, as :func:`progress` does, how far another part of the work has come."""
+    with contextlib.ExitStack() as shown:
+
+        def begin(label: str) -> Progress | None:
+            shown.close()
+            return shown.enter_context(progress(label))
+
+        yield begin
 
 
 # ---- looks

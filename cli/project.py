@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from yolofs import cuts
 from yolofs.archive import interrupted_commit
+from yolofs.cli.held_back import held_back
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.following import StateLinks
 from yolofs.paths import RelPath, display, is_below, split
@@ -117,7 +118,8 @@ class Changing(NamedTuple):
 def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     """Open a session to commit or abort it; a mount serves no request meanwhile.
 
-    Danger: nothing in the block may touch the mount; it would wait for itself.
+    Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to stdout and stderr is
+    held back until the end, where these lead into the mount.
     """
     with connected(project) as client:
         if client is None:
@@ -126,7 +128,11 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
             return
         is_done = False
         try:
-            with client.lend(kind), writing(project, Access.LENT) as session:
+            with (
+                held_back(unquote(client.info().mountpoint)),
+                client.lend(kind),
+                writing(project, Access.LENT) as session,
+            ):
                 yield Changing(session, is_mounted=True)
                 is_done = True
         except DaemonError as error:

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from yolofs.cli.group import COMMANDS, cli
+from yolofs.hostcode.table import PARTS, Part, Row
 from yolofs.rules.preset import SECTIONS, PresetRule, Section
 
 _WIDTH = 80
@@ -45,6 +46,24 @@ not count, as branches may be called `fix.key` and published packages bring cert
 What is hidden or denied by its name is opened by a rule for its path (`yolofs rule allow tests/server.key`), or for all
 that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
 """
+_HOST_CODE_HEAD = """\
+# What becomes code on the host
+
+Files that something executes, or goes by, without being told to. They may be changed in a view as the rules above say,
+but `yolofs commit` takes them only by their names or with `--trusted`, and `status` and `commit` show them apart. So do
+setuid and setgid files, and commands in a directory of `PATH`.
+
+In the table is what takes effect by itself (as one enters a directory, opens it, commits, logs in), or in programs that
+have nothing to do with the project. Not in it is what the project is made of, and runs when one builds, tests or starts
+it: `Makefile`, `package.json`, `.npmrc`, `conftest.py`, `.vscode/launch.json`, CI's workflows; and texts that agents
+read (`AGENTS.md`). They change with ordinary work, and what is named at each commit is read by nobody. A file that goes
+is no code, so it is not named either.
+
+`**/` stands for any directory, but for those below `dist-packages`, `node_modules` and `site-packages`, where it counts
+for git's files alone. A pattern that fits a directory fits all in it. What `~/` begins with counts for the home
+directories of others, too (`/root`, `/home/*`). Where links of base lead from there counts as well: if `~/.bashrc` is a
+link to `dotfiles/bashrc`, that is named. The setting [`host_code`](config.md) adds patterns; nothing takes any away.
+"""
 
 
 def render() -> str:
@@ -69,7 +88,7 @@ def _section(title: str, text: str) -> str:
 
 def render_preset() -> str:
     """Return the page of built-in rules."""
-    return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS)])
+    return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS), _HOST_CODE_HEAD, *map(_host_code_part, PARTS)])
 
 
 def _preset_section(section: Section) -> str:
@@ -80,6 +99,15 @@ def _preset_section(section: Section) -> str:
 
 def _preset_rule(rule: PresetRule) -> str:
     return f"`{rule.key}`" + (f" ({rule.reason})" if rule.reason else "")
+
+
+def _host_code_part(part: Part) -> str:
+    lines = [f"### {part.title}", "", _wrapped(part.reason), "", _wrapped(", ".join(map(_row, part.rows))), ""]
+    return "\n".join(lines)
+
+
+def _row(row: Row) -> str:
+    return f"`{row.pattern}`" + (f" ({row.reason})" if row.reason else "")
 
 
 def _wrapped(text: str) -> str:

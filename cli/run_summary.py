@@ -27,7 +27,7 @@ from yolofs.timeline import BASE
 from yolofs.tree import Tree
 
 if TYPE_CHECKING:
-    from yolofs.commands import Marks
+    from yolofs.hostcode.mark import Marks
 
 _SHOWN = 40
 """How many lines each part has; how many more there are is always said."""

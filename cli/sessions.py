@@ -275,5 +275,5 @@ def _rebase(entry: Entry, target: bytes) -> None:
     if is_copy:
         say(
             "what was deleted or replaced in the view counts as changed there since, as a copy is newer:"
-            " yolofs commit marks it, and takes it with --force"
+            " yolofs commit marks it, and takes it with --ours"
         )

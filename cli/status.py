@@ -9,8 +9,9 @@ import click
 
 from yolofs import cuts
 from yolofs.changes import Change
+from yolofs.cli.drift import Drifts, drift_fields, emit_drift
 from yolofs.cli.guard import PathGuard, hidden_by, seen
-from yolofs.cli.jsonform import change_fields, text_fields
+from yolofs.cli.jsonform import change_fields, host_code_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
@@ -20,14 +21,15 @@ from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
+from yolofs.disk_usage import size_text
 from yolofs.errors import ConfigError
+from yolofs.kept_size import session_bytes
 from yolofs.paths import display
 from yolofs.session import Access, Session
-from yolofs.timeline import BASE
 
 if TYPE_CHECKING:  # takes long
-    from yolofs.commands import Marks
     from yolofs.config.trust import Waiting
+    from yolofs.hostcode.mark import Marks
 
 
 @click.command()
@@ -40,8 +42,11 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
     renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
     scratch directories (/tmp and others, see the setting `scratch`) is left out, and so is what lies on paths that a
-    rule hides (a commit lists it and takes it all the same). What gives the host a setuid or setgid file, or a command
-    in a directory of your PATH, has that behind it in brackets; a commit takes it only if you name it.
+    rule hides (a commit lists it and takes it all the same). What the host would run or trust later (setuid files,
+    commands on your PATH, hooks, start files of shells and others) comes last, with the reason in brackets; a commit
+    takes it only if you name it, or with --trusted.
+
+    Where base has changed, too, since that was staged, a line marked ! tells when either side did.
     """
     project = find_project()
     info = None
@@ -57,26 +62,29 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         for warning in dict.fromkeys((*said, *warnings)):
             warn(warning)
         is_half_made = info is None and session.interrupted_commit() is not None  # no mount goes on over such a base
-        everything = [] if is_half_made else _everything(session)
+        drifts = Drifts(session)
+        everything = [] if is_half_made else _everything(session, drifts)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
         guard = _hiding(project) if changes and not shows_hidden else None
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = seen(guard, changes, session.base.root)
         marks = marks_of(session, changes)
+        drift = drifts.of(changes)
         if as_json:
             document = _document(session, info, changes, warnings, marks)
             document["waiting"] = waiting_fields(waiting)
-            emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
+            document |= {"scratch_left_out": left_out, "hidden_left_out": hidden}
+            emit_json(document | {"drift": drift_fields(drift, session.base.root)})
         else:
             _emit_place(session, info)
             if is_half_made:
                 say("what is staged is not listed before that is decided, as base has a part of it already")
                 return
             emit()
-            emit_changes(
-                changes, Place(session.base.root, session.base.relative(session.project)), session.regions, marks
-            )
+            place = Place(session.base.root, session.base.relative(session.project))
+            emit_changes(changes, place, session.regions, marks)
+            emit_drift(drift, place)
             say_left_out(left_out)
             say_hidden(hidden)
             say_marked(changes, marks)
@@ -96,9 +104,9 @@ def _hiding(project: bytes) -> PathGuard | None:
     return hiding(project)
 
 
-def _everything(session: Session) -> list[Change]:
+def _everything(session: Session, drifts: Drifts) -> list[Change]:
     with progress("comparing") as update:
-        return seen(options().guard, session.compare(BASE, progress=update), session.base.root)
+        return seen(options().guard, drifts.compare(progress=update), session.base.root)
 
 
 def _emit_place(session: Session, info: Info | None) -> None:
@@ -109,6 +117,8 @@ def _emit_place(session: Session, info: Info | None) -> None:
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
+    if size := session_bytes(session.directory):
+        emit(f".yolofs takes {size_text(size)}")
 
 
 def _generation(session: Session) -> str:
@@ -134,10 +144,12 @@ def _document(
         "warnings": warnings,
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
         "interrupted": int(os.path.basename(interrupted)) if interrupted is not None else None,
+        "size_bytes": session_bytes(session.directory),
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),
         "changes": [change_fields(change, root, regions, marks) for change in changes],
+        "host_code": host_code_fields(changes, root, marks),
     }
 
 

@@ -32,6 +32,7 @@ def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
     project = find_project()
     with connected_or_refused(project) as events, connected_or_refused(project) as calls:
         try:
+            calls.info()  # who connects and says nothing for long is hung up on, and the first answer may take long
             _watch(project, events, calls, allow_all=allow_all, deny_all=deny_all, answer_with=answer_with)
         except DaemonError:
             if read_daemon_file(session_directory(project)) is not None:

@@ -23,7 +23,7 @@ from yolofs.cli.desk_lines import draw
 from yolofs.cli.peek import peek
 from yolofs.daemon.ask_messages import AnswerParams
 from yolofs.daemon.client import Client, Event
-from yolofs.errors import DaemonError, YolofsError
+from yolofs.errors import YolofsError
 
 _REFRESH_S = 0.25
 _ESCAPE_S = 0.05
@@ -177,9 +177,7 @@ class _Screen:
             case AnswerParams():
                 try:
                     await asyncio.to_thread(self._answer, command)
-                except DaemonError:
-                    pass  # the reader hears of it, too
-                except YolofsError as error:
+                except YolofsError as error:  # should the daemon have ended, the reader hears of it, too
                     self._desk.failed(command, error.message)
             case Look(path=path):
                 try:

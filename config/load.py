@@ -104,6 +104,16 @@ def user_preset() -> str:
     return load_file(path, display(path), UserSettings).preset
 
 
+def user_host_code(home: bytes) -> tuple[str, ...]:
+    """Return what the user's own file says of files that a commit takes only by name.
+
+    Raises:
+        ConfigError: that file is not in order.
+    """
+    path = user_file(home)
+    return load_file(path, display(path), UserSettings).host_code
+
+
 def _load_raw(path: bytes, name: str) -> bytes | None:
     """Return the content of a file of settings, None if there is none."""
     try:
@@ -172,7 +182,7 @@ def _read_text(text: str, name: str, table: type[Table]) -> Table:
     return read_settings(Source(name, text, table), data, table)
 
 
-_EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[rules]"})
+_EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[keep_commits]", "[rules]"})
 
 
 def _says_nothing(text: str, table: type[msgspec.Struct]) -> bool:

@@ -26,6 +26,10 @@ StateWord: TypeAlias = Annotated[
 
 Names: TypeAlias = Annotated[tuple[Text, ...], Meta(description="an array of strings that are not empty")]
 
+Patterns: TypeAlias = Annotated[
+    tuple[Text, ...], Meta(max_length=200, description="an array of up to 200 strings that are not empty")
+]
+
 
 class RuleLine(NamedTuple):
     """One line of ``[rules]`` as it is written; :func:`yolofs.rules.parse_rules` makes a rule of it."""
@@ -127,6 +131,19 @@ class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Files above this many bytes are shown as binary."""
 
 
+class KeepCommits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[keep_commits]``: how long commits can be undone: as long as all of these hold, and the newest always."""
+
+    count: Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number of commits from 1 to 1000000")] = 20
+    """How many."""
+
+    days: Annotated[float, Meta(ge=0, le=100_000, description="a number of days from 0 to 100000")] = 30.0
+    """Since when."""
+
+    gib: Annotated[float, Meta(ge=0, le=1_000_000, description="a number of GiB from 0 to 1000000")] = 5.0
+    """How much of what base had before, in GiB on the disk."""
+
+
 class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that the user's own ``config.toml`` says, for all projects."""
 
@@ -139,6 +156,10 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     safe_directories: Names = ()
     """Directories of other users in which sessions are looked for and made all the same: absolute, below ``~``, or
     ``*`` for all."""
+
+    host_code: Patterns = ()
+    """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/`` anywhere; relative to
+    each project."""
 
     rules: tuple[RuleLine, ...] = ()
     """``[rules]``, in the order of the file; no key is relative."""
@@ -170,9 +191,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Directories whose changes are shown and committed only when asked for; absolute, below ``~``, or relative to
     the project."""
 
+    host_code: Patterns = ()
+    """Patterns of more files that something on the host executes, or goes by, so that a commit takes them only by name;
+    absolute, below ``~``, relative to the project, or ``**/`` anywhere."""
+
     mount: MountSettings = MountSettings()
     run: RunSettings = RunSettings()
     diff: DiffSettings = DiffSettings()
+    keep_commits: KeepCommits = KeepCommits()
 
     rules: tuple[RuleLine, ...] = ()
     """``[rules]``, in the order of the file."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -36,6 +37,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("ask_default",): KeyTrust.WAITS,
     ("preset",): KeyTrust.WAITS,
     ("scratch",): KeyTrust.WAITS,
+    ("host_code",): KeyTrust.AT_ONCE,  # it only adds to what a commit leaves
     ("mount", "allow_other"): KeyTrust.WAITS,
     ("mount", "base_timeout"): KeyTrust.HARMLESS,
     ("mount", "staged_timeout"): KeyTrust.HARMLESS,
@@ -52,6 +54,9 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("run", "keep_env"): KeyTrust.WAITS,
     ("diff", "context"): KeyTrust.HARMLESS,
     ("diff", "max_text_bytes"): KeyTrust.WAITS,
+    ("keep_commits", "count"): KeyTrust.WAITS,
+    ("keep_commits", "days"): KeyTrust.WAITS,
+    ("keep_commits", "gib"): KeyTrust.WAITS,
     ("rules",): KeyTrust.WAITS,
 }
 """Every key; one that is missing here has no effect, and fails a test.  Rules: :mod:`yolofs.rules.loosening`."""
@@ -207,6 +212,15 @@ def _max_text_bytes(written: Settings, agreed: frozenset[Meaning], _: Surroundin
     return _whole(path, value, what, (".".join(path), str(value)), agreed)
 
 
+def _keep_commits(key: str, written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
+    path = ("keep_commits", key)
+    value = _value(written, path)
+    if value >= _value(_DEFAULTS, path):
+        return value, None
+    what = "commits can be undone for a shorter time: what base had before is removed sooner"
+    return _whole(path, value, what, (".".join(path), str(value)), agreed)
+
+
 _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("root",): _root,
     ("ask_default",): _ask_default,
@@ -217,6 +231,9 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("run", "hide_env"): _hide_env,
     ("run", "keep_env"): _keep_env,
     ("diff", "max_text_bytes"): _max_text_bytes,
+    ("keep_commits", "count"): partial(_keep_commits, "count"),
+    ("keep_commits", "days"): partial(_keep_commits, "days"),
+    ("keep_commits", "gib"): partial(_keep_commits, "gib"),
 }
 """For each key that waits, but for rules; called if it is not as by default."""
 

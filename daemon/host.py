@@ -13,7 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from yolofs import __version__, cuts, native
 from yolofs.audit import AuditLog, Point, last_ask
@@ -27,7 +27,7 @@ from yolofs.daemon.mounts import detach_stale, unmount
 from yolofs.daemon.protocol import Info, LoanKind, quote
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.daemon.runs import RunResult, Runs
-from yolofs.errors import BusyFilesError, CommitError, DaemonError, MountError, YolofsError
+from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
@@ -41,6 +41,9 @@ from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runt
 from yolofs.session import Access, Session
 from yolofs.sessions.link import exclude_from_git, put_link
 from yolofs.tree import Staged
+
+if TYPE_CHECKING:
+    from yolofs.daemon.loan import HalfWay  # with all that commits need
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
@@ -61,11 +64,15 @@ class Host:
         self._cuts = list(session.journal.cuts)
         """What the journal was found to have lost at its end, by this mount."""
         self._noted_count = session.journal.record_count
-        self._lent_journal = 0
-        """The number of the journal's inode while the session is lent, else 0; set on the device loop."""
+        self._lent_journal: int | None = None
+        """The key of the journal while the session is lent, else None; set on the device loop."""
+        self._kept: tuple[set[int], int] | None = None
+        """The store inodes that are to stay of those below a number, while the others are still to be removed."""
         self._interrupted_before: bytes | None = None
         """The interrupted commit that there was when the session was lent: somebody has put it there."""
         self._finished: list[str] = []
+        self._half_way: HalfWay | None = None
+        """Set while base is half committed, or the journal of a commit that is done not put away."""
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
@@ -221,7 +228,8 @@ class Host:
         taken, a commit that was finished for who had begun it.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
-        return (*told, *self._finished)
+        half_way = [self._half_way.text] if self._half_way is not None else []
+        return (*told, *self._finished, *half_way)
 
     def _told_cuts(self) -> list[str]:
         """Return what to say of this mount's cuts, until that is acknowledged or the journal has ended."""
@@ -239,7 +247,7 @@ class Host:
             self._call(self._note_on_loop)
 
     def _note_on_loop(self) -> None:
-        if not self._lent_journal:
+        if self._lent_journal is None:
             self._session.journal.note_length()
 
     @property
@@ -295,7 +303,18 @@ class Host:
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes, and note refusals to the last."""
+        """Have the kernel hand over what it holds back of mmapped and cached writes, and note refusals to the last.
+
+        Raises:
+            CommitError: a commit is done, and its journal cannot be put away (yet).
+        """
+        if self._half_way is not None and self._half_way.is_done:
+            self.take_back(LoanKind.COMMIT)
+            if self._half_way is not None:
+                raise self._half_way.error
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         self._auditor.count()
         try:
             self._mount.flush()
@@ -382,13 +401,14 @@ class Host:
         self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
 
     def _lend_on_loop(self) -> None:
-        self._interrupted_before = self._session.interrupted_commit()
-        self._lent_journal = os.stat(self._session.journal.path).st_ino
+        if self._half_way is None:
+            self._interrupted_before = self._session.interrupted_commit()
+            self._lent_journal = self._session.journal.form.key
         self._mount.loop.pause()
 
     def _record_count(self) -> int | None:
         """Return how many records the journal has; None while it is lent, and may have ended.  For any thread."""
-        return self._session.journal.record_count if not self._lent_journal else None
+        return self._session.journal.record_count if self._lent_journal is None else None
 
     def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again.
@@ -397,50 +417,69 @@ class Host:
         """
         stale = self._call(lambda: self._take_back_on_loop(loan))
         self._mount.invalidate(stale)
+        if self._kept is not None:
+            kept, below, self._kept = *self._kept, None
+            try:
+                self._session.store.remove_others(kept, below=below)
+            except OSError as error:  # the next mount tries again
+                log.warning("what nothing shows any more was not removed from the store: %s", error)
 
     def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
-        session, overlay = self._session, self._overlay
         with self._or_end("taking the session back"):
-            session.reopen()
-            for cut in session.journal.cuts:  # the lender died while it wrote
-                self._cuts.append(cut)
-                log.warning("%s", cuts.sentence(cut, session.journal.path))
-            self._finish_for_borrower()
-            is_done = os.stat(session.journal.path).st_ino != self._lent_journal
-            state = session.present()
-            stale = overlay.reload(
-                session.journal,
-                state.tree,
-                fresh_from=state.fresh_from,
-                committed=is_done and loan is LoanKind.COMMIT,
-            )
-            self._lent_journal = 0
-        self.collector.state_replaced()
-        self._mount.loop.resume()
+            try:
+                self._settle()
+            except (YolofsError, OSError) as error:
+                from yolofs.daemon.loan import HalfWay
+
+                self._half_way = HalfWay(self._session, self._overlay, error)
+                stale = Invalidation([], [], [], [])
+            else:
+                stale = self._show_anew(loan)
+        if self._mount.loop.is_paused:
+            self._mount.loop.resume()
         return stale
 
-    def _finish_for_borrower(self) -> None:
-        """Finish the commit over which the borrower died, or gave up, if it began in this very loan.
+    def _settle(self) -> None:
+        """Take in what the borrower has done, and do what it has left to be done.
 
-        Else the mount would have to end: what base is now nobody may see.  The user has said yes to it under this
-        daemon, and its seal has to fit as ever.
+        Raises:
+            YolofsError, OSError: base stands half way, or the journal that ended cannot be put away.
         """
-        directory = self._session.interrupted_commit()
-        if directory is None or directory == self._interrupted_before:  # it began elsewhere, and nothing is done by it
+        session = self._session
+        session.reopen()
+        for cut in session.journal.cuts:  # the lender died while it wrote
+            self._cuts.append(cut)
+            log.warning("%s", cuts.sentence(cut, session.journal.path))
+        directory = session.interrupted_commit()
+        if directory is None:
             return
-        from yolofs.session_commit import CommitResult, TakenBack, finish_interrupted, roll_back_interrupted
+        if self._half_way is not None:  # the user says which way, and when
+            session.check_no_interrupted_commit()
+        if directory != self._interrupted_before:  # else it began elsewhere, and nothing is done by it
+            from yolofs.daemon.loan import finish_for_borrower
 
-        done: CommitResult | TakenBack | None
-        try:
-            done = finish_interrupted(self._session)
-            what = "finished it"
-        except CommitError as error:
-            done = roll_back_interrupted(self._session)
-            what = f"taken it back, as it cannot be finished: {error.message}"
-        if done is not None:
-            text = f"commit {done.number} was interrupted, as its command ended half way; the mount has {what}"
-            log.warning("%s", text)
-            self._finished.append(text)
+            told = finish_for_borrower(session)
+            log.warning("%s", told)
+            self._finished.append(told)
+
+    def _show_anew(self, loan: LoanKind) -> Invalidation:
+        """Show the state of a journal that was opened anew."""
+        session = self._session
+        is_done = session.journal.form.key != self._lent_journal
+        state = session.present()
+        session.base.elsewhere = self._half_way = None
+        stale = self._overlay.reload(
+            session.journal,
+            state.tree,
+            fresh_from=state.fresh_from,
+            committed=is_done and loan is LoanKind.COMMIT,
+            rewritten=loan is LoanKind.COMMIT,
+        )
+        self._lent_journal = None
+        self.collector.state_replaced()
+        if is_done or loan is LoanKind.GC:
+            self._kept = session.named_numbers() | self._overlay.shown_numbers(), session.store.next_ino
+        return stale
 
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.
@@ -449,7 +488,7 @@ class Host:
             BusyFilesError: processes are inside, and ``force`` is not given.
         """
         with contextlib.suppress(DaemonError):
-            self.flush()
+            self._hand_over()
         try:
             unmount(self.mountpoint, lazy=force)
         except OSError as error:

@@ -33,6 +33,7 @@ class LoanKind(enum.Enum):
 
     COMMIT = "commit"
     ABORT = "abort"
+    GC = "gc"
 
 
 # ---- messages

@@ -18,6 +18,7 @@ from hypothesis import settings
 # At the end: tests find their own helpers as `tests.…`, and an installed yolofs still comes before the checkout.
 sys.path.append(str(Path(__file__).parent.parent))
 
+from tests.cli import forked
 from tests.leftovers import Leftovers, Traces
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.
@@ -98,6 +99,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
         # a mount that this very process serves it would wait for us, and we for it, for ever: SIGKILL is no help.
         patch.setattr(subprocess, "_USE_VFORK", False)
         yield traces
+        forked.stop()
         left = traces.find_after_grace(Leftovers())
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)

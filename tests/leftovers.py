@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cli import forked
+
 GRACE_S = 60.0
 """How long something may take to go away after a test, in seconds; what the daemon has done at low priority takes long
 on a busy machine."""
@@ -53,7 +55,7 @@ class Traces:
     variable: str = "YOLOFS_TEST_RUN"
 
     def find(self) -> Leftovers:
-        """Return what is there now, this process excepted."""
+        """Return what is there now, this process and its server of commands excepted."""
         return Leftovers(frozenset(self._mounts()), frozenset(self._processes()))
 
     def find_after_grace(self, before: Leftovers) -> Leftovers:
@@ -82,7 +84,7 @@ class Traces:
     def _processes(self) -> Iterator[tuple[int, str]]:
         wanted = f"{self.variable}={self.mark}".encode()
         for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
+            if not name.isdigit() or int(name) == os.getpid() or forked.is_server(int(name)):
                 continue
             with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
                 process = Path("/proc", name)

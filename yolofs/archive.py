@@ -16,6 +16,7 @@ from yolofs.journal_file import sync_directory_of
 from yolofs.paths import StoreIno, display
 from yolofs.plain_files import open_plain
 from yolofs.store import Store
+from yolofs.undo_notes import read_undoes
 
 if TYPE_CHECKING:
     from yolofs.sessions.seal import Sealer
@@ -67,9 +68,16 @@ def numbers_of_ended_journals(directory: bytes) -> set[int]:
     These are the journals of its commits, and what was cut off the one in force.
     """
     numbers = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
-    journals = {
-        number: os.path.join(commit_directory(directory, number), b"journal") for number in commit_numbers(directory)
-    }
+    journals: dict[int, bytes] = {}
+    for number in commit_numbers(directory):
+        commit = commit_directory(directory, number)
+        journals[number] = os.path.join(commit, b"journal")
+        carried = os.path.join(commit, CARRIED)
+        if os.path.lexists(carried):  # what is to follow may name more
+            numbers |= store_numbers(carried)
+        note = read_undoes(commit)
+        if note is not None:  # its plan needs them
+            numbers.update(note.numbers)
     return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers) if journals else numbers
 
 
@@ -123,7 +131,7 @@ def interrupted_commit(directory: bytes) -> bytes | None:
     commit = commit_directory(directory, number)
     if not os.path.lexists(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
         return None
-    return commit if _end_of(directory, number) is None and not _was_never_begun(directory, number) else None
+    return commit if end_of(directory, number) is None and not _was_never_begun(directory, number) else None
 
 
 def _was_never_begun(directory: bytes, number: int) -> bool:
@@ -149,7 +157,7 @@ def _is_put_away(commit: bytes) -> bool:
     return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
 
 
-def _end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
+def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
     """Return how a commit ended; None if it has not, or if that was not written by this user for this session.
 
     What cannot be looked at, as the key cannot be read just now, is None, too, or with ``has_to_look`` an error.
@@ -215,7 +223,7 @@ def has_ended_journal(directory: bytes) -> bool:
     archive = os.path.join(commit_directory(directory, last), b"journal")
     if not last or os.path.lexists(archive) or not os.path.lexists(os.path.join(directory, b"journal")):
         return False
-    return _end_of(directory, last) is not None
+    return end_of(directory, last) is not None
 
 
 def finish_put_away(directory: bytes) -> None:
@@ -274,7 +282,7 @@ def begin_journal(path: bytes, commit: bytes | None) -> None:
         Journal.create(path).close()
         return
     number = int(os.path.basename(commit))
-    end = _end_of(os.path.dirname(path), number, has_to_look=True)
+    end = end_of(os.path.dirname(path), number, has_to_look=True)
     if end is End.GIVEN_UP:
         Journal.create(path).close()
         return

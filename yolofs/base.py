@@ -19,6 +19,7 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from yolofs import marks
 from yolofs.paths import RelPath, is_below, join, parse_relpath
@@ -35,6 +36,18 @@ _ROOT_NUMBER = 1
 _SLOTS = 1 << 14
 
 
+class Elsewhere(Protocol):
+    """Knows what of base lies elsewhere than at its path (:class:`yolofs.commit.displaced.Displaced`)."""
+
+    def path(self, rel: bytes) -> bytes | None:
+        """Return the absolute path of what base has at ``rel``; None if it lies there."""
+        ...
+
+    def hides(self, name: bytes) -> bool:
+        """Tell whether a name in base is none of base's own."""
+        ...
+
+
 class Base:
     """The base directory ``root`` (absolute).
 
@@ -49,6 +62,9 @@ class Base:
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
         self._slots: dict[int, int] = {}
+        self.elsewhere: Elsewhere | None = None
+        """Set for as long as a commit stands half way; paths are those that base had before it."""
+        self._looks: dict[bytes, os.stat_result | OSError] | None = None
         self.hidden = frozenset(rel for path in hidden if (rel := self.relative(path)) is not None)
         self._hidden_in = Counter(rel.rpartition(b"/")[0] for rel in self.hidden if _is_directory(self.path(rel)))
         self._hidden_names = frozenset(rel.rpartition(b"/")[2] for rel in self.hidden)
@@ -67,6 +83,11 @@ class Base:
     def path(self, rel: bytes) -> bytes:
         """Return the absolute path of a base path."""
         return self._prefix + rel if rel else self.root
+
+    def place(self, rel: bytes) -> bytes:
+        """Return the absolute path at which that lies which base has at a path: nearly always :meth:`path`."""
+        moved = self.elsewhere.path(rel) if self.elsewhere is not None else None
+        return moved if moved is not None else self.path(rel)
 
     def relative(self, path: bytes) -> RelPath | None:
         """Return an absolute path relative to base, None if it lies outside."""
@@ -142,16 +163,56 @@ class Base:
         Raises:
             OSError: as lstat(2); ENOENT where it is hidden, ENOTDIR where a symbolic link is on the way.
         """
+        return self._lstat(rel) if self._looks is None else self._lstat_once(rel, self._looks)
+
+    @contextlib.contextmanager
+    def looking_once(self) -> Iterator[None]:
+        """Have each path looked at once in the block, for a command that asks of the same paths several times.
+
+        Danger: what the host does meanwhile is not seen; nothing that is about to be changed may be judged by it.
+        """
+        self._looks = {}
+        try:
+            yield
+        finally:
+            self._looks = None
+
+    def _lstat_once(self, rel: bytes, looks: dict[bytes, os.stat_result | OSError]) -> os.stat_result:
+        found = looks.get(rel)
+        if found is None:
+            try:
+                found = self._lstat(rel)
+            except OSError as error:
+                found = error
+            looks[rel] = found
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def _lstat(self, rel: bytes) -> os.stat_result:
         if rel in self.pseudo:
             return _empty_directory(rel)
         if rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
-        fd = hold(self._prefix + rel if rel else self.root)
+        fd = hold(self.place(rel))
         try:
             st = os.fstat(fd)
         finally:
             os.close(fd)
         return self._unhidden(st, rel)
+
+    def look(self, rel: RelPath | None) -> os.stat_result | None:
+        """Return what is at a base path, None if nothing that a view could show.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        if rel is None:
+            return None
+        try:
+            return self.lstat(rel)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def lstat_in(self, directory: int, name: bytes, rel: bytes) -> os.stat_result:
         """Do what :meth:`lstat` does of ``rel``, a name in a base directory that is held: a third as long.
@@ -186,8 +247,10 @@ class Base:
         """
         if rel in self.pseudo:
             return []
-        with _noatime_directory(self.path(rel)) as directory:
+        with _noatime_directory(self.place(rel)) as directory:
             names = [os.fsencode(name) for name in os.listdir(directory)]
+        if self.elsewhere is not None:
+            names = [name for name in names if not self.elsewhere.hides(name)]
         if self._hidden_names.isdisjoint(names) and not marks.may_hold_hidden(names):
             return names
         return [name for name in names if not self.is_hidden_name(rel, name)]
@@ -202,7 +265,7 @@ class Base:
         """
         if rel in self.pseudo or rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
-        path = self.path(rel)
+        path = self.place(rel)
         try:
             return open_noatime(path, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there
         except BlockingIOError:  # a file on which somebody has a lease, which he has to give up first

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import TypeAlias
 
 import msgspec
 
@@ -21,7 +20,8 @@ from yolofs import copying
 from yolofs.base import Base, open_noatime, read_link
 from yolofs.matching import Match, Node, StateReader, match
 from yolofs.paths import RelPath, StoreIno, split
-from yolofs.store import Store
+from yolofs.progress import Progress
+from yolofs.store import StoreFiles
 from yolofs.tree import Tree
 
 _CHUNK_BYTES = 1 << 18
@@ -75,7 +75,7 @@ class Side(msgspec.Struct, frozen=True):
     ino: StoreIno | None
     """The store inode that ``data`` is; None if it is in base."""
 
-    def open(self, store: Store | None = None) -> int:
+    def open(self, store: StoreFiles | None = None) -> int:
         """Open a regular file's data for reading and return the descriptor, which the caller owns.
 
         With ``store`` a store inode can be read even where its own mode forbids it.
@@ -126,15 +126,11 @@ class Change(msgspec.Struct, frozen=True):
         return (self.path,) if self.old_path is None else (self.old_path, self.path)
 
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with how much is done and how much there is to do."""
-
-
 def compare(
     old: Tree,
     new: Tree,
     base: Base,
-    store: Store,
+    store: StoreFiles,
     *,
     paths: Sequence[RelPath] = (),
     progress: Progress | None = None,
@@ -320,7 +316,7 @@ def _is_the_users(name: str) -> bool:
 _ANY_STAT = os.stat_result((0,) * 10)  # so that read_metadata does not look up what is not asked for here
 
 
-def is_same_data(left: Side, right: Side, store: Store) -> bool:
+def is_same_data(left: Side, right: Side, store: StoreFiles) -> bool:
     """Tell whether two regular files of the same size hold the same bytes.
 
     Raises:

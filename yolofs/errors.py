@@ -179,6 +179,12 @@ class RolledBackError(YolofsError):
     exit_code = 18
 
 
+class HardLinksError(YolofsError):
+    """What is staged and an undo, or an earlier state, both change names (hard links) of one file."""
+
+    exit_code = 19
+
+
 class AskError(YolofsError):
     """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
 

@@ -19,7 +19,7 @@ from yolofs.base import Base
 from yolofs.commit import Plan, describe, log
 from yolofs.commit.files import BACK, PLAN, SEAL, SETTLED
 from yolofs.commit.places import hidden_prefix
-from yolofs.commit.plan import Park, Place
+from yolofs.commit.plan import Fetch, Park, Place
 from yolofs.commit.recheck import find_obstacle, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError
 from yolofs.paths import RelPath, display, split
@@ -252,6 +252,8 @@ def _contents(plan: Plan, directory: bytes) -> Iterator[str]:
             continue
         if os.path.lexists(os.path.join(directory, b"replaced/%d" % number)):
             yield f"replaced/{number}\twas {_in(plan, step.path)}"
+        if isinstance(step, Fetch) and os.path.lexists(os.path.join(directory, b"parked/%d" % number)):
+            yield f"parked/{number}\twas kept by commit {step.commit}, and was to become {_in(plan, step.path)}"
         if not isinstance(step, Park):
             continue
         to = f"was {_in(plan, step.path)}, and was to become {_in(plan, targets.get(step.number, step.path))}"

@@ -37,11 +37,8 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
     return search.run(), search.is_complete
 
 
-def find_name_near(base: Base, number: int, path: RelPath, *, limit: int = LIMIT) -> RelPath | None:
-    """Return a base path of the file with this inode number, which had a name at ``path``; None if none was found."""
-    file = base.file_of(number)
-    if file is None:
-        return None
+def find_name_near(base: Base, file: tuple[int, int], path: RelPath, *, limit: int = LIMIT) -> RelPath | None:
+    """Return a base path of a file (device and inode number) that had a name at ``path``; None if none was found."""
     search = _Search(base, limit)
     search.want_one(file, near=path)
     return next(iter(search.run()), None)

@@ -28,7 +28,7 @@ from yolofs.errors import YolofsError
 from yolofs.link_names import find_names
 from yolofs.links import key_for, staged_for
 from yolofs.paths import RelPath, StoreIno, display, join, split
-from yolofs.store import Store
+from yolofs.store import StoreFiles
 from yolofs.tree import Entry, Staged, Tree
 
 Identity: TypeAlias = bytes | int
@@ -94,7 +94,7 @@ class Node:
 class StateReader:
     """What one tree shows over base and store, node by node."""
 
-    def __init__(self, tree: Tree, base: Base, store: Store) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StoreFiles) -> None:
         self.tree = tree
         self.base = base
         self.store = store

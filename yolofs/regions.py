@@ -41,8 +41,9 @@ class Regions(msgspec.Struct, frozen=True):
     def of(self, path: bytes) -> Region:
         """Return the region that a path relative to base lies in."""
         inside = len(self.project) if is_below(path, self.project) else -1
-        if any(is_below(path, top) and len(top) > inside for top in self.scratch):
-            return Region.SCRATCH
+        for top in self.scratch:  # asked of each change, several times: lengths come first
+            if len(top) > inside and is_below(path, top):
+                return Region.SCRATCH
         return Region.PROJECT if inside >= 0 else Region.OUTSIDE
 
     def of_all(self, paths: Sequence[bytes]) -> Region:

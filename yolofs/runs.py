@@ -71,9 +71,10 @@ def generation_of(point: Point | None, journal: Journal) -> Generation | None:
     if not point.generation:
         return Generation(0)
     markers = journal.markers
-    if point.generation > len(markers) or markers[point.generation - 1].marker.time_ns != point.marker_ns:
-        return None
-    return Generation(point.generation)
+    if point.generation <= len(markers) and markers[point.generation - 1].marker.time_ns == point.marker_ns:
+        return Generation(point.generation)
+    found = (at for at, marker in enumerate(markers, 1) if marker.marker.time_ns == point.marker_ns)
+    return next(map(Generation, found), None)  # it has another number where dead generations were dropped
 
 
 def find_run(directory: bytes, number: int) -> Run:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from yolofs.path_patterns import Patterns
 from yolofs.paths import ROOT, RelPath, is_below
 from yolofs.regions import Region, Regions
 
@@ -17,14 +18,26 @@ class Selection(msgspec.Struct, frozen=True):
     wanted: frozenset[Region] = frozenset((Region.PROJECT,))
     paths: tuple[RelPath, ...] = ()
     """If there are any, they alone count."""
+    excluded: Patterns[str] | None = None
+    """Patterns of what stays, relative to base, whatever else is selected."""
+    takes_marked: bool = False
+    """Whether what has to be named is taken without that."""
     unnamed: Mapping[RelPath, str] = {}
     """Why paths are taken only by who names each of them, which has not been done."""
+    left: frozenset[RelPath] = frozenset()
+    """Paths that stay all the same."""
 
     def has(self, path: bytes) -> bool:
         """Tell whether a path relative to base is selected."""
+        if path in self.left or self.excludes(path):
+            return False
         if self.paths:
             return any(is_below(path, top) for top in self.paths)
         return self.regions.of(path) in self.wanted
+
+    def excludes(self, path: bytes) -> bool:
+        """Tell whether a path relative to base stays, whatever else is selected."""
+        return self.excluded is not None and self.excluded.find(path) is not None
 
     def has_all(self, paths: Iterable[bytes]) -> bool:
         """Tell whether all of some paths are selected."""
@@ -36,14 +49,17 @@ class Selection(msgspec.Struct, frozen=True):
 
     def left_out_below(self, directory: bytes) -> RelPath | None:
         """Return a place below a selected directory where the selection ends, None if all below it is selected."""
-        if self.paths:
-            return None
+        inside = next((path for path in self.left if path != directory and is_below(path, directory)), None)
+        if inside is not None or self.paths:
+            return inside
         tops = (self.regions.project, *self.regions.scratch)
         return next((top for top in tops if top != directory and is_below(top, directory) and not self.has(top)), None)
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is left out."""
+        if self.left or self.excluded is not None:
+            return False
         if self.paths:
             return ROOT in self.paths
         missing = frozenset(Region) - self.wanted

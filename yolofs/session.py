@@ -187,6 +187,7 @@ class Session(States):
     def reopen(self) -> None:
         """Take in what another process did to the session with :attr:`Access.LENT`, should it have died over it too."""
         self.journal.close()
+        self.store.refresh()
         if self.access is Access.WRITE:
             finish_put_away(self.directory)
         self._read(Journal.open(self.journal.path, read_only=self.access is Access.READ))
@@ -268,6 +269,10 @@ class Session(States):
         if archive is None:
             restored.remove(self.directory)
         self._read(Journal.open(path))
+        from yolofs.kept_bases import retain  # who looks at a session need not wait for it
+
+        with contextlib.suppress(OSError):  # what is kept for nothing does no harm
+            retain(self.store, self.state().staged.values())
         from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)
@@ -316,12 +321,16 @@ class Session(States):
 
         note_journal_end(self.directory, is_commit=False)
 
+    def skip_named_numbers(self) -> None:
+        """See that the store gives out no number that any journal names, as who is lent a session has to."""
+        self.store.skip_past(max(self.named_numbers(), default=0))
+
     def collect(self) -> int:
         """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.
 
         Danger: whoever still shows one (an open handle of a mount) loses it; call it only without an overlay.
         """
-        numbers = self._named_numbers()
+        numbers = self.named_numbers()
         self.store.skip_past(max(numbers, default=0))
         return self.store.collect(numbers)
 
@@ -340,7 +349,7 @@ class Session(States):
             self.store.remove(ino)
         return len(surplus)
 
-    def _named_numbers(self) -> set[int]:
+    def named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
         return self._journal_numbers() | numbers_of_ended_journals(self.directory)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,24 +13,28 @@ from yolofs import restored
 from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, find_conflicts, plan_commit, resume
+from yolofs.commit.back_in_place import Meanwhile
 from yolofs.commit.choice import Held
+from yolofs.commit.execution import before_it_begins
 from yolofs.commit.files import write_new
 from yolofs.commit.interrupts import no_interrupt
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
 from yolofs.commit.taking_back import roll_back, told_of
-from yolofs.errors import ConflictError, YolofsError
+from yolofs.errors import ConflictError, YolofsError, reason
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.plain_files import read_plain
+from yolofs.progress import Progress
 from yolofs.records import Keep, Snapshot
 from yolofs.selection import Selection
 from yolofs.session import Session
+from yolofs.session_merge import marked_paths
 from yolofs.sessions.seal import MACHINE_FILES, Sealer
-from yolofs.states import Progress
 from yolofs.tree import Tree
+from yolofs.undo_notes import read_undoes
 
 _FORCED = b"forced"
 """In a commit's directory: the inode numbers of what it replaces although the host has changed it."""
@@ -48,6 +52,8 @@ class CommitResult(msgspec.Struct, frozen=True):
     """What could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
     held: tuple[Held, ...] = ()
     """What was selected and stays staged all the same."""
+    unfinished: str = ""
+    """Why its journal could not be put away; the next command that opens the session does that first."""
 
 
 def split(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
@@ -67,7 +73,9 @@ class Looked(NamedTuple):
 
     names: list[Name]
     conflicts: list[RelPath]
-    """The paths of the view at which base changed meanwhile, sorted."""
+    """The paths of the view at which base changed meanwhile, or that have the marks of a merge, sorted."""
+    marked: list[RelPath]
+    """Those that have marks."""
 
 
 def look_at_base(session: Session, parts: Split) -> Looked:
@@ -78,18 +86,33 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     """
     names = list(survey(parts.taken, session.base))
     known = restored.read(session.directory)
-    return Looked(names, find_conflicts(parts.taken, session.base, session.store, names=names, restored=known))
+    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
+    marked = marked_paths(session, parts.taken)
+    return Looked(names, sorted({*conflicts, *marked}), marked)
 
 
-def conflict_error(conflicts: list[RelPath]) -> ConflictError:
-    """Return what is to be said where base has changed under what would be committed."""
+def conflict_error(looked: Looked) -> ConflictError:
+    """Return what is to be said where base has changed under what would be committed, or marks stand in it."""
+    conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
+    if not conflicts:
+        return marks_error(looked.marked)
     is_one = len(conflicts) == 1
     return ConflictError(
         f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
         " changed in the view, so nothing is committed",
         paths=conflicts,
-        hint="yolofs diff -- PATH shows the difference; yolofs commit PATH… takes other paths alone; "
-        "yolofs commit --force replaces what base has, and keeps that; yolofs abort drops all that is staged",
+        hint="yolofs commit --merge merges text; --ours replaces what base has, and keeps that; --theirs drops what is"
+        " staged there; yolofs diff -- PATH shows the difference; yolofs commit PATH… takes other paths alone",
+    )
+
+
+def marks_error(marked: Sequence[RelPath]) -> ConflictError:
+    """Return what is to be said of files with marks of a merge in them."""
+    what = "1 file has" if len(marked) == 1 else f"{len(marked)} files have"
+    return ConflictError(
+        f"{what} the marks of a merge (<<<<<<< staged … >>>>>>> base) in the view, so nothing is committed",
+        paths=list(marked),
+        hint="edit them in the view, then: yolofs commit; or take one side: yolofs commit --theirs PATH",
     )
 
 
@@ -101,6 +124,7 @@ def commit(
     looked: Looked | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    going_back: Callable[[], Progress | None] = lambda: None,
 ) -> CommitResult:
     """Apply what is staged to base, and start another journal; the old one is kept with the commit.
 
@@ -109,7 +133,8 @@ def commit(
     for who has asked it since this session was opened, and ``looked`` what :func:`look_at_base` found then.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
-    session must be paused meanwhile.
+    session must be paused meanwhile.  ``going_back`` is called if the commit is taken back, and returns what is told
+    how far that has come.
 
     Raises:
         ConflictError: paths changed in base; nothing was done.
@@ -121,36 +146,54 @@ def commit(
     """
     session.check_no_interrupted_commit()
     parts = parts if parts is not None else split(session, selection)
-    names, conflicts = looked if looked is not None else look_at_base(session, parts)
+    looked = looked if looked is not None else look_at_base(session, parts)
+    names, conflicts = looked.names, looked.conflicts
     if conflicts and not force:
-        raise conflict_error(conflicts)
+        raise conflict_error(looked)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:
         return CommitResult(None, 0, {}, parts.held)
     if parts.rest:
         check_rest(plan, session.state(), session.base, Tree(parts.rest))
-    sealer = Sealer.open(session.directory, make=True)
     number = session.next_commit()
     directory = session.commit_directory(number)
-    if parts.rest:
-        _write_rest(directory, number, parts.rest)
-    seals = CommitSeals(sealer, number, plan.root, directory)
-    if conflicts:
-        os.makedirs(directory, 0o700, exist_ok=True)
-        forced = {name.here.st_ino for name in names if name.here is not None and name.path in set(conflicts)}
-        write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
+    with before_it_begins(directory, plan.root):
+        seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
+        if parts.rest:
+            _write_rest(directory, number, parts.rest)
+        if conflicts:
+            os.makedirs(directory, 0o700, exist_ok=True)
+            forced = {name.here.st_ino for name in names if name.here is not None and name.path in set(conflicts)}
+            write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
     outcome = execute(
         plan,
         session.store,
         parking=directory,
         seals=seals,
         restored=lambda found: _note_restored(session, directory, found),
+        arrived=_noting(session, is_needed=bool(parts.rest)),
         progress=progress,
+        going_back=going_back,
     )
-    with no_interrupt():  # it is done, and its command is to say so
-        session.put_away(os.path.join(directory, b"journal"))
+    unfinished = put_away(session, directory)
+    if not (parts.rest or unfinished):
+        with contextlib.suppress(OSError):  # nothing is staged that it could matter to
+            restored.remove(session.directory)
+    return CommitResult(number, outcome.steps, outcome.left_out, parts.held, unfinished)
+
+
+def put_away(session: Session, directory: bytes) -> str:
+    """Put the journal of a commit that is done away; return why not, if that fails: its command is to say both."""
+    with no_interrupt():
+        try:
+            session.put_away(os.path.join(directory, b"journal"))
+        except YolofsError as error:
+            return error.message
+        except OSError as error:
+            where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
+            return f"{reason(error)}{where}"
     session.check_no_interrupted_commit()
-    return CommitResult(number, outcome.steps, outcome.left_out, parts.held)
+    return ""
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
@@ -196,19 +239,31 @@ def finish_interrupted(
         parking=found.directory,
         seals=found.seals,
         check_root=found.seals.check_root,
+        arrived=_noting(
+            session,
+            is_needed=read_undoes(found.directory) is not None
+            or os.path.lexists(os.path.join(found.directory, CARRIED)),
+        ),
         progress=progress,
     )
-    session.put_away(os.path.join(found.directory, b"journal"))
-    session.check_no_interrupted_commit()
-    return CommitResult(found.number, outcome.steps, outcome.left_out)
+    unfinished = put_away(session, found.directory)
+    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished)
+
+
+def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
+    """Return what notes what a commit has put in place, so that what stays staged does not take it for the host's.
+
+    None if it is not needed: to know what has come means reading the whole log.
+    """
+    return (lambda came: restored.add(session.directory, came)) if is_needed else None
 
 
 class TakenBack(NamedTuple):
     """A commit that was taken back."""
 
     number: int
-    found: list[RelPath]
-    """The paths at which the host had put or changed something meanwhile."""
+    meanwhile: Meanwhile
+    """What the host had done meanwhile."""
     root: bytes
     """Of base."""
     directory: bytes
@@ -217,7 +272,7 @@ class TakenBack(NamedTuple):
     @property
     def text(self) -> str:
         """What has become of base."""
-        return told_of(self.found, self.root, self.directory)
+        return told_of(self.meanwhile, self.root, self.directory)
 
 
 def roll_back_interrupted(
@@ -236,7 +291,7 @@ def roll_back_interrupted(
         return None
     if found.way_back is None or found.seals is None:
         raise found.error
-    paths = roll_back(
+    meanwhile = roll_back(
         found.way_back,
         session.store,
         parking=found.directory,
@@ -244,7 +299,7 @@ def roll_back_interrupted(
         restored=lambda restored: _note_restored(session, found.directory, restored),
         progress=progress,
     )
-    return TakenBack(found.number, paths, found.root, found.directory)
+    return TakenBack(found.number, meanwhile, found.root, found.directory)
 
 
 def discard_interrupted(session: Session) -> bytes | None:

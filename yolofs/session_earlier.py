@@ -224,6 +224,11 @@ def _paths(record: Change) -> Iterator[RelPath]:
     yield from (path for path in found if path is not None)
 
 
+def _check_in_place(earlier: Earlier) -> None:
+    if not earlier.is_at(earlier.path):
+        raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="the same command again")
+
+
 def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
     """Move the session of an earlier version into the user's state directory, or into the one that he has ``named``.
 
@@ -233,10 +238,10 @@ def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
         OSError: it cannot be moved; it is where it was.
     """
     project, place = earlier.project, earlier.place
+    _check_in_place(earlier)
     check_earlier(earlier)
     with locked(place):
-        if not earlier.is_at(earlier.path):  # it was moved by another command before we had the lock
-            raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="the same command again")
+        _check_in_place(earlier)  # before we had the lock
         state, _ = choose_state(project, named)
         identity = identity_of(project)
         for stale in _entries_of(identity):  # of a try that was killed

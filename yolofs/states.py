@@ -6,7 +6,7 @@ its beginning, so that a long session need not replay all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import msgspec
@@ -19,6 +19,7 @@ from yolofs.checkpoint import Checkpoint
 from yolofs.garbage import no_garbage_collection
 from yolofs.journal import Journal
 from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.progress import Progress
 from yolofs.records import Change as ChangeRecord
 from yolofs.records import Stage
 from yolofs.store import Store
@@ -27,8 +28,6 @@ from yolofs.tree import Tree
 
 CHECKPOINT_RECORDS = 20_000
 """So many records take a tenth of a second or more to replay."""
-Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is in all."""
 
 
 class State(msgspec.Struct, frozen=True):

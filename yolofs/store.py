@@ -23,6 +23,7 @@ import struct
 import time
 from collections.abc import Container, Iterator
 from threading import Lock
+from typing import Protocol
 
 from yolofs import copying
 from yolofs.paths import StoreIno
@@ -44,6 +45,22 @@ file; four threads wait for a quarter of that.  Where it does not wait they cost
 _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
+class StorePaths(Protocol):
+    """What who looks needs of a store."""
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode."""
+        ...
+
+
+class StoreFiles(StorePaths, Protocol):
+    """What who reads needs of a store."""
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode whatever its mode and return the descriptor."""
+        ...
+
+
 class Store:
     """The store inodes below one directory (``files/`` of a session).
 
@@ -63,6 +80,8 @@ class Store:
         """
         self.directory = directory
         self._prefixes: dict[int, bytes] = {}
+        self.is_closed = False
+        """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
         _make_private_directory(directory)
         self._shards = set(_list_shards(directory))
@@ -72,6 +91,11 @@ class Store:
     def next_ino(self) -> StoreIno:
         """The number that :meth:`reserve` gives out next."""
         return StoreIno(self._next)
+
+    def refresh(self) -> None:
+        """Take in the store inodes that another process has made."""
+        self._shards = set(_list_shards(self.directory))
+        self.skip_past(self._highest())
 
     def skip_past(self, ino: int) -> None:
         """Give out no number up to and including ``ino``, because a journal names it."""
@@ -103,7 +127,13 @@ class Store:
     # --- making store inodes ---
 
     def reserve(self) -> StoreIno:
-        """Return a number that is free, in a shard that exists.  It counts as taken whether used or not."""
+        """Return a number that is free, in a shard that exists.  It counts as taken whether used or not.
+
+        Raises:
+            OSError: EROFS while :attr:`is_closed`.
+        """
+        if self.is_closed:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         ino = self._next
         shard = ino >> _SHARD_BITS
         if shard not in self._shards:
@@ -295,6 +325,24 @@ class Store:
             if _is_new_shard(name):  # a crash came before its real name
                 with contextlib.suppress(OSError):  # ENOTEMPTY: it is not ours
                     os.rmdir(os.path.join(self.directory, name))
+        return count
+
+    def remove_others(self, kept: Container[int], *, below: int) -> int:
+        """Remove every store inode with a number ``below`` that one that is not ``kept``, and return how many went.
+
+        Any thread may call this while others make store inodes: these have higher numbers.  Shards stay.
+
+        Danger: as :meth:`collect`.
+
+        Raises:
+            OSError: one cannot be removed; others may be gone.
+        """
+        count = 0
+        for shard in list(_list_shards(self.directory)):
+            for ino in self._in_shard(shard):
+                if ino < below and ino not in kept:
+                    self.remove(ino)
+                    count += 1
         return count
 
     def _remove_all(self, inos: list[StoreIno]) -> None:

@@ -207,7 +207,7 @@ def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, i
 # ---- hunks
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """Lines that are replaced by others; either range may be empty."""
 
     old_start: int
@@ -218,8 +218,8 @@ class _Block(NamedTuple):
 
 def hunks(texts: Texts, context: int) -> Iterator[bytes]:
     """Yield the hunks of a unified diff with so many lines of context, each with its ``@@`` line."""
-    group: list[_Block] = []
-    for block in _blocks(texts):
+    group: list[Block] = []
+    for block in blocks(texts):
         if group and block.old_start - group[-1].old_end > 2 * context:
             yield _hunk(texts, group, context)
             group = []
@@ -228,7 +228,7 @@ def hunks(texts: Texts, context: int) -> Iterator[bytes]:
         yield _hunk(texts, group, context)
 
 
-def _blocks(texts: Texts) -> Iterator[_Block]:
+def blocks(texts: Texts) -> Iterator[Block]:
     old = new = 0
     while True:
         old_next, new_next = texts.removed.find(1, old), texts.added.find(1, new)
@@ -237,7 +237,7 @@ def _blocks(texts: Texts) -> Iterator[_Block]:
         equal = min(found - start for found, start in ((old_next, old), (new_next, new)) if found >= 0)
         old_start, new_start = old + equal, new + equal
         old, new = _end_of_run(texts.removed, old_start), _end_of_run(texts.added, new_start)
-        yield _Block(old_start, old, new_start, new)
+        yield Block(old_start, old, new_start, new)
 
 
 def _end_of_run(marks: bytearray, start: int) -> int:
@@ -247,7 +247,7 @@ def _end_of_run(marks: bytearray, start: int) -> int:
     return len(marks) if end < 0 else end
 
 
-def _hunk(texts: Texts, group: list[_Block], context: int) -> bytes:
+def _hunk(texts: Texts, group: list[Block], context: int) -> bytes:
     head = min(context, group[0].old_start)
     tail = min(context, len(texts.old) - group[-1].old_end)
     old_start, new_start = group[0].old_start - head, group[0].new_start - head

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.cli import forked
 from yolofs.daemon.client import Client
 
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
@@ -42,21 +43,30 @@ class Program:
 
     project: Path
     command: tuple[str, ...] = COMMAND
+    starts_cold: bool = False
+    """Whether Python is started for each command; else it is a fork of one that was (:mod:`tests.cli.forked`)."""
 
     def __call__(self, *words: str | bytes | Path, code: int = 0, cwd: Path | None = None, **env: str) -> Done:
         """Run a command that has to end with ``code``, without a terminal."""
-        done = subprocess.run(
-            [*self.command, *map(os.fsdecode, words)],
-            cwd=cwd or self.project,
-            env=os.environ | env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
+        done = self._run([*map(os.fsdecode, words)], cwd or self.project, os.environ | env)
         out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
         assert done.returncode == code, f"exit code {done.returncode} and not {code}:\n{out}\n{err}"
         return Done(done.returncode, out, err)
+
+    def _run(self, words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+        if self.command == COMMAND and not self.starts_cold:
+            done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S)
+            if done is not None:
+                return done
+        return subprocess.run(
+            [*self.command, *words],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=DEADLINE_S,
+        )
 
     def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None, **env: str) -> str:
         """Run a command that has to be refused: nothing on stdout; return what it says."""
@@ -93,9 +103,12 @@ class Program:
         The log must hold no warning but those ``expected_in_log``.
         """
         mountpoint = Path(self("mount", *(options or ("--root", "."))).out.rstrip("\n"))
+        pid = self.daemon["pid"]
         try:
             yield mountpoint
         finally:
+            if not os.path.ismount(mountpoint):  # the daemon has ended, or is about to and holds the session still
+                wait_for_end(pid)
             self("unmount", "--force")
         self.check_log(*expected_in_log)
 
@@ -153,11 +166,19 @@ def replace_text(path: Path, text: str) -> None:
     new.rename(path)
 
 
-def kill(pid: int) -> None:
-    """Kill a process and wait until all its threads are gone, and with them what it held open."""
-    fd = os.pidfd_open(pid)
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Send a process a signal that ends it and wait until all its threads are gone, and what they held open."""
+    os.kill(pid, number)
+    wait_for_end(pid)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until all threads of a process are gone, if it is there."""
     try:
-        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
         assert select.select([fd], [], [], DEADLINE_S)[0], f"process {pid} has not ended"
     finally:
         os.close(fd)

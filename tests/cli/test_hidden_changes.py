@@ -31,9 +31,9 @@ def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]
 
 def test_status_counts_them_and_shows_them_when_asked(staged: Program) -> None:
     done = staged("status")
-    assert done.out.splitlines()[3:] == ["M  a.txt", "", "1 change: 1 modified"]
+    assert done.out.splitlines()[4:] == ["M  a.txt", "", "1 change: 1 modified"]
     assert done.err == NOTE
-    lines = staged("status", "--hidden").out.splitlines()[3:]
+    lines = staged("status", "--hidden").out.splitlines()[4:]
     assert lines == ["M  a.txt", "M  keys", "R  dir/b.txt -> taken", "", "3 changes: 2 modified, 1 renamed"]
 
 

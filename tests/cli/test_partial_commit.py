@@ -54,7 +54,7 @@ def test_it_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> No
     done = yolofs("commit", "--yes")
     assert done.out == "M  a\nA  new/\nA  new/dir/\nA  new/dir/file\n\n4 changes: 3 added, 1 modified\n"
     assert done.err.splitlines() == [
-        f"commit 1 done; what base had before: {yolofs.session}/commits/1",
+        "commit 1 done; to take it back: yolofs undo 1",
         "3 changes stay staged:",
         "  1 outside the project: yolofs commit --outside",
         "  1 in scratch directories: yolofs commit --scratch",
@@ -172,7 +172,10 @@ def test_programs_at_work_go_on_with_their_files_and_directories(yolofs: Program
 def test_the_json_tells_what_stays_and_what_is_held_back(yolofs: Program) -> None:
     top = yolofs.project.parent
     document = yolofs("commit", "--yes", "--json").json
-    assert list(document) == ["commit", "steps", "changes", "stays", "held", "conflicts", "left_out"]
+    assert list(document) == [
+        "commit", "steps", "changes", "stays", "held", "host_code", "excluded", "conflicts", "left_out",
+        "merged", "dropped", "left",
+    ]  # fmt: skip
     assert [change["region"] for change in document["stays"]] == ["scratch", "outside", "outside"]
     assert document["held"] == [
         {
@@ -215,7 +218,7 @@ def test_of_several_paths_those_without_changes_are_named_and_the_others_taken(y
     assert done.err.splitlines()[:3] == [
         f"{top}/other/same: nothing is staged there",
         f"{top}/other/dir: nothing is staged there",
-        f"commit 1 done; what base had before: {yolofs.session}/commits/1",
+        "commit 1 done; to take it back: yolofs undo 1",
     ]
     assert (top / "project/a").read_text() == "A\n"
 

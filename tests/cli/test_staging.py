@@ -86,8 +86,9 @@ def test_status_lists_each_change_in_a_line(staged: Program) -> None:
 def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
     document = staged("status", "--json").json
     assert list(document) == [
-        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "generation",
-        "records_since", "counts", "changes", "waiting", "scratch_left_out", "hidden_left_out",
+        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "size_bytes",
+        "generation", "records_since", "counts", "changes", "host_code", "waiting", "scratch_left_out",
+        "hidden_left_out", "drift",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
@@ -168,7 +169,7 @@ def test_a_path_outside_the_root_is_refused(staged: Program) -> None:
 def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: Program) -> None:
     done = staged("commit", "--yes")
     assert done.out == LINES
-    assert f"commit 1 done; what base had before: {staged.session}/commits/1\n" in done.err
+    assert "commit 1 done; to take it back: yolofs undo 1\n" in done.err
     assert everything(staged.project) == {
         "a.txt": (0o100644, "one\nTWO\n"),
         "link": (0o100644, "now a file\n"),
@@ -178,7 +179,7 @@ def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: P
         "new dir/new.txt": (0o100644, "new\n"),
         "run.sh": (0o100755, "#!/bin/sh\n"),
     }
-    assert staged("status").out.endswith("generation 0\n\nno changes\n")
+    assert staged("status").out.endswith("\n\nno changes\n")
     if (staged.session / "mnt").exists():
         assert everything(staged.session / "mnt") == everything(staged.project)
     assert "nothing to commit" in staged("commit", "--yes").err
@@ -187,7 +188,10 @@ def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: P
 def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
     before = staged("status", "--json").json["changes"]
     document = staged("commit", "--yes", "--json").json
-    assert list(document) == ["commit", "steps", "changes", "stays", "held", "conflicts", "left_out"]
+    assert list(document) == [
+        "commit", "steps", "changes", "stays", "held", "host_code", "excluded", "conflicts", "left_out",
+        "merged", "dropped", "left",
+    ]  # fmt: skip
     assert document["stays"] == document["held"] == []
     assert (document["commit"], document["left_out"], document["changes"]) == (1, [], before)
     again = staged("commit", "--yes", "--json").json
@@ -197,8 +201,13 @@ def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
         "changes": [],
         "stays": [],
         "held": [],
+        "host_code": [],
+        "excluded": [],
         "conflicts": [],
         "left_out": [],
+        "merged": [],
+        "dropped": [],
+        "left": [],
     }
 
 
@@ -216,7 +225,7 @@ def test_commit_refuses_and_lists_what_changed_in_base_unless_forced(staged: Pro
     done = staged("commit", "--yes", code=9)
     assert done.err.startswith("yolofs: ")
     assert "/a.txt" in done.err
-    assert "yolofs commit --force" in done.err
+    assert "--ours replaces what base has" in done.err
     assert (staged.project / "old").exists()
     staged("commit", "--yes", "--force")
     assert (staged.project / "a.txt").read_text() == "one\nTWO\n"
@@ -229,7 +238,7 @@ def test_abort_drops_everything_and_base_stays(staged: Program) -> None:
     staged("snapshot", "one")
     assert staged("abort", "--yes").err == "all that was staged is dropped\n"
     assert everything(staged.project) == before
-    assert staged("status").out.endswith("generation 0\n\nno changes\n")
+    assert staged("status").out.endswith("\n\nno changes\n")
     assert staged("timeline", "--json").json["present"] == 0
     if (staged.session / "mnt").exists():
         assert everything(staged.session / "mnt") == before

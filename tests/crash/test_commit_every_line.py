@@ -24,8 +24,8 @@ pytestmark = pytest.mark.timeout(300)
 TRACED = ("archive", "commit", "copying", "journal", "session", "syscalls", "store")
 SHARES = 16
 """The kill points are dealt out to so many tests, that each may be short."""
-POINTS = 12
-"""For each share."""
+POINTS = 8
+"""For each share; test_commit_every_step kills before and after each step besides."""
 
 
 def populate(root: bytes) -> None:
@@ -248,13 +248,13 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
 
 @pytest.mark.parametrize("share", range(4))
 def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(tmp_path: Path, share: int) -> None:
-    """At each of the last lines, by which base is as it will be."""
+    """At each second one of the last lines, by which base is as it will be."""
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)
     total = killed_at(0, project, SOME)
     after = by_first_name(dict(walk_tree(project)))
-    for line in range(total - 319 + share, total + 1, 4):
+    for line in range(total - 319 + 2 * share, total + 1, 8):
         expected = prepare(directory)
         killed_at(line, project, SOME)
         view = CoreDriver(project)

@@ -70,6 +70,7 @@ def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is
         assert "base is as it was, and all stays staged" in done.stderr
         assert exactly(project) == before
         assert "interrupted" not in program("status").err
+        assert program("status", "--json").json["drift"] == [], "what was put back is no change by the host"
         if is_mounted:
             view = program.session / "mnt"
             mine = Path(f"{view}{project}") if not (view / "c").exists() else view

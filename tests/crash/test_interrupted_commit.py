@@ -96,7 +96,7 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
     return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
 def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
     directory = tmp_path / "project"
@@ -124,7 +124,7 @@ def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
     assert not list((directory / ".yolofs/commits/1/parked").iterdir())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
 def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, seed: int) -> None:
     directory = tmp_path / "project"

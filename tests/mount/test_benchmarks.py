@@ -43,8 +43,6 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         "create",
         "read_base_warm",
         "rename_directory",
-        "git_status",
-        "untar",
         "snapshots",
         "commit",
         "stat_beside",

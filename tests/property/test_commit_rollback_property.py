@@ -199,7 +199,7 @@ class Run:
             parking=self.parking,
             restored=partial(restored.add, os.path.dirname(self.parking)),
             durable=False,
-        )
+        ).found
 
     def _finish(self) -> None:
         resume(self.plan, self.scribe.store, parking=self.parking)

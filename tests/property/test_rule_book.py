@@ -60,7 +60,7 @@ def test_ways_and_stricter_rules_below_are_those_of_a_naive_search(sources: list
 
 
 @given(SOURCES, PATHS, PATHS, st.lists(NAMES, max_size=3))
-@settings(max_examples=1500)
+@settings(max_examples=800)
 def test_a_directory_that_may_move_takes_nothing_out_from_under_a_stricter_rule(
     sources: list[RuleSet], old: bytes, new: bytes, names: list[bytes]
 ) -> None:
@@ -88,7 +88,7 @@ MOSTLY_READ_ONLY = st.sampled_from([RuleState.READ_ONLY] * 4 + [RuleState.DENY])
 
 
 @given(SOURCES, MOSTLY_READ_ONLY, st.data(), st.lists(st.lists(NAMES, max_size=4), max_size=10))
-@settings(max_examples=1500)
+@settings(max_examples=800)
 def test_below_what_is_mostly_in_a_state_no_path_but_the_exceptions_has_another(
     sources: list[RuleSet], state: RuleState, data: st.DataObject, below: list[list[bytes]]
 ) -> None:

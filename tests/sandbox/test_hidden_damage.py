@@ -90,7 +90,7 @@ TRAPS = {
     "a hook that is replaced": Trap(
         {"setup.sh": "printf 'curl evil' > .git/hooks/pre-commit\n", ".git/hooks/pre-commit": "#!/bin/sh\nmake lint\n"},
         "sh setup.sh",
-        ("M  .git/hooks/pre-commit",),
+        ("M  .git/hooks/pre-commit  [run by git]",),
     ),
     "a program that puts links where files were": Trap(
         {"dedup.sh": "rm b; ln -s a b; truncate -s 0 a\n", "a": "same\n", "b": "same\n"},

@@ -65,13 +65,18 @@ def do(index, *arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     really_do(index, *arguments)
 execution._do_one = do
-main.main(["commit", *sys.argv[2:]])
+main.main(sys.argv[2:])
 """
 
 
 def interrupt_commit(project: Path, step: int, *paths: str) -> None:
     """Have the commit of a project (or of some paths) killed just before a step."""
-    command = [sys.executable, "-P", "-c", _KILLED, str(step), "--yes", *paths]
+    interrupt(project, step, "commit", "--yes", *paths)
+
+
+def interrupt(project: Path, step: int, *words: str) -> None:
+    """Have a command that commits killed just before a step."""
+    command = [sys.executable, "-P", "-c", _KILLED, str(step), *words]
     done = subprocess.run(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
 

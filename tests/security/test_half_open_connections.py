@@ -223,8 +223,10 @@ def test_one_process_gets_its_share_and_no_more(yolofs: Program) -> None:
     assert MAX_CONNECTIONS > PEER_SHARE
 
 
-@pytest.mark.parametrize("manner", ["silent", "half", "unread", "endless"])
-@pytest.mark.parametrize(("processes", "each"), [(1, 1000), (150, 4)])
+@pytest.mark.parametrize(
+    ("processes", "each", "manner"),
+    [(1, 1000, "silent"), *((150, 4, manner) for manner in ("silent", "half", "unread", "endless"))],
+)
 def test_a_crowd_in_a_sandbox_holds_up_neither_the_user_nor_commands_inside(
     tmp_path: Path, processes: int, each: int, manner: str
 ) -> None:

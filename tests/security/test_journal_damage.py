@@ -422,7 +422,7 @@ STAGED = ["D  b.txt", "A  later", "A  moved", "A  two words"]
 
 
 def changes_of(program: Program) -> list[str]:
-    return [line for line in program("status").out.splitlines() if line[1:3] == "  "]
+    return [line for line in program("status").out.splitlines() if line[1:3] == "  " and line[0] != "!"]
 
 
 def test_a_stored_journal_of_version_1_is_read_and_written_to_until_it_ends(stored: Program) -> None:

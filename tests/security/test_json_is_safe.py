@@ -130,6 +130,8 @@ JSON_COMMANDS: dict[str, tuple[str, ...]] = {
     "asks": ("asks", "--json"),
     "doctor": ("doctor", "--json"),
     "snapshot": ("snapshot", "--json", "--if-changed"),
+    "commits": ("commits", "--json"),
+    "gc": ("gc", "--json", "--dry-run"),
 }
 
 
@@ -258,7 +260,7 @@ def test_every_command_that_prints_json_is_tested() -> None:
     for path in (Path(__file__).parents[2] / "cli").glob("*.py"):
         if '"--json"' in path.read_text():
             found.add(path.stem)
-    tested = {name.split()[0] for name in JSON_COMMANDS} | {"blame", "run", "commit", "travel"}
+    tested = {name.split()[0] for name in JSON_COMMANDS} | {"blame", "run", "commit", "travel", "undo"}
     assert found == tested
 
 

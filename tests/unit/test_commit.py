@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -18,6 +19,7 @@ from yolofs.base import Base
 from yolofs.commit import Plan, execute, log, resume
 from yolofs.commit.ready import Ready
 from yolofs.commit.steps import Steps
+from yolofs.commit.taking_back import roll_back
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
@@ -460,6 +462,44 @@ def test_an_owner_commits_below_directories_that_forbid_writing(open_tmp_path: P
     assert read(scribe, b"e/sub/z") == b"secret"
     assert read(scribe, b"b") == read(scribe, b"e/b") == b"rewritten"
     os.chmod(root, 0o755)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0])
+def test_a_root_that_was_closed_meanwhile_is_no_dead_end(open_tmp_path: Path, mode: int) -> None:
+    for name in ("d/sub", "e"):
+        (open_tmp_path / "base" / name).mkdir(parents=True)
+    for name in ("a", "b", "d/x", "d/sub/y"):
+        (open_tmp_path / "base" / name).write_bytes(b"base " + name.encode())
+    scribe, parking = open_scribe(open_tmp_path), os.fsencode(open_tmp_path / "commit")
+    root = scribe.base.root
+    scribe.write(b"d/sub/y", b"new")
+    scribe.write(b"n", b"new")
+    scribe.remove(b"d/x")
+    scribe.rename(b"d/sub", b"e/sub")
+    scribe.rename(b"a", b"c")
+    scribe.chmod(b"b", 0o600)
+    plan = scribe.plan()
+
+    class KilledError(BaseException):
+        pass
+
+    def kill(done: int, total: int) -> None:
+        if done == total - 2:
+            raise KilledError
+
+    def act() -> None:
+        before = scan(root)
+        for end in (roll_back, resume):
+            with contextlib.suppress(KilledError):
+                execute(plan, scribe.store, parking=parking, progress=kill, durable=False)
+            os.chmod(root, mode)
+            end(plan, scribe.store, parking=parking)
+            assert stat.S_IMODE(os.stat(root).st_mode) == mode
+            os.chmod(root, 0o755)
+            assert (scan(root) == before) is (end is roll_back)
+
+    as_ordinary_user(act, root, scribe.store.directory)
+    assert read(scribe, b"e/sub/y") == b"new"
 
 
 @pytest.fixture

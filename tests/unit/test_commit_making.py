@@ -56,7 +56,7 @@ def add(store: Store, data: bytes = b"data", mode: int = 0o644) -> int:
 def made(store: Store, ino: int, folder: int, place: bytes) -> bytes:
     source = open_inode(store, ino)
     try:
-        assert make_file(source, folder, b"1") == ()
+        assert make_file(source, folder, b"1").left_out == ()
     finally:
         source.close()
     return place + b"/new/1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,26 @@ def test_whichever_step_fails_base_is_as_it_was_and_a_further_commit_succeeds(
     assert scan(scribe.base.root) == expected
 
 
+def test_how_far_it_is_taken_back_is_told_apart(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    plan, forward, back = scribe.plan(), list[int](), list[tuple[int, int]]()
+    fail_at(monkeypatch, 5, after=False, error=OSError(errno.EIO, os.strerror(errno.EIO)))
+    with pytest.raises(RolledBackError):
+        execute(
+            plan,
+            scribe.store,
+            parking=parking,
+            progress=lambda done, _: forward.append(done),
+            going_back=lambda: lambda done, total: back.append((done, total)),
+            durable=False,
+        )
+    made = len([step for step in plan.steps if type(step).__name__ == "Create"])
+    assert forward == list(range(1, made + 6))
+    assert back == [(number, len(plan.steps)) for number in range(1, len(plan.steps) + 1)]
+
+
 @pytest.mark.parametrize("name", [b"plan.json", b"made"])
 def test_no_room_for_what_is_written_first_ends_it_before_it_begins(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, name: bytes
@@ -186,6 +207,25 @@ def test_ctrl_c_twice_takes_the_commit_back_all_the_same(
     assert whole(scribe) == before
 
 
+@pytest.mark.parametrize("way", [resume, roll_back])
+def test_ctrl_c_while_an_interrupted_commit_is_brought_to_its_end_is_said_and_either_way_is_open(
+    scribe: CommitScribe, parking: bytes, way: Callable[..., object]
+) -> None:
+    work(scribe)
+    before, expected = whole(scribe), scribe.expected()
+    plan = interrupted(scribe, parking, steps_of(scribe) // 2)
+    with pytest.raises(CommitError, match="was interrupted, so base is still partly what the view was") as told:
+        way(plan, scribe.store, parking=parking, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    assert told.value.exit_code == 130
+    assert whole(scribe) != before
+    if way is resume:
+        roll_back(plan, scribe.store, parking=parking)
+        assert whole(scribe) == before
+    else:
+        resume(plan, scribe.store, parking=parking)
+        assert scan(scribe.base.root) == expected
+
+
 def interrupted(scribe: CommitScribe, parking: bytes, number: int) -> Plan:
     """Leave a commit as a kill after ``number`` steps does."""
 
@@ -215,6 +255,69 @@ def test_wherever_taking_it_back_stops_it_can_be_finished_instead(tmp_path: Path
             assert scan(scribe.base.root) == expected, f"taken back by {number} steps"
         number += 1
     assert number > 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_log_says_and_a_power_failure_has_undone_is_done_again(
+    scribe: CommitScribe, parking: bytes, seed: int
+) -> None:
+    """The log may reach the disk before what it tells of."""
+    work(scribe)
+    expected = scribe.expected()
+    number = 4 * (seed + 1)
+    plan = interrupted(scribe, parking, number)
+    with log.Log(parking) as lines:
+        for step in plan.steps[number : number + 9]:
+            inode = os.lstat(scribe.base.path(step.path)).st_ino if scribe.base.has(step.path) else 0
+            lines.add(log.Line(log.Identity(0, inode, 1 << 62, 0), None))
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+
+
+@pytest.mark.parametrize("name", [b"h/x", b"f/deep/2"])
+def test_metadata_that_reached_the_disk_before_the_move_is_taken_back_too(
+    scribe: CommitScribe, parking: bytes, name: bytes
+) -> None:
+    """After a power failure the file may be where it was, or be found in a directory that is, and have its new mode."""
+    work(scribe)
+    scribe.chmod({b"h/x": b"h/z", b"f/deep/2": b"new/f/deep/2"}[name], 0o640)
+    before, plan = whole(scribe), scribe.plan()
+    number = next(index for index, step in enumerate(plan.steps) if type(step).__name__ == "Park")
+    interrupted(scribe, parking, number)
+    at(scribe, name).chmod(0o640)
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert whole(scribe) == before
+
+
+@pytest.mark.parametrize("content", [b"", bytes(10), b"both "])
+def test_data_that_a_power_failure_has_taken_from_a_rewritten_file_is_written_again(
+    scribe: CommitScribe, parking: bytes, content: bytes
+) -> None:
+    work(scribe)
+    expected, plan = scribe.expected(), scribe.plan()
+    number = next(index for index, step in enumerate(plan.steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + 1)
+    (line,) = log.read(parking)[number:]
+    assert line.came is not None
+    at(scribe, b"g/one").write_bytes(content)
+    with log.Log(parking) as lines:
+        lines.cut(number)
+        lines.add(log.Line(line.came._replace(ctime_ns=at(scribe, b"g/one").stat().st_ctime_ns), line.went))
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+
+
+def test_what_a_file_replaced_is_kept_where_the_host_has_removed_it_since(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    plan = scribe.plan()
+    number = next(index for index, step in enumerate(plan.steps) if step.path == b"c")
+    interrupted(scribe, parking, number + 1)
+    with log.Log(parking) as lines:
+        lines.cut(number)
+    at(scribe, b"c").unlink()
+    resume(plan, scribe.store, parking=parking)
+    assert not at(scribe, b"c").exists()
+    assert b"base c" in {node.content for node in scan(parking + b"/replaced").values()}
 
 
 def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> bool:
@@ -278,7 +381,7 @@ def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, par
     act, path, content = HOST[what]
     plan = interrupted(scribe, parking, steps_of(scribe) - 1)
     act(scribe)
-    found = roll_back(plan, scribe.store, parking=parking, durable=False)
+    found = roll_back(plan, scribe.store, parking=parking, durable=False).found
     assert found == [path]
     kept = {node.content for node in scan(parking + b"/found").values()}
     assert content <= kept
@@ -287,12 +390,61 @@ def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, par
     }
 
 
+def move(new: Path) -> None:
+    new.rename(new.with_name("moved"))
+
+
+def put_file(new: Path) -> None:
+    shutil.rmtree(new)
+    new.write_bytes(b"the host's")
+
+
+def put_link(new: Path) -> None:
+    move(new)
+    new.symlink_to("moved")
+
+
+def put_another(new: Path) -> None:
+    move(new)
+    new.mkdir()
+
+
+DIRECTORY: dict[str, Callable[[Path], object]] = {
+    "renames it": move,
+    "removes it": shutil.rmtree,
+    "puts a file in its place": put_file,
+    "puts a link in its place": put_link,
+    "puts an empty one in its place": put_another,
+}
+
+
+@pytest.mark.parametrize("what", DIRECTORY)
+@pytest.mark.parametrize("before_last", [1, 4, 8])
+def test_a_directory_that_was_made_and_that_the_host_takes_away_is_no_dead_end(
+    scribe: CommitScribe, parking: bytes, what: str, before_last: int
+) -> None:
+    work(scribe)
+    before = {name: node for name, (node, _) in whole(scribe).items()}
+    plan = interrupted(scribe, parking, steps_of(scribe) - before_last)
+    DIRECTORY[what](at(scribe, b"new"))
+    after = roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert after.gone == [b"f"]
+    assert after.left == [b"f/1"]
+    assert [node.content for node in scan(parking + b"/replaced").values() if node.content] == [b"base f/1"]
+    now = {name: node for name, (node, _) in whole(scribe).items()}
+    assert {name: node for name, node in now.items() if not name.startswith((b"moved", b"new"))} == {
+        name: node for name, node in before.items() if not name.startswith(b"f")
+    }
+    if (at(scribe, b"moved")).exists():
+        assert at(scribe, b"moved/f/deep/2").read_bytes() == b"base f/deep/2"
+
+
 def test_a_changed_link_is_kept_where_it_is_the_last_name(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
     plan = interrupted(scribe, parking, steps_of(scribe) - 1)
     at(scribe, b"e/link").write_bytes(b"the host's")
     at(scribe, b"new/file").unlink()
-    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [b"e/link"]
+    assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [b"e/link"]
     assert {node.content for node in scan(parking + b"/found").values()} >= {b"the host's"}
 
 
@@ -349,7 +501,7 @@ def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it
         patch.setattr(copying, "copy_data", lambda *_: fail(errno.EIO))
         with pytest.raises(CommitError, match="could not be undone: Input/output error"):
             roll_back(plan, scribe.store, parking=parking, durable=False)
-    assert roll_back(plan, scribe.store, parking=parking, durable=False) == [name]
+    assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [name]
     assert [node.content for path, node in scan(parking + b"/found").items() if path] == [b"the host's"]
     assert whole(scribe) == before
 

@@ -7,6 +7,11 @@ In the order in which a commit goes through them::
     split        the state in two: what is applied, and what stays staged
     survey       what base has now at every name of the tree
     conflicts    what base has changed under the staged state
+    drift        how, and when: what is said of that
+    merging      what merging with base comes to, path by path
+    text_merge   merging a text, by git's merge-file
+    diff3        the same without git
+    restating    the state said anew, as merged, or without what base wins over
     holdings     which name of the view goes on using which object that base has
     planner      the plan: which object goes where
     last_check   the plan leaves base the names that the view shows: found anew, before the first step
@@ -30,6 +35,13 @@ In the order in which a commit goes through them::
     resume       finds out how far a commit came that was killed
     rollback     undoes the steps
     taking_back  takes a commit back by that, and removes what it leaves
+
+And for who undoes one that is done::
+
+    applied      what it has made of base, and whether that is there still
+    kept         what it keeps of base, as something that a tree can show
+    inverse      the state that base had before it, as a tree over base as it is
+    compose      what is staged when base has become what one tree shows, and the view is to be what another does
 """
 
 from yolofs.commit.conflicts import find_conflicts

@@ -131,13 +131,28 @@ class Choice:
             self._hold_unnamed(unit, unnamed)
             return
         for directory in unit.removed:
-            inside = self._selection.left_out_below(directory)
+            inside = self._selection.left_out_below(directory) or self._excluded_below(directory)
             if inside is not None:
                 self._hold(unit, f"{self._show(inside)} would go with it", [inside])
                 return
         for staged in (*unit.linked, *unit.nameless):
             if not self._check_links(unit, staged):
                 return
+
+    def _excluded_below(self, directory: RelPath) -> RelPath | None:
+        """Return something that base has below a directory and that is to stay, None if there is nothing."""
+        if self._selection.excluded is None:
+            return None
+        todo = [directory]
+        while todo:
+            above = todo.pop()
+            if self._selection.excludes(above):
+                return above
+            try:
+                todo += [join(above, name) for name in self._base.names(above)]
+            except OSError:  # a file as a rule
+                continue
+        return None
 
     def _is_asked_within(self, unit: Unit) -> bool:
         """Tell whether something was asked for that a deleted or renamed directory takes with it."""

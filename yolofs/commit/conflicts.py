@@ -18,18 +18,15 @@ same content at the very name, and nothing but their times differs, a commit los
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping, Sequence
 
 from yolofs.base import Base
 from yolofs.changes import Aspect, Change, Kind, compare
-from yolofs.commit.survey import Name, look, survey
+from yolofs.commit.survey import Name, survey
+from yolofs.drift import has_changed, is_later
 from yolofs.paths import RelPath
 from yolofs.store import Store
-from yolofs.tree import Staged, Tree
-
-_CLOCK_SLACK_NS = 10_000_000
-"""Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
+from yolofs.tree import Tree
 
 
 def find_conflicts(
@@ -51,7 +48,7 @@ def find_conflicts(
     """
     names = names if names is not None else list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
-    nameless = (staged for staged in tree.staged.values() if not staged.names and _has_changed(staged, base))
+    nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base))
     homes = {staged.home for staged in nameless if staged.home is not None}
     found = [name for name in names if _is_conflict(name, base, in_use, restored)]
     agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
@@ -90,30 +87,8 @@ def _is_conflict(name: Name, base: Base, in_use: set[bytes], restored: Mapping[i
     if name.is_cut_off:
         return True
     entry = name.entry
-    if entry.staged is not None and _has_changed(entry.staged, base):
+    if entry.staged is not None and has_changed(entry.staged, base):
         return True
     if name.held is None and entry.source is not None and not name.is_passing:
         return True
-    return name.natural not in in_use and _is_newer_than_view(name, restored)
-
-
-def _has_changed(staged: Staged, base: Base) -> bool:
-    """Tell whether the base file is not what it was at copy-up."""
-    if staged.base is None or staged.home is None:
-        return False
-    st = look(base, staged.home)
-    if st is None:
-        return True
-    if stat.S_ISDIR(st.st_mode):
-        return base.number(st) != staged.base.ino
-    return base.fingerprint(st) != staged.base
-
-
-def _is_newer_than_view(name: Name, restored: Mapping[int, int]) -> bool:
-    """Tell whether what base has here changed after the view last changed a name in this directory."""
-    parent = name.entry.parent
-    if name.here is None or parent is None or not parent.touched_ns:
-        return False
-    if restored.get(name.here.st_ino) == name.here.st_ctime_ns:
-        return False
-    return name.here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS
+    return name.natural not in in_use and is_later(name.here, name.entry.parent, restored)

@@ -205,6 +205,11 @@ def rename_out(
     return directories.within(src[0], act)
 
 
+def rename_between(src: tuple[int, bytes], dst: tuple[int, bytes], rename: Callable[[int, bytes, int, bytes], T]) -> T:
+    """Do the same as :func:`rename_with` from one open directory to another, neither of base."""
+    return _moving(src, lambda: rename(*src, *dst), lambda: dst)
+
+
 def _moving(src: tuple[int, bytes], rename: Callable[[], T], where: Callable[[], tuple[int, bytes]]) -> T:
     try:
         return rename()

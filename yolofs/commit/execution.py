@@ -9,23 +9,25 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
 from yolofs.commit import log
 from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
-from yolofs.commit.interrupts import INTERRUPTED, interrupted_between
+from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
 from yolofs.commit.log import Log
-from yolofs.commit.making import StoreFiles
-from yolofs.commit.plan import Create, Plan, describe
+from yolofs.commit.plan import Create, Plan, Step, describe
 from yolofs.commit.resume import ResumedSteps
-from yolofs.commit.separate import put_in_place
+from yolofs.commit.separate import names_in, note_parted, put_in_place
 from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import Progress, Restored, take_back
+from yolofs.commit.taking_back import Restored, take_back
 from yolofs.errors import CommitError, NotPreparedError, reason
 from yolofs.paths import RelPath, display
+from yolofs.progress import Progress
+from yolofs.store import StoreFiles
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -70,45 +72,46 @@ def execute(
     parking: bytes,
     seals: Seals | None = None,
     restored: Restored = lambda _: None,
+    arrived: Restored | None = None,
     progress: Progress | None = None,
+    going_back: Callable[[], Progress | None] = lambda: None,
     durable: bool = True,
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
 
     ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if missing), best on the same
     filesystem as most of what changes.  ``seals`` vouches for the plan, without which nobody will finish it.
-    ``restored`` is told what is in its place again if the commit is taken back.
-    ``progress`` is called after each file made and each step with how many are done, and of how many.  Without
-    ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
+    ``restored`` is told what is in its place again if the commit is taken back, ``arrived``, before it is done, what
+    the steps have put in place or changed.
+    ``progress`` is called after each file made and each step with how many are done, and of how many; ``going_back`` is
+    called if the commit is taken back, and returns the same for that.  Without ``durable`` the disk is not waited for:
+    for tests, which expect no power failure.  Blocks.
 
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
             is gone.
         RolledBackError: a step failed, or Ctrl-C; base is as it was.
         CommitError: a step failed, and so did taking back those before it; or all are done, and the end failed.
-        OSError: the commit's directory or base cannot be opened, or a commit was there already; nothing was done.
+        FileExistsError: a commit was there already; nothing was done.
     """
-    os.makedirs(parking, 0o700, exist_ok=True)
     seals = seals if seals is not None else Unsealed()
     text = plan.encode()
     seal = seals.of_plan(text)
-    try:
-        if seal:  # before the plan: one that lies there without a seal is nobody's
-            write_new(parking, SEAL, seal, durable=durable)
-        write_new(parking, PLAN, text, durable=durable)
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        drop(parking)
-        raise _not_prepared(error, plan.root, "", "make room, and then: yolofs commit") from error
     counted = _Counted(plan, progress) if progress is not None else None
-    with contextlib.ExitStack() as held:
-        with Steps(plan, store, parking, durable=durable) as steps:
+    with contextlib.ExitStack() as held, contextlib.ExitStack() as opened:
+        with before_it_begins(parking, plan.root):
+            os.makedirs(parking, 0o700, exist_ok=True)
+            if seal:  # before the plan: one that lies there without a seal is nobody's
+                write_new(parking, SEAL, seal, durable=durable)
+            write_new(parking, PLAN, text, durable=durable)
+            steps = opened.enter_context(Steps(plan, store, parking, durable=durable))
+        with opened:
             try:
                 _prepare(plan, steps, parking, counted, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
-                drop(parking)
+                with contextlib.suppress(OSError):  # then the next command removes it
+                    drop(parking)
                 if isinstance(error, KeyboardInterrupt):
                     raise _ended_before() from None
                 raise
@@ -117,9 +120,28 @@ def execute(
             except (CommitError, OSError, KeyboardInterrupt) as error:
                 failure: BaseException = error
             else:
-                _complete(plan, steps, parking, seals, durable=durable)
+                _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return Outcome(len(plan.steps), steps.left_out)
-        raise take_back(plan, store, parking, failure, restored, durable=durable) from failure
+        raise take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable) from failure
+
+
+@contextlib.contextmanager
+def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
+    """Have what the system refuses in a block end a commit before it begins, with nothing left of it.
+
+    Raises:
+        NotPreparedError: that was so.
+        FileExistsError: a commit was there already.
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        with contextlib.suppress(OSError):  # then the next command removes it
+            drop(parking)
+        hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
+        raise _not_prepared(error, root, "", hint) from error
 
 
 def resume(
@@ -129,6 +151,7 @@ def resume(
     parking: bytes,
     seals: Seals | None = None,
     check_root: Callable[[int], None] = lambda _: None,
+    arrived: Restored | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for :func:`execute`.
@@ -137,7 +160,7 @@ def resume(
     anything is done: what it raises ends this.
 
     Raises:
-        CommitError: a step failed, as it may have before; those before it are done.
+        CommitError: a step failed, as it may have before, or Ctrl-C; those before it are done.
         OSError: the commit's directory or base cannot be opened.
     """
     with ResumedSteps(plan, store, parking, durable=True) as steps:
@@ -147,11 +170,19 @@ def resume(
             steps.recall_made(ready)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(parking, BACK))
-        done = min(len(log.read(parking)), len(plan.steps))
-        for step in plan.steps[:done]:
-            steps.recall(step)
-        _do_from(done, plan, steps, parking, progress)
-        _complete(plan, steps, parking, seals if seals is not None else Unsealed(), durable=True)
+        lines = log.read(parking)[: len(plan.steps)]
+        is_durable = os.path.lexists(os.path.join(parking, SETTLED))
+        with interrupted_between() as check:
+            try:
+                for index, line in enumerate(lines):
+                    check()
+                    steps.recall(plan.steps[index])
+                    if not is_durable:
+                        _do_one(index, plan, parking, partial(steps.redo, said=line))
+                _do_from(len(lines), plan, steps, parking, progress, check)
+            except KeyboardInterrupt:
+                raise stopped_by_user("finishing the commit", parking) from None
+        _complete(plan, steps, parking, seals if seals is not None else Unsealed(), arrived, durable=True)
         return Outcome(len(plan.steps), steps.left_out)
 
 
@@ -186,13 +217,24 @@ def _prepare(plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None,
     try:
         steps.make(counted.made if counted is not None else lambda _: None)
     except OSError as error:
-        hint = "make room, where that is what it lacks, and then: yolofs commit"
+        hint = (
+            _make_room(parking)
+            if error.errno in _NO_ROOM
+            else "mend that, or commit other paths: yolofs commit PATH..."
+        )
         raise _not_prepared(error, plan.root, " could not be made", hint) from error
     try:
         write_new(parking, MADE, steps.look().encode(), durable=durable)
     except OSError as error:
         hint = "mend that, or commit other paths: yolofs commit PATH..."
         raise _not_prepared(error, plan.root, "", hint) from error
+
+
+def _make_room(parking: bytes) -> str:
+    where = display(os.path.dirname(os.path.dirname(parking)))
+    return (
+        f"make room where {where} lies, or commit what was deleted first (yolofs commit PATH...), then: yolofs commit"
+    )
 
 
 def _not_prepared(error: OSError, root: bytes, what: str, hint: str) -> NotPreparedError:
@@ -217,27 +259,29 @@ def _do_from(
         done.cut(first)
         for index in range(first, total):
             check()
-            _do_one(index, plan, steps, parking)
+            _do_one(index, plan, parking, steps.do)
             done.add(steps.seen(plan.steps[index]))
             if progress is not None:
                 progress(index + 1, total)
 
 
-def _do_one(index: int, plan: Plan, steps: Steps, parking: bytes) -> None:
+def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) -> None:
     step = plan.steps[index]
     try:
-        steps.do(step)
+        do(step)
     except OSError as error:
         raise CommitError(
             f"the commit stopped at step {index + 1} of {len(plan.steps)}, "
             f"to {describe(step, plan.root)}: {reason(error)}",
             done=index,
             directory=parking,
-            hint=f"nothing is lost; mend that, then: yolofs commit --continue (what base had: {display(parking)})",
+            hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
         ) from error
 
 
-def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable: bool) -> None:
+def _complete(
+    plan: Plan, steps: Steps, parking: bytes, seals: Seals, arrived: Restored | None, *, durable: bool
+) -> None:
     """Make everything durable, tidy up what is kept, and say that it is done."""
     total = len(plan.steps)
     try:
@@ -248,9 +292,12 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable
         is_settled = os.path.lexists(os.path.join(parking, SETTLED))
         if (copies or steps.has_leftovers) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
+        note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
         put_in_place(copies)
         steps.discard_leftovers()
         steps.remove_far()
+        if arrived is not None:
+            arrived({line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
@@ -258,5 +305,5 @@ def _complete(plan: Plan, steps: Steps, parking: bytes, seals: Seals, *, durable
             f"all {total} steps of the commit are done, but it could not be closed: {reason(error)}{where}",
             done=total,
             directory=parking,
-            hint=f"what base had before lies in {display(parking)}",
+            hint="mend that (make room, for example), then: yolofs commit --continue",
         ) from error

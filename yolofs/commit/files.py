@@ -11,6 +11,7 @@
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
+    commits/N/parted        which files of base those were of which ``replaced`` has a copy (commit/separate)
     commits/N/settled       written when all steps are durable, if what is kept is about to be changed: no way back
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that
@@ -28,7 +29,7 @@ from yolofs.commit import far, log
 from yolofs.commit.places import hidden_far
 from yolofs.commit.ready import Ready, decode
 from yolofs.paths import display
-from yolofs.plain_files import open_plain
+from yolofs.plain_files import read_plain
 
 PLAN = b"plan.json"
 SEAL = b"seal"
@@ -38,6 +39,8 @@ BACK = b"back"
 SETTLED = b"settled"
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
+_MOST_READY = 1 << 30
+"""So many bytes ``made`` has at the most: some five million files."""
 
 
 def has_begun(parking: bytes) -> bool:
@@ -61,8 +64,7 @@ def holds_something(folder: bytes) -> bool:
 def read_ready(parking: bytes) -> Ready | None:
     """Return what was written of a commit before its first step, None if nothing was."""
     try:
-        with open(open_plain(os.path.join(parking, MADE), os.O_RDONLY), "rb") as file:
-            return decode(file.read())
+        return decode(read_plain(os.path.join(parking, MADE), _MOST_READY))
     except OSError:
         return None
 

@@ -9,21 +9,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from typing import Protocol
 
 from yolofs.base import Base
-from yolofs.commit.survey import Name, look
+from yolofs.commit.kept import kept_of
+from yolofs.commit.survey import Name
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
+from yolofs.store import StorePaths
 from yolofs.tree import Entry, Staged, Tree
-
-
-class StorePaths(Protocol):
-    """What planning needs of the store."""
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode."""
-        ...
 
 
 class Holdings:
@@ -118,7 +111,7 @@ class Holdings:
         rel = staged.origin if staged.origin is not None else staged.home
         if kind == stat.S_IFDIR or rel is None:
             return None
-        st = look(self._base, rel)
+        st = self._base.look(rel)
         if st is None or stat.S_IFMT(st.st_mode) != kind:
             return None
         if staged.origin is None and (staged.base is None or self._base.number(st) != staged.base.ino):
@@ -142,15 +135,17 @@ class Holdings:
         if not stat.S_ISDIR(self.st(staged).st_mode):
             self.lost += [entry.path() for entry in staged.names]
             return None
-        st = look(self._base, origin)
+        st = self._base.look(origin)
         return origin if st is not None and stat.S_ISDIR(st.st_mode) else None
 
     def _can_stay(self, home: RelPath, staged: Staged) -> bool:
         """Tell whether to change a base file in place: a regular file with hard links, or one that holds no data.
 
         Others are replaced, so that nobody ever sees half of the new content; but for a file that may be written in
-        a directory that may not.
+        a directory that may not. What an earlier commit keeps takes the place of any.
         """
+        if kept_of(staged.ino) is not None:
+            return False
         old, new = self._base.lstat(home), self.st(staged)
         if stat.S_ISREG(old.st_mode):
             return old.st_nlink > 1 or self._is_fixed(home)

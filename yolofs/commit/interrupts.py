@@ -7,8 +7,21 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
+from yolofs.errors import CommitError
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
+
+
+def stopped_by_user(what: str, directory: bytes) -> CommitError:
+    """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its end."""
+    error = CommitError(
+        f"{what} was interrupted, so base is still partly what the view was; nothing is lost",
+        directory=directory,
+        hint="yolofs commit --continue, or yolofs commit --roll-back",
+    )
+    error.exit_code = INTERRUPTED
+    return error
 
 
 @contextlib.contextmanager

@@ -15,9 +15,11 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
 from yolofs.base import Base
+from yolofs.commit.kept import Kept
 from yolofs.commit.plan import (
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -100,6 +102,8 @@ class _NamesAfter:
                 self._parked[step.number] = self._put(step.path, None)
             case Remove():
                 self._put(step.path, None)
+            case Fetch():
+                self._parked[step.number] = _Object(None, Kept(step.commit, step.slot, step.inside).ino)
             case Place():
                 self._put(step.path, self._parked.pop(step.number, None))
             case Link():

@@ -11,9 +11,11 @@ import contextlib
 import os
 from typing import NamedTuple, Self
 
-from yolofs.plain_files import open_plain
+from yolofs.plain_files import open_plain, read_plain
 
 _NAME = b"progress"
+_MOST_BYTES = 1 << 30
+"""As much as ten million steps write."""
 
 
 class Identity(NamedTuple):
@@ -50,8 +52,7 @@ def read(directory: bytes) -> list[Line]:
 def _read(directory: bytes) -> list[tuple[int, Line]]:
     """Return the lines that stand in their order, each with its length in bytes."""
     try:
-        with open(open_plain(os.path.join(directory, _NAME), os.O_RDONLY), "rb") as file:
-            texts = file.read().split(b"\n")[:-1]
+        texts = read_plain(os.path.join(directory, _NAME), _MOST_BYTES).split(b"\n")[:-1]
     except OSError:  # none is known for certain then, and each is looked at
         return []
     found: list[tuple[int, Line]] = []

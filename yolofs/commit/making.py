@@ -9,23 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Protocol
+from typing import NamedTuple
 
 from yolofs import copying
+from yolofs.store import StoreFiles
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class StoreFiles(Protocol):
-    """What committing needs of the store."""
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode."""
-        ...
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode whatever its mode and return the descriptor."""
-        ...
 
 
 def open_inode(store: StoreFiles, ino: int) -> copying.Source:
@@ -62,10 +51,18 @@ def is_plain(folder: int) -> bool:
     return st.st_uid == os.geteuid() and not st.st_mode & 0o077 and copying.has_only_labels(folder)
 
 
-def make_file(source: copying.Source, folder: int, name: bytes) -> tuple[str, ...]:
+class MadeFile(NamedTuple):
+    """A file that was made just now."""
+
+    left_out: tuple[str, ...]
+    """What could not be carried over."""
+    st: os.stat_result
+
+
+def make_file(source: copying.Source, folder: int, name: bytes) -> MadeFile:
     """Make ``name`` in an open folder, which :func:`is_plain`, a copy of a regular file.
 
-    As nobody else gets at it there, it may have its mode from the beginning.  Returns what could not be carried over.
+    As nobody else gets at it there, it may have its mode from the beginning.
 
     Raises:
         OSError: it cannot be written; nothing is left then.
@@ -75,9 +72,12 @@ def make_file(source: copying.Source, folder: int, name: bytes) -> tuple[str, ..
     try:
         if not copying.copy_small(source.fd, fd, wanted.st, wanted.st.st_size):
             copying.copy_data(source.fd, fd, wanted.st.st_size)
-        if wanted.xattrs or wanted.unread or _who(os.fstat(fd)) != _who(wanted.st):
-            return copying.write_metadata(fd, wanted)
-        return () if copying.may_set_times(fd, wanted.st) else ("times",)
+        left_out: tuple[str, ...] = () if copying.may_set_times(fd, wanted.st) else ("times",)
+        st = os.fstat(fd)
+        if wanted.xattrs or wanted.unread or _who(st) != _who(wanted.st):
+            left_out = copying.write_metadata(fd, wanted)
+            st = os.fstat(fd)
+        return MadeFile(left_out, st)
     except BaseException:
         os.unlink(name, dir_fd=folder)
         raise

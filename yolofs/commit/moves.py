@@ -20,8 +20,10 @@ class Moves:
         for step in plan.steps:
             match step:
                 case Place():
-                    self._old[step.path] = parked[step.number]
-                    self._new[parked[step.number]] = step.path
+                    old = parked.get(step.number)  # None for what an undo has fetched
+                    self._old[step.path] = old
+                    if old is not None:
+                        self._new[old] = step.path
                 case MakeDirectory() | Create() | Duplicate() | Link():
                     self._old[step.path] = None
                 case Remove():

@@ -12,9 +12,17 @@ from typing import NamedTuple, Self
 
 from yolofs.commit.directories import Directories
 from yolofs.commit.far import Folder
-from yolofs.commit.plan import Plan
+from yolofs.commit.kept import Kept
+from yolofs.commit.plan import Fetch, Plan
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.syscalls import open_by_no_link
+
+_MOST_KEPT = 64
+"""So many directories of earlier commits are open at a time."""
+
+COPIED = b"-copied"
+"""How the name ends of what has been copied to the device that it goes to, whole."""
 
 
 class Spot(NamedTuple):
@@ -36,7 +44,7 @@ def hidden_far(directory: bytes) -> bytes:
 
 def copied_from(spot: Spot) -> Spot:
     """Return the spot that something gets when all of it has been copied to the device that it goes to."""
-    return Spot(spot.directory, spot.name + b"-copied")
+    return Spot(spot.directory, spot.name + COPIED)
 
 
 class Places:
@@ -56,6 +64,8 @@ class Places:
         self._replaced = _make_folder(directory, b"replaced")
         self._device = os.fstat(self._new.fd).st_dev
         self._directories = Directories(plan.root)
+        self._kept: dict[bytes, Folder] = {}
+        """The directories in which earlier commits keep what is fetched, as far as they were asked for."""
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
 
@@ -64,13 +74,26 @@ class Places:
 
     def __exit__(self, *_: object) -> None:
         self._directories.close()
-        for folder in (self._parked, self._new, self._replaced):
+        for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
             os.close(folder.fd)
+        self._kept.clear()
 
     @property
     def root_fd(self) -> int:
         """The descriptor (O_PATH) of base, which stays this object's."""
         return self._directories.open(ROOT)
+
+    def _kept_at(self, step: Fetch) -> Spot:
+        """Return where an earlier commit keeps what a step fetches."""
+        path = Kept(step.commit, step.slot, step.inside).path(os.path.dirname(self._parking))
+        directory, name = os.path.split(path)
+        folder = self._kept.get(directory)
+        if folder is None:
+            if len(self._kept) == _MOST_KEPT:
+                os.close(self._kept.pop(next(iter(self._kept))).fd)
+            folder = Folder(directory, open_by_no_link(directory, os.O_RDONLY | os.O_DIRECTORY))
+            self._kept[directory] = folder
+        return Spot(folder, name)
 
     def _fd(self, spot: Spot) -> int:
         return spot.directory.fd if isinstance(spot.directory, Folder) else self._directories.open(spot.directory)

@@ -4,10 +4,11 @@ The steps come in this order, and ``docs/design/commit.md`` says why:
 
 0. first: :class:`Rewrite` and :class:`SetMetadata` of files that base has under names that nobody has looked at
 1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their old base paths
-2. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
-3. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and :class:`SetMetadata`, in place
-4. :class:`Link`, which becomes a copy where it has to, and so comes when the file is what it is to be
-5. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before have moved
+2. :class:`Fetch`, of what an earlier commit keeps and an undo brings back
+3. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
+4. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and :class:`SetMetadata`, in place
+5. :class:`Link`, which becomes a copy where it has to, and so comes when the file is what it is to be
+6. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before have moved
 
 Numbers of slots (``number``) are unique in a plan: ``parked/NUMBER``, ``new/NUMBER`` and ``replaced/NUMBER`` in the
 commit's directory.  Inode numbers (``inode``) are those of the disk: they tell, after a crash, whether a step was done.
@@ -22,7 +23,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, StoreIno, display, parse_relpath
+from yolofs.paths import ROOT, RelPath, StoreIno, display, parse_relpath
 
 VERSION = 1
 
@@ -88,6 +89,17 @@ class Place(_Step, frozen=True):
     """As for :class:`Create`."""
 
 
+class Fetch(_Step, frozen=True):
+    """Take what commit ``commit`` keeps in ``replaced/SLOT``; the :class:`Place` of the same number brings it in."""
+
+    number: int
+    commit: int
+    slot: int
+    inode: int
+    inside: RelPath = ROOT
+    """Its path in the directory that the slot holds, if it is not that itself."""
+
+
 class Link(_Step, frozen=True):
     """Make ``path`` a hard link of ``existing`` (a copy, where the filesystem cannot)."""
 
@@ -143,7 +155,7 @@ class FinishDirectory(_Step, frozen=True):
 
 
 Step: TypeAlias = (
-    Park | Remove | MakeDirectory | Create | Place | Link | Duplicate | Rewrite | SetMetadata | FinishDirectory
+    Park | Remove | Fetch | MakeDirectory | Create | Place | Link | Duplicate | Rewrite | SetMetadata | FinishDirectory
 )
 
 
@@ -218,8 +230,12 @@ def _check(plan: Plan) -> None:
             if number < 0 or number in slots:
                 raise ValueError(f"{number} is no number of a slot, or that of two")
             slots.add(number)
-            if isinstance(step, Park):
+            if isinstance(step, Park | Fetch):
                 parked.add(number)
+        if isinstance(step, Fetch) and (step.commit < 1 or step.slot < 0):
+            raise ValueError(f"{step.commit} is no number of a commit, or {step.slot} of a slot of it")
+        if isinstance(step, Fetch):
+            parse_relpath(step.inside)
 
 
 def describe(step: Step, root: bytes = b"") -> str:
@@ -234,6 +250,8 @@ def describe(step: Step, root: bytes = b"") -> str:
             return f"take {path} out of the way"
         case Remove():
             return f"remove {path}"
+        case Fetch():
+            return f"take {path} from what commit {step.commit} keeps"
         case MakeDirectory():
             return f"make directory {path}"
         case Create():

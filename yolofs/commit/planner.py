@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from yolofs import copying
 from yolofs.base import Base
-from yolofs.commit.holdings import Holdings, StorePaths
+from yolofs.commit.holdings import Holdings
+from yolofs.commit.kept import kept_of
 from yolofs.commit.last_check import check_names
 from yolofs.commit.plan import (
     Attributes,
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -31,6 +33,7 @@ from yolofs.commit.plan import (
 from yolofs.commit.survey import Name, survey
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
+from yolofs.store import StorePaths
 from yolofs.tree import Entry, Staged, Tree
 
 
@@ -64,6 +67,7 @@ class _Planner:
         self._slots = 0
         self._first: list[Step] = []
         self._out: list[Park | Remove] = []
+        self._fetched: list[Fetch] = []
         self._in: list[Step] = []
         self._duplicates: list[Step] = []
         self._links: list[Step] = []
@@ -78,7 +82,7 @@ class _Planner:
             self._plan_name(name)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._holdings.names) if (step := self._finish(name)) is not None]
-        there = (*self._in, *self._duplicates, *self._in_place, *self._links)
+        there = (*self._fetched, *self._in, *self._duplicates, *self._in_place, *self._links)
         return Plan(self._base.root, (*self._first, *self._out, *there, *finish))
 
     def _check_root(self) -> None:
@@ -178,7 +182,12 @@ class _Planner:
     def _make(self, name: Name, staged: Staged, replaced: int | None) -> None:
         st = self._holdings.st(staged)
         first = self._holdings.first[staged]
-        if stat.S_ISDIR(st.st_mode):
+        kept = kept_of(staged.ino)
+        if kept is not None:
+            number = self._slot()
+            self._fetched.append(Fetch(name.path, number, kept.commit, kept.slot, st.st_ino, kept.inside))
+            self._in.append(Place(name.path, number, replaced))
+        elif stat.S_ISDIR(st.st_mode):
             self._in.append(MakeDirectory(name.path, staged.ino, self._slot()))
         elif first is not name.entry:
             self._links.append(Link(name.path, self._holdings.by_entry[first].path, self._slot(), replaced))
@@ -238,7 +247,7 @@ class _Planner:
         if shown is None or not stat.S_ISDIR(shown.st_mode):
             return None
         mtime_ns = entry.touched_ns or shown.st_mtime_ns
-        ino = staged.ino if staged is not None else None
+        ino = staged.ino if staged is not None and kept_of(staged.ino) is None else None
         if held is None:
             return FinishDirectory(name.path, ino, mtime_ns)
         was = self._attributes(held, xattrs=staged is not None)

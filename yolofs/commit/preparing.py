@@ -13,13 +13,14 @@ from collections.abc import Callable
 from yolofs import copying, syscalls
 from yolofs.commit import far
 from yolofs.commit.far import FarFolders, Folder
-from yolofs.commit.making import StoreFiles, is_plain, make_file, open_inode
+from yolofs.commit.making import is_plain, make_file, open_inode
 from yolofs.commit.moves import Moves
 from yolofs.commit.places import Places, Spot, hidden_far
 from yolofs.commit.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.commit.ready import Before, Made, Ready, check
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
+from yolofs.store import StoreFiles
 
 
 class Preparing(Places):
@@ -69,7 +70,7 @@ class Preparing(Places):
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
-        ready = check(self._plan)
+        ready = check(self._plan, os.path.dirname(self._parking))
         self._before = ready.directories
         return Ready(self._made, ready.directories, ready.looks)
 
@@ -86,9 +87,10 @@ class Preparing(Places):
         if folder is None:
             return False
         name = b"%d" % step.number
+        st: os.stat_result | None = None
         match step:
             case Create():
-                self._make_file(step, Spot(folder, name))
+                st = self._make_file(step, Spot(folder, name))
             case MakeDirectory():
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
             case Duplicate():
@@ -100,7 +102,8 @@ class Preparing(Places):
                 if path is None or not self._may_copy_base(path, at(folder.fd, name)):
                     return False
         number = self._far.by_number.index(folder) + 1 if folder is not self._new else 0
-        self._made[step.number] = Made.of(os.stat(name, dir_fd=folder.fd, follow_symlinks=False), number)
+        st = st if st is not None else os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+        self._made[step.number] = Made.of(st, number)
         return True
 
     def _made_at(self, number: int) -> Spot:
@@ -142,17 +145,20 @@ class Preparing(Places):
             self._device_of[path] = device
         return self._new if device == self._device else self._far.on(device, there)
 
-    def _make_file(self, step: Create, spot: Spot) -> None:
+    def _make_file(self, step: Create, spot: Spot) -> os.stat_result | None:
+        """Make a new file at a spot; return what it is, if that is known already."""
+        st: os.stat_result | None = None
         source = open_inode(self._store, step.ino)
         try:
             if source.fd >= 0 and spot.directory is self._new and self._may_make_files:
-                left_out = make_file(source, self._new.fd, spot.name)
+                left_out, st = make_file(source, self._new.fd, spot.name)
             else:
                 self._unlocked(spot)
                 left_out = copying.write_copy(source, self._at(spot))
         finally:
             source.close()
         self._note(step.path, left_out)
+        return st
 
     def remove_far(self) -> None:
         """Remove the folders on other devices.

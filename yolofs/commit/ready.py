@@ -15,10 +15,12 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs import syscalls
+from yolofs.commit.kept import Kept
 from yolofs.commit.moves import Moves
 from yolofs.commit.plan import (
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -89,13 +91,15 @@ def decode(text: bytes) -> Ready | None:
         return None
 
 
-def check(plan: Plan) -> Ready:
+def check(plan: Plan, commits: bytes) -> Ready:
     """Look whether the steps of a plan can be done, as far as can be told before; return what base is there.
+
+    ``commits``: the directory of all commits.
 
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
     """
-    return _Check(plan).check()
+    return _Check(plan, commits).check()
 
 
 class _HiddenError(Exception):
@@ -103,8 +107,9 @@ class _HiddenError(Exception):
 
 
 class _Check:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, commits: bytes) -> None:
         self._plan = plan
+        self._commits = commits
         self._root = plan.root
         self._moves = Moves(plan)
         self._directories: dict[RelPath, os.stat_result] = {}
@@ -135,6 +140,8 @@ class _Check:
         match step:
             case Park() | Remove():
                 self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]))
+            case Fetch():
+                self._check_kept(step)
             case Create() | Place() | Link() | Duplicate() | MakeDirectory():
                 self._check_arrival(step.path, getattr(step, "replaced", None))
             case Rewrite() | SetMetadata():
@@ -145,6 +152,18 @@ class _Check:
                 path = self._moves.before(step.path)
                 if path is not None and step.was is not None:
                     self._enter(path)
+
+    def _check_kept(self, step: Fetch) -> None:
+        """Check that an earlier commit still keeps what is to come back."""
+        path = Kept(step.commit, step.slot, step.inside).path(self._commits)
+        try:
+            is_kept = os.lstat(path).st_ino == step.inode
+        except (FileNotFoundError, NotADirectoryError):
+            is_kept = False
+        if not is_kept:
+            raise OSError(errno.ESTALE, f"commit {step.commit} does not keep it any more", step.path)
+        if syscalls.may_never_change(path):
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
 
     def _check_arrival(self, path: RelPath, replaced: int | None) -> None:
         above = self._moves.before(split(path)[0])

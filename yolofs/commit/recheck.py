@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterable, Iterator
 
 from yolofs.base import Base
-from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Create, Duplicate, Link, Park, Place, Plan, Remove, paths_of
 from yolofs.paths import ROOT, RelPath, display, split
+from yolofs.store import StoreFiles
 
 
 def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str:

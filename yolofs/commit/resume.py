@@ -10,15 +10,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from yolofs import copying
 from yolofs.commit.far import Folder
-from yolofs.commit.making import StoreFiles
+from yolofs.commit.log import Line
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -34,10 +35,12 @@ from yolofs.commit.ready import Looks, Ready
 from yolofs.commit.steps import UNMADE, Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
+from yolofs.store import StoreFiles
 
 FOUND = b"found"
 """In a commit's directory: what the host had put in the way, by number of the slot."""
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
+_CHUNK_BYTES = 1 << 20
 
 
 class ResumedSteps(Steps):
@@ -47,6 +50,7 @@ class ResumedSteps(Steps):
         """Prepare as :class:`Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._looks: dict[int, Looks] = {}
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
@@ -72,7 +76,7 @@ class ResumedSteps(Steps):
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
                 spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
                 self._recall_leftovers(copied_from(source), *dict.fromkeys((*spots, beside)))
-            case MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
+            case Fetch() | MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
                 pass
 
     def _recall_leftovers(self, *spots: Spot) -> None:
@@ -83,12 +87,51 @@ class ResumedSteps(Steps):
         if not self._is_done(step):
             super().do(step)
 
+    def redo(self, step: Step, said: Line) -> None:
+        """Do a step again that the log says is done, if a power failure has undone it.
+
+        The log may have reached the disk before what it tells of.  What the host has done since is left alone: so it is
+        done again only where what it moves is still where it was, or where nobody has touched the thing since.
+        """
+        match step:
+            case Park() | Remove():
+                if self._inode(Spot(*split(step.path))) == step.inode:
+                    self.do(step)
+            case Link():
+                if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
+                    self.do(step)
+            case Create() | Place() | Duplicate() | MakeDirectory():
+                if self._inode(self._comes_from(step)) is not None:
+                    self.do(step)
+            case Rewrite() | SetMetadata():
+                spot, then = Spot(*split(step.path)), said.came
+                now = self._seen(spot)
+                if now is None or then is None or now.inode != then.inode or now.ctime_ns > then.ctime_ns:
+                    return
+                if isinstance(step, Rewrite) and self._has_data(step):
+                    self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+                else:
+                    super().do(step)
+            case Fetch() | FinishDirectory():
+                self.do(step)
+
+    def _has_data(self, step: Rewrite) -> bool:
+        """Tell whether a file has the data that it was given."""
+        spot, _ = self._reach(step.path)
+        with (
+            open(os.open(spot.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot)), "rb") as there,
+            open(self._store.open(step.ino, os.O_RDONLY), "rb") as wanted,
+        ):
+            return _have_same_bytes(there, wanted)
+
     def _is_done(self, step: Step) -> bool:
         match step:
             case Park():
                 return self._is_parked(step)
             case Remove():
                 return self._is_removed(step)
+            case Fetch():
+                return self._inode(self._kept_at(step)) != step.inode
             case MakeDirectory() if step.number in self._made:
                 return self._inode(self._made_at(step.number)) is None
             case MakeDirectory():
@@ -134,7 +177,7 @@ class ResumedSteps(Steps):
         if self._inode(aside) is None:
             return self._inode(kept) is not None
         self._clear(kept)  # a copy to this device, perhaps not whole
-        self._copy_tree(aside, kept, step.path)
+        self._copy_to_kept(aside, kept, step.path)
         self._leftovers.append(aside)
         return True
 
@@ -193,9 +236,12 @@ class ResumedSteps(Steps):
                 self._keep(spot, step)
                 return True
         if self._inode(kept) is not None:
+            if there is None and self._inode(self._comes_from(step)) is None:
+                return True  # the host has removed it since
             if there is not None and there != replaced:
                 return True
-            self._clear(kept)  # another name or a copy of what is still in its place
+            if there is not None:
+                self._clear(kept)  # another name or a copy of what is still in its place
         return False
 
     def made_by_step(self, step: _Arrival | MakeDirectory) -> int | None:
@@ -222,7 +268,7 @@ class ResumedSteps(Steps):
     def _noted(self, what: bytes) -> int | None:
         return self._notes.get(what)
 
-    def _comes_from(self, step: _Arrival) -> Spot:
+    def _comes_from(self, step: _Arrival | MakeDirectory) -> Spot:
         """Return where what a step brings in is made, or was parked."""
         if isinstance(step, Place):
             return self._set_aside.get(step.number) or self._parked_at(step.number)
@@ -230,6 +276,8 @@ class ResumedSteps(Steps):
 
     def _parked_at(self, number: int) -> Spot:
         """Return where something is, or was, parked, or is to be again."""
+        if number not in self._parks:  # it was fetched
+            return self._in(self._parked, number)
         aside = self._shelter(self._parks[number].path, number)
         if not isinstance(aside.directory, Folder) and self._directories.device(aside.directory) != self._device:
             return aside
@@ -248,8 +296,14 @@ class ResumedSteps(Steps):
 
     def _inode(self, spot: Spot) -> int | None:
         """Return the inode number of what is at a spot, None if nothing is."""
+
+        def look(fd: int) -> int:
+            return os.stat(spot.name, dir_fd=fd, follow_symlinks=False).st_ino
+
         try:
-            return os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False).st_ino
+            if isinstance(spot.directory, Folder):
+                return look(spot.directory.fd)
+            return self._directories.within(spot.directory, look)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -261,6 +315,13 @@ class ResumedSteps(Steps):
         if self._inode(spot) is not None:
             self._unlocked(spot)
             remove_tree(self._at(spot))
+
+
+def _have_same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:
+    while chunk := one.read(_CHUNK_BYTES):
+        if other.read(len(chunk)) != chunk:
+            return False
+    return not other.read(1)
 
 
 def _read_notes(names: Iterable[bytes]) -> dict[bytes, int]:

@@ -14,40 +14,43 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from yolofs import copying, syscalls
+from yolofs import syscalls
 from yolofs.commit import log
+from yolofs.commit.back_in_place import BackInPlace
 from yolofs.commit.directories import rename_out, rename_with
 from yolofs.commit.far import Folder
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
-    Attributes,
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
     Park,
     Place,
+    Plan,
     Remove,
     Rewrite,
     SetMetadata,
     Step,
 )
 from yolofs.commit.ready import Ready, looks_of
-from yolofs.commit.resume import FOUND, ResumedSteps
-from yolofs.commit.separate import metadata_of
 from yolofs.commit.steps import UNMADE
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
+from yolofs.store import StoreFiles
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
-class BackSteps(ResumedSteps):
+class BackSteps(BackInPlace):
     """Undoes steps."""
 
-    found: list[RelPath]
-    """The paths at which the host had put or changed something meanwhile, which is in the folder ``found`` now."""
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
+        super().__init__(plan, store, directory, durable=durable)
+        self._times: dict[RelPath, tuple[int, int]] = {}
 
     def recall_made(self, ready: Ready) -> None:
         """Take note of all that was made, also if that was taken away again."""
@@ -56,12 +59,8 @@ class BackSteps(ResumedSteps):
         self._looks = ready.looks
         self._far.reopen()
 
-    def prepare(self, directory: bytes) -> None:
-        """Get ready to undo; ``directory`` is the commit's own."""
-        self._found_path = os.path.join(directory, FOUND)
-        self.found = []
-        self._written: list[Spot] = []
-        self._times: dict[RelPath, tuple[int, int]] = {}
+    def recall_parked(self) -> None:
+        """Take note of what was set aside on other devices."""
         for step in self._parks.values():
             self.recall(step)
 
@@ -73,22 +72,48 @@ class BackSteps(ResumedSteps):
         Raises:
             OSError: it could not be undone.
         """
-        is_certain = said is not None or is_next
-        said = said if said is not None else log.Line()
+        try:
+            self._undo(step, said if said is not None else log.Line(), is_certain=said is not None or is_next)
+        except (FileNotFoundError, NotADirectoryError):
+            if self._has_directory(step.path):
+                raise
+            self.meanwhile.left.append(step.path)
+
+    def _has_directory(self, path: RelPath) -> bool:
+        """Tell whether the directory is there that a path lies in."""
+        try:
+            self._directories.open(split(path)[0])
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def _undo(self, step: Step, said: log.Line, *, is_certain: bool) -> None:
         match step:
             case Park():
                 self.recall(step)
-                self._put_back(step, self._set_aside.get(step.number) or self._parked_at(step.number))
+                source = self._set_aside.get(step.number) or self._parked_at(step.number)
+                if said.went is not None and self._inode(source) is None:
+                    if self._inode(Spot(*split(step.path))) not in (step.inode, said.went.inode):
+                        self.meanwhile.gone.append(step.path)
+                    return
+                self._put_back(step, source)
             case Remove():
                 self._put_removed_back(step)
+            case Fetch():
+                self._put_kept_back(step)
             case MakeDirectory():
                 self._take_directory_away(step, said)
             case Create() | Place() | Link() | Duplicate():
                 self._take_away(step, said)
             case Rewrite():
-                self._write_back(step, said)
+                if self._is_elsewhere(step):
+                    self._late.append(step)
+                else:
+                    self._write_back(step, said)
             case SetMetadata():
-                if is_certain or self._looks_set(step.path, step.ino):
+                if self._is_elsewhere(step):
+                    self._late.append(step)
+                elif is_certain or self._looks_set(step.path, step.ino):
                     self._set_back(step, said)
             case FinishDirectory():
                 self._directories.forget(step.path)
@@ -110,7 +135,7 @@ class BackSteps(ResumedSteps):
             match step:
                 case Park() | Remove():
                     paths.append(step.path)
-                case FinishDirectory() | MakeDirectory():
+                case FinishDirectory() | MakeDirectory() | Fetch():
                     pass
                 case _:
                     above, name = split(step.path)
@@ -137,6 +162,7 @@ class BackSteps(ResumedSteps):
         Raises:
             OSError: one could not be given them.
         """
+        self._undo_late()
         self._directories.release()
         self.close_again(lambda path: path)
         for before in self._before:
@@ -169,6 +195,12 @@ class BackSteps(ResumedSteps):
         self._put_back(step, aside)
         self._clear(kept)  # a copy
 
+    def _put_kept_back(self, step: Fetch) -> None:
+        """Put what was fetched back among what the earlier commit keeps."""
+        parked, kept = self._in(self._parked, step.number), self._kept_at(step)
+        if self._inode(parked) is not None:
+            self._move_kept(parked, kept)
+
     def _make_way(self, path: RelPath, number: int) -> None:
         """Move what the host has put at a path to ``found``."""
         target = Spot(*split(path))
@@ -192,7 +224,7 @@ class BackSteps(ResumedSteps):
                 self._clear(spot)
         finally:
             os.close(folder.fd)
-        self.found.append(path)
+        self.meanwhile.found.append(path)
 
     # ---- in
 
@@ -217,7 +249,7 @@ class BackSteps(ResumedSteps):
             if old != kept:
                 self._clear(kept)  # a copy
         elif old is None and is_ours and step.replaced is None:
-            self._send_back(step, target, source=None if is_copy else source, said=said)
+            self._move_off(step, target, is_ours=True, said=said, source=None if is_copy else source)
         if is_copy:
             self._clear(source)
             syscalls.rename_noreplace(self._unlocked(copied), copied.name, self._fd(source), source.name)
@@ -233,7 +265,7 @@ class BackSteps(ResumedSteps):
         if made is not None:
             numbers.add(made.inode)
         if isinstance(step, Place):
-            numbers.add(self._parks[step.number].inode)
+            numbers.add((self._parks.get(step.number) or self._fetches[step.number]).inode)
         return {number for number in numbers if number is not None}
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
@@ -261,9 +293,6 @@ class BackSteps(ResumedSteps):
             rename_with(self._directories, src, where, syscalls.rename_noreplace)
             return
         self._move_off(step, old, is_ours=is_ours, said=said, source=source)
-
-    def _send_back(self, step: _Arrival, target: Spot, *, source: Spot | None, said: log.Line) -> None:
-        self._move_off(step, target, is_ours=True, said=said, source=source)
 
     def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: log.Line, source: Spot | None) -> None:
         """Take away what a step had brought in and what lies at ``spot`` now."""
@@ -334,117 +363,3 @@ class BackSteps(ResumedSteps):
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             self._keep_found(target, step.path, step.number)
-
-    # ---- in place
-
-    def _write_back(self, step: Rewrite, said: log.Line) -> None:
-        backup = self._in(self._replaced, step.number)
-        if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
-            if self._inode(backup) is not None:
-                kept = self._fd(backup), backup.name
-                rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
-                if step.was is not None:
-                    self._give(step.path, step.was, stat.S_IFREG)
-            return
-        spot, st = self._reach(step.path)
-        if self._inode(backup) is None:
-            if step.was is not None and st.st_ino == step.inode and _is_opened_up(st.st_mode, step.was.mode):
-                os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
-            return
-        if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
-            return  # the host's: what it was stays in ``replaced``
-        if said.came is not None and not self._is_as_set(st, step.ino):
-            self._copy_found(spot, step)
-        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
-            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
-        source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))
-        try:
-            target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
-            try:
-                copying.copy_data(source, target, os.fstat(source).st_size)
-            finally:
-                os.close(target)
-        finally:
-            os.close(source)
-        if step.was is not None:
-            self._give(step.path, step.was, stat.S_IFREG)
-        else:
-            copying.copy_metadata(self._at(backup), self._at(spot))
-        self._written.append(backup)
-
-    def _copy_found(self, spot: Spot, step: Rewrite) -> None:
-        self.found.append(step.path)
-        target = os.path.join(self._found_path, b"%d" % step.number)
-        if os.path.lexists(target):  # it was interrupted since, and the file is partly what it is to be again
-            return
-        os.makedirs(self._found_path, 0o700, exist_ok=True)
-        half = self._in(self._new, step.number)
-        self._clear(half)
-        copying.copy_node(self._at(spot), self._at(half))
-        if self._durable:
-            _sync(self._at(half))
-        os.rename(self._at(half), target)
-
-    def _set_back(self, step: SetMetadata, said: log.Line) -> None:
-        spot = Spot(*split(step.path))
-        inode = self._inode(spot)
-        if inode is None or (step.inode is not None and inode != step.inode):
-            return
-        st = os.stat(self._at(spot), follow_symlinks=False)
-        is_untouched = said.came is None or st.st_size == said.came.size
-        self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
-
-    def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
-        """Tell whether a file has the size and time that it was given; its ctime changes with each move of it."""
-        try:
-            wanted = os.lstat(self._store.path(ino))
-        except FileNotFoundError:
-            return True
-        return (st.st_size, st.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
-
-    def _looks_set(self, path: RelPath, ino: int) -> bool:
-        """Tell whether what is at a path has the metadata of a store inode, as a step has given it."""
-        try:
-            _, st = self._reach(path)
-            wanted = os.lstat(self._store.path(ino))
-        except OSError:
-            return False
-        return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
-
-    def _give(self, path: RelPath, was: Attributes, kind: int, *, times: bool = True) -> None:
-        """Give what is at a path the metadata that it had, if it is of that kind still."""
-        try:
-            spot, st = self._reach(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        if stat.S_IFMT(st.st_mode) != kind:
-            return
-        wanted = metadata_of(was)
-        if self._has(
-            spot, st, wanted
-        ):  # where nothing was done, nothing has to be written: that may be forbidden by now
-            return
-        copying.write_metadata(self._at(spot), wanted, times=times)
-
-    def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
-        """Tell whether something has the metadata that it is to have; the time of access may differ."""
-        looks = (st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns)
-        if looks != (wanted.st.st_mode, wanted.st.st_uid, wanted.st.st_gid, wanted.st.st_mtime_ns):
-            return False
-        try:
-            return dict(copying.read_metadata(self._at(spot)).xattrs) == dict(wanted.xattrs)
-        except OSError:
-            return False
-
-
-def _is_opened_up(mode: int, was: int) -> bool:
-    """Tell whether a file has the mode that it gets for being rewritten."""
-    return mode != was and mode == was | 0o600
-
-
-def _sync(path: bytes) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

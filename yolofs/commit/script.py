@@ -13,10 +13,11 @@ import stat
 from collections.abc import Iterator
 from typing import assert_never
 
-from yolofs.commit.holdings import StorePaths
+from yolofs.commit.kept import Kept
 from yolofs.commit.plan import (
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -30,6 +31,7 @@ from yolofs.commit.plan import (
     describe,
 )
 from yolofs.paths import RelPath, display
+from yolofs.store import StorePaths
 
 _HEAD = (
     b"#!/bin/sh",
@@ -73,6 +75,9 @@ class _Script:
             case Remove():
                 yield b"%s %s %s" % (_MOVE, path, _slot(b"replaced", step.number))
                 yield _is_gone(path)
+            case Fetch():
+                kept = self._store.path(Kept(step.commit, step.slot, step.inside).ino)
+                yield b"%s %s %s" % (_COPY, _quoted(kept), _slot(b"parked", step.number))
             case MakeDirectory():
                 yield b"mkdir --mode=700 -- %s" % path
             case Create():

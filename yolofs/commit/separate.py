@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from yolofs import copying
 from yolofs.commit.plan import Attributes
+from yolofs.plain_files import open_plain, read_plain
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
+_Parted: TypeAlias = tuple[bytes, int, int]
 Original: TypeAlias = bytes | Attributes | None
 """What a file was that the commit changed in place: the path of a copy of it, or its metadata, if that is all that was
 changed.  None if that cannot be told."""
 
 _PREFIX = b"apart-"
+_NOTE = b"parted"
+"""In a commit's directory: which file each of the names in ``replaced`` was a name of that has a copy now."""
+_MOST_BYTES = 1 << 30
 
 
 class Apart(NamedTuple):
@@ -30,6 +38,7 @@ class Apart(NamedTuple):
     copy: bytes
     names: list[bytes]
     """The file's paths in ``replaced``."""
+    file: File
 
 
 def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File, Original]]) -> list[Apart]:
@@ -53,8 +62,51 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
         copy = os.path.join(new, _PREFIX + b"%d" % len(copies))
         original = known.get(file, names[0])
         if original is not None and _may_copy(names[0], original, copy):
-            copies.append(Apart(copy, names))
+            copies.append(Apart(copy, names, file))
     return copies
+
+
+def parted_from(directory: bytes) -> dict[bytes, File]:
+    """Return which file of base each name was, by its path in ``replaced``, of which the commit keeps a copy."""
+    try:
+        found = msgspec.json.decode(read_plain(os.path.join(directory, _NOTE), _MOST_BYTES), type=list[_Parted])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return {name: (device, inode) for name, device, inode in found}
+
+
+def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
+    """Note durably, in a commit's directory, which files the names in ``replaced`` were of which it keeps a copy.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if not names:
+        return
+    known = {**parted_from(directory), **names}
+    path = os.path.join(directory, _NOTE)
+    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(msgspec.json.encode([(name, *of) for name, of in known.items()]))
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+
+
+def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:
+    """Return which file each name was that gets a copy, by its path in ``replaced``."""
+    return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
+
+
+def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
+    """Return which file each name is, in what lies at a place, of the files that have several; ``name``: its own."""
+    try:
+        st = os.lstat(place)
+    except FileNotFoundError:
+        return {}
+    if not stat.S_ISDIR(st.st_mode):
+        return {name: (st.st_dev, st.st_ino)} if st.st_nlink > 1 else {}
+    found = ((path, st) for path, st in _walk(place) if st.st_nlink > 1)
+    return {os.path.join(name, os.path.relpath(path, place)): (st.st_dev, st.st_ino) for path, st in found}
 
 
 def put_in_place(copies: list[Apart]) -> None:

@@ -6,18 +6,24 @@ Both are written as :class:`~yolofs.records.Keep` records, parents before childr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import msgspec
 
 from yolofs.base import Base
-from yolofs.commit.choice import Choice, Held
-from yolofs.commit.holdings import StorePaths
+from yolofs.commit.choice import Choice, Held, Layout
 from yolofs.commit.units import Unit, Units, directory_of, natural_path
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.records import Change, Keep, Rename
 from yolofs.selection import Selection
+from yolofs.store import StorePaths
 from yolofs.tree import Entry, Staged, Tree
+
+_CARRIED = frozenset(("run", "was"))
+"""The options of a record that stay true of what it left."""
+MARKS = "marks"
+"""The option of a record of what was merged and may have marks in it."""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -31,6 +37,13 @@ class Split(msgspec.Struct, frozen=True):
     """What was asked for and stays all the same."""
 
 
+class Choosing(Protocol):
+    """Which units are taken, and where directories lie then."""
+
+    taken: set[Unit]
+    layout: Layout
+
+
 class Authors:
     """When, and by which run, the entries of a state were made what they are, as far as their paths tell."""
 
@@ -39,7 +52,11 @@ class Authors:
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
         self._now_ns = now_ns
+        self._marked: set[RelPath] = set()
+        """The base paths of files that were merged, and in which marks may stand."""
         for record in records:
+            if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
+                self._marked.add(record.home or record.path)
             if isinstance(record, Rename):
                 self._by_path[record.src] = self._by_path[record.dst] = record
                 continue
@@ -53,12 +70,16 @@ class Authors:
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
-        run = tuple(field for field in source.extra if field[0] == "run")
-        return msgspec.structs.replace(record, time_ns=source.time_ns, extra=run)
+        extra = tuple(field for field in source.extra if field[0] in _CARRIED)
+        if staged is not None and (staged.home in self._marked or record.path in self._marked):
+            extra += ((MARKS, b"1"),)
+        return msgspec.structs.replace(record, time_ns=source.time_ns, extra=extra)
 
 
 def takes_all(tree: Tree, selection: Selection) -> bool:
     """Tell cheaply that a selection takes a whole state, as it mostly does; false says nothing."""
+    if selection.excluded is not None:  # what lies in a removed directory has to be looked at
+        return False
     if tree.linked or tree.unlinked:  # base may have names of these files that nobody has looked at
         return False
     return _is_taken(ROOT, tree.root, selection) and all(_is_taken(*item, selection) for item in tree.walk())
@@ -83,13 +104,17 @@ def split_state(tree: Tree, base: Base, store: StorePaths, selection: Selection,
     """
     units = Units(tree, base, store)
     choice = Choice(units, selection, base)
-    splitter = _Splitter(units, choice, base, selection, authors)
+    splitter = Splitter(units, choice, base, selection.has_all, authors)
     rest = splitter.rest()
     return Split(Tree(splitter.taken()) if rest else tree, tuple(rest), tuple(choice.held))
 
 
-class _Splitter:
-    def __init__(self, units: Units, choice: Choice, base: Base, selection: Selection, authors: Authors) -> None:
+class Splitter:
+    """Writes the two parts."""
+
+    def __init__(
+        self, units: Units, choice: Choosing, base: Base, has_all: Callable[[Iterable[bytes]], bool], authors: Authors
+    ) -> None:
         self._units = units
         self._tree = units.tree
         self._taken = choice.taken
@@ -111,13 +136,12 @@ class _Splitter:
         )
         for entry, path in units.inner.items():
             if entry.touched_ns and entry not in self._taken_in and entry not in self._left_in:
-                is_wanted = selection.has_all((path, self._source(entry)))
+                is_wanted = has_all((path, self._source(entry)))
                 (self._taken_in if is_wanted else self._left_in).add(entry)
 
     # ---- the two parts
 
-    def taken(self) -> list[Keep]:
-        """Return the entries over base as it is, with the paths that base will have."""
+    def _taken_records(self) -> list[Keep]:
         records = []
         for entry in self._units.slots:
             if self._units.of[entry] in self._taken:
@@ -130,8 +154,16 @@ class _Splitter:
                 source = self._source(entry) if staged is None else None
                 records.append(self._record(path, entry, staged, source, touched=entry in self._taken_in))
         records += [self._nameless(staged, is_moved=False) for staged in self._files_without_names(is_taken=True)]
+        return records
+
+    def taken(self) -> list[Keep]:
+        """Return the entries over base as it is, with the paths that base will have."""
         counts = [self._count(*item) for item in self._tree.unlinked.items() if self._is_linked(item[0], is_taken=True)]
-        return [*counts, *_parents_first(records)]
+        return [*counts, *_parents_first(self._taken_records())]
+
+    def taken_as_state(self) -> list[Keep]:
+        """Return the same as a state that goes on being shown, with all that it has of files with several names."""
+        return [*self._unlinked_by(is_taken=True), *_parents_first(self._taken_records())]
 
     def rest(self) -> list[Keep]:
         """Return the entries over base as it will be, with the paths of the view."""
@@ -222,10 +254,13 @@ class _Splitter:
 
     def _unlinked(self) -> list[Keep]:
         """Return how many names of base files the view will still lack."""
-        hidden = self._count_hidden() if self._tree.unlinked else {}
+        return self._unlinked_by(is_taken=False)
+
+    def _unlinked_by(self, *, is_taken: bool) -> list[Keep]:
+        hidden = self._count_hidden(is_taken=is_taken) if self._tree.unlinked else {}
         counts = []
         for number, before in self._tree.unlinked.items():
-            count = before if self._is_linked(number, is_taken=False) else hidden.get(number, 0)
+            count = before if self._is_linked(number, is_taken=is_taken) else hidden.get(number, 0)
             if count:
                 counts.append(self._count(number, count))
         return counts
@@ -233,15 +268,15 @@ class _Splitter:
     def _count(self, number: int, count: int) -> Keep:
         return self._authors.sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None)
 
-    def _count_hidden(self) -> dict[int, int]:
+    def _count_hidden(self, *, is_taken: bool) -> dict[int, int]:
         """Return how many names base will have, of files with several, that other things hide, by number."""
         counts: dict[int, int] = {}
         for entry, number in self._units.numbers.items():
             has_moved = natural_path(entry) in self._units.moved  # and shows elsewhere
-            if self._units.of[entry] not in self._taken and not has_moved:
+            if (self._units.of[entry] in self._taken) is is_taken and not has_moved:
                 counts[number] = counts.get(number, 0) + 1
         for source, entry in self._units.removed.items():
-            if self._units.of[entry] not in self._taken:
+            if (self._units.of[entry] in self._taken) is is_taken:
                 for number in self._units.links_below(source):
                     counts[number] = counts.get(number, 0) + 1
         return counts

@@ -17,14 +17,14 @@ from typing import TypeAlias, assert_never
 
 from yolofs import copying, syscalls
 from yolofs.commit import separate
-from yolofs.commit.directories import rename_out, rename_with
+from yolofs.commit.directories import rename_between, rename_out, rename_with
 from yolofs.commit.far import Folder
 from yolofs.commit.log import Identity, Line
-from yolofs.commit.making import StoreFiles
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
     Duplicate,
+    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -40,6 +40,7 @@ from yolofs.commit.preparing import Preparing
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
+from yolofs.store import StoreFiles
 
 UNMADE = b"-unmade"
 """How notes end of what was made and is not any more, as the commit was being taken back."""
@@ -74,6 +75,8 @@ class Steps(Preparing):
                 self._move_out(step.path, self._parked, step.number)
             case Remove():
                 self._move_out(step.path, self._replaced, step.number)
+            case Fetch():
+                self._move_kept(self._kept_at(step), Spot(self._parked, b"%d" % step.number))
             case MakeDirectory():
                 self._make_directory(step)
             case Create():
@@ -97,6 +100,8 @@ class Steps(Preparing):
     def seen(self, step: Step) -> Line:
         """Return what the log is to say of a step that was done just now."""
         match step:
+            case Fetch():
+                return Line(None, self._seen(Spot(self._parked, b"%d" % step.number)))
             case Park():
                 return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
             case Remove():
@@ -233,8 +238,14 @@ class Steps(Preparing):
         if folder is self._parked:
             self._set_aside[number] = aside
         else:
-            self._copy_tree(aside, target, path)
+            self._copy_to_kept(aside, target, path)
             self._leftovers.append(aside)
+
+    def _copy_to_kept(self, source: Spot, target: Spot, path: RelPath) -> None:
+        """Copy what is kept of another device, and note which of its names are hard links: the copies are not."""
+        self._unlocked(source)
+        separate.note_parted(self._parking, separate.names_of_several(self._at(source), target.name))
+        self._copy_tree(source, target, path)
 
     def _shelter(self, path: RelPath, number: int) -> Spot:
         """Return a spot on the device of ``path`` that stays where it is: beside its topmost ancestor that moves."""
@@ -245,6 +256,14 @@ class Steps(Preparing):
                 top = above
             above = split(above)[0]
         return self._beside(top, number)
+
+    def _move_kept(self, source: Spot, target: Spot) -> None:
+        """Move something between what an earlier commit keeps and what is on its way; directories keep their times."""
+        times = [(self._fd(spot), os.stat(self._fd(spot))) for spot in (source, target)]
+        src, dst = (self._fd(source), source.name), (self._fd(target), target.name)
+        rename_between(src, dst, syscalls.rename_noreplace)
+        for fd, st in times:
+            os.utime(fd, ns=(st.st_atime_ns, st.st_mtime_ns))
 
     # ---- in
 
@@ -341,7 +360,11 @@ class Steps(Preparing):
             rename_with(self._directories, src, dst, _rename)
 
     def _mark_made(self, spot: Spot, step: _Arrival | MakeDirectory) -> None:
-        """Leave a note of which object was made for a step just now: what is at its path may be the host's."""
+        """Leave a note of which object was made for a step just now: what is at its path may be the host's.
+
+        It is made durable before, as who finds the note takes it for whole.
+        """
+        self._sync_beside(spot)
         self._leave_note(b"%d-is-%d" % (step.number, os.stat(self._at(spot), follow_symlinks=False).st_ino))
 
     def _leave_note(self, note: bytes) -> None:
@@ -361,7 +384,7 @@ class Steps(Preparing):
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            self._copy_tree(old, Spot(self._replaced, name), step.path)
+            self._copy_to_kept(old, Spot(self._replaced, name), step.path)
             self._leftovers.append(old)
 
     def _keep_by_link(self, old: Spot, number: int) -> None:
@@ -374,9 +397,10 @@ class Steps(Preparing):
             copying.copy_node(self._at(old), at(self._replaced.fd, name))
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:
-        """Copy across devices; the original is a leftover then, to be deleted at the end, when the copy is durable."""
+        """Copy across devices, durably: the original is a leftover then, to be deleted at the end."""
         self._unlocked(target)
         self._note(path, copy_tree(self._at(source), self._at(target)))
+        self._sync_beside(target)
 
     # ---- in place
 
@@ -401,7 +425,7 @@ class Steps(Preparing):
             self._sync_beside(spot)
 
     def _sync_beside(self, spot: Spot) -> None:
-        """Make durable what was done to a file before anything moves: it may not be found again after a crash."""
+        """Make durable what was done to a thing: it may not be found again after a crash, or be taken for whole."""
         if not self._durable:
             return
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))

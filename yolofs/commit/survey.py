@@ -45,7 +45,7 @@ def survey(tree: Tree, base: Base) -> Iterator[Name]:
     Raises:
         OSError: base cannot be read.
     """
-    root = look(base, ROOT)
+    root = base.look(ROOT)
     yield Name(ROOT, tree.root, ROOT, root, root, False)
     directories = {tree.root: root is not None}
     for path, entry in tree.walk():
@@ -57,8 +57,8 @@ def survey(tree: Tree, base: Base) -> Iterator[Name]:
 
 def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> Name:
     natural = _beside(entry) if has_directory else None
-    here = look(base, natural)
-    held = here if entry.source == natural else look(base, entry.source)
+    here = base.look(natural)
+    held = here if entry.source == natural else base.look(entry.source)
     name = Name(path, entry, natural, here, held, is_cut_off=False)
     if has_directory or entry.is_tombstone or _parent(entry).staged is not None:
         return name
@@ -76,13 +76,3 @@ def _beside(entry: Entry) -> RelPath | None:
 def _parent(entry: Entry) -> Entry:
     assert entry.parent is not None
     return entry.parent
-
-
-def look(base: Base, rel: RelPath | None) -> os.stat_result | None:
-    """Return what base has at a path, None if nothing that the view could show."""
-    if rel is None:
-        return None
-    try:
-        return base.lstat(rel)
-    except (FileNotFoundError, NotADirectoryError):
-        return None

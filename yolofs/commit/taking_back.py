@@ -7,57 +7,81 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from yolofs.commit import log
+from yolofs.commit.back_in_place import Meanwhile
 from yolofs.commit.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
-from yolofs.commit.interrupts import INTERRUPTED, no_interrupt
+from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.log import Log
-from yolofs.commit.making import StoreFiles
 from yolofs.commit.plan import Plan, describe
 from yolofs.commit.resume import FOUND
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
+from yolofs.progress import Progress
+from yolofs.store import StoreFiles
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""
 
 
 def take_back(
-    plan: Plan, store: StoreFiles, parking: bytes, failure: BaseException, restored: Restored, *, durable: bool
+    plan: Plan,
+    store: StoreFiles,
+    parking: bytes,
+    failure: BaseException,
+    restored: Restored,
+    *,
+    progress: Progress | None = None,
+    durable: bool,
 ) -> RolledBackError | CommitError:
     """Take a commit back that has failed just now; return what is to be said of that, or of what failed in it, too."""
     with no_interrupt():
         try:
-            found = roll_back(plan, store, parking=parking, restored=restored, durable=durable)
+            meanwhile = roll_back(plan, store, parking=parking, restored=restored, progress=progress, durable=durable)
         except (CommitError, OSError) as error:
-            if isinstance(failure, CommitError):
-                why = error.message if isinstance(error, CommitError) else reason(error)
-                return CommitError(
-                    f"{failure.message}; it could not be taken back either: {why}",
-                    done=failure.done,
-                    directory=parking,
-                    hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
-                )
-            raise
-    is_interrupt = isinstance(failure, KeyboardInterrupt)
-    what = "it was interrupted" if is_interrupt else getattr(failure, "message", None) or str(failure)
+            return CommitError(
+                f"{_told(failure)}; it could not be taken back either: {_told(error)}",
+                done=failure.done if isinstance(failure, CommitError) else 0,
+                directory=parking,
+                hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
+            )
     taken_back = RolledBackError(
-        f"the commit was taken back: {what}; {told_of(found, plan.root, parking)}", hint="yolofs commit"
+        f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
     )
-    if is_interrupt:
+    if isinstance(failure, KeyboardInterrupt):
         taken_back.exit_code = INTERRUPTED
     return taken_back
 
 
-def told_of(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
+def _told(failure: BaseException) -> str:
+    """Return what to say of a failure."""
+    if isinstance(failure, KeyboardInterrupt):
+        return "it was interrupted"
+    if isinstance(failure, OSError):
+        where = f" ({display(os.fsencode(failure.filename))})" if failure.filename else ""
+        return f"the commit stopped: {reason(failure)}{where}"
+    return getattr(failure, "message", str(failure))
+
+
+def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
-    text = "base is as it was, and all stays staged"
-    if found:
-        more = f" and {len(found) - 1} more" if found[1:] else ""
+
+    def shown(paths: Sequence[RelPath]) -> str:
+        more = f" and {len(paths) - 1} more" if paths[1:] else ""
+        return f"{display(os.path.join(root, paths[0]))}{more}"
+
+    is_whole = not meanwhile.gone and not meanwhile.left
+    text = f"base is as it was{'' if is_whole else ', but for what the host took away'}, and all stays staged"
+    if meanwhile.found:
         place = display(os.path.join(parking, FOUND))
-        text += f"; what the host had put at {display(os.path.join(root, found[0]))}{more} meanwhile lies in {place}"
+        text += f"; what the host had put at {shown(meanwhile.found)} meanwhile lies in {place}"
+    if meanwhile.gone:
+        text += (
+            f"; what base had at {shown(meanwhile.gone)} went with the directory that the commit had put it into, "
+            "which the host has moved or removed"
+        )
+    if meanwhile.left:
+        text += f"; what base had at {shown(meanwhile.left)} lies in {display(parking)}, as its directory is gone"
     return text
 
 
@@ -70,16 +94,16 @@ def roll_back(
     restored: Restored = lambda _: None,
     progress: Progress | None = None,
     durable: bool = True,
-) -> list[RelPath]:
+) -> Meanwhile:
     """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for :func:`resume`.
 
     ``restored`` is told of all that was moved or changed its ctime, by inode number, when it is in its place again.
 
-    Returns the paths at which the host had put or changed something meanwhile, which lies in ``parking/found`` now.
-    If there are none, ``parking`` is gone.
+    Returns what the host had done meanwhile: what it had put or changed lies in ``parking/found`` now.
+    If that is nothing, ``parking`` is gone.
 
     Raises:
-        CommitError: a step could not be undone; those after it are undone, and it can be tried again.
+        CommitError: a step could not be undone, or Ctrl-C; those after it are undone, and it can be tried again.
         OSError: the commit's directory or base cannot be opened.
     """
     total = len(plan.steps)
@@ -97,10 +121,11 @@ def roll_back(
         ready = read_ready(parking)
         if ready is not None:
             steps.recall_made(ready)
-        steps.prepare(parking)
+        steps.recall_parked()
         lines = log.read(parking)
-        with Log(parking) as done:
+        with Log(parking) as done, interrupted_between() as check:
             for index in range(total - 1, -1, -1):
+                _check_interrupt(check, parking)
                 said = lines[index] if index < len(lines) else None
                 _undo_one(index, plan, steps, said, parking, is_next=index == len(lines))
                 done.cut(index)
@@ -116,7 +141,14 @@ def roll_back(
         except OSError as error:
             raise _not_taken_back(error, parking, 0) from error
     _end_taken_back(parking)
-    return steps.found
+    return steps.meanwhile
+
+
+def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
+    try:
+        check()
+    except KeyboardInterrupt:
+        raise stopped_by_user("taking the commit back", parking) from None
 
 
 def _undo_one(

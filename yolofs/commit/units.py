@@ -19,9 +19,8 @@ from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
 from yolofs.base import Base
-from yolofs.commit.holdings import StorePaths
-from yolofs.commit.survey import look
 from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.store import StorePaths
 from yolofs.tree import Entry, Staged, Tree
 
 Directory: TypeAlias = RelPath | Entry
@@ -108,7 +107,7 @@ class Units:
         return stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
 
     def _kind(self, rel: RelPath) -> int:
-        st = look(self._base, rel)
+        st = self._base.look(rel)
         return stat.S_IFMT(st.st_mode) if st is not None else 0
 
     # ---- what belongs together
@@ -148,7 +147,7 @@ class Units:
             directory = todo.pop()
             for name in _names(self._base, directory):
                 path = join(directory, name)
-                st = look(self._base, path)
+                st = self._base.look(path)
                 if st is None or path in self.moved:
                     continue
                 if stat.S_ISDIR(st.st_mode):
@@ -158,7 +157,7 @@ class Units:
 
     def _number(self, rel: RelPath) -> int | None:
         """Return the number of a base file with several names, None of anything else."""
-        st = look(self._base, rel)
+        st = self._base.look(rel)
         if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink < 2:
             return None
         return self._base.number(st)

@@ -321,6 +321,11 @@ class DeviceLoop:
             resumed, self._resumed = self._resumed, None
             resumed.set_result(None)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it takes no requests for now."""
+        return bool(self._pause_count)
+
     async def until_resumed(self) -> None:
         """Wait until the loop is not paused; what follows without another await is not, either.
 

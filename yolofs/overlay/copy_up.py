@@ -5,12 +5,14 @@ A change of metadata copies metadata only (``from=``); the data follows when it 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 
 from yolofs import copying
 from yolofs.inodes import MIXED, NO_PAGES, Inode, Version, version_of
+from yolofs.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, owned, was_of
 from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
@@ -57,8 +59,11 @@ class CopyUp(Attributes):
                 self._copy_up_lost(inode, None)
                 return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
+        was: Extra = ()
         if base_st is not None and inode.kind == stat.S_IFREG:
-            ino, fd = self.store.copy_file(copying.Source(self._base_metadata(inode, base_st)))
+            metadata = self._base_metadata(inode, base_st)
+            was = was_of(owned(metadata))
+            ino, fd = self.store.copy_file(copying.Source(metadata))
             os.close(fd)
         else:
             ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
@@ -66,7 +71,7 @@ class CopyUp(Attributes):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
                 path = self.store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
-            self._show(inode, ino, origin, base_st)
+            self._show(inode, ino, origin, base_st, was)
 
     def _base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
         """Return the metadata of the base file behind an unstaged inode, with the attributes ``st`` if given."""
@@ -87,10 +92,39 @@ class CopyUp(Attributes):
             ino = self.store.copy_up(self._checked_physical(inode), data=False)
             with self._removed_on_error(ino):
                 self._copy_data(inode, ino, keep)
+                self._keep_origin(inode.staged)
                 self._show(inode, ino, None, None)
             return
         ino, fd = self._copy_of_file(inode, base_st, keep)
+        if base_st is not None and inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
+            known = known_by_fingerprint(self.base.fingerprint(base_st))
+            self._keep_base(inode.base, known, base_st, inode.fd if inode.fd >= 0 else fd if keep is None else -1)
         self._show_copy(inode, ino, fd, base_st)
+
+    def _keep_origin(self, staged: Staged) -> None:
+        """Keep what base has at the path that a staged file's data comes from so far, as it is about to be changed."""
+        st = self.base.look(staged.origin)
+        if staged.origin is not None and st is not None:
+            self._keep_base(staged.origin, known_by(staged), st, -1)
+
+    def _keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int) -> None:
+        """Keep what base has at a path, with the attributes ``st``, for a merge; ``fd`` is open to read it, or -1.
+
+        What cannot be kept is no error: nothing but a merge needs it.
+        """
+        if not stat.S_ISREG(st.st_mode) or st.st_size > MOST_KEPT_BYTES:
+            return
+        try:
+            own_fd = self.base.open(rel) if fd < 0 else -1
+        except OSError:
+            return
+        try:
+            source = own_fd if fd < 0 else fd
+            with contextlib.suppress(OSError):
+                self.kept_bases.keep(rel, known, copying.read_metadata(source, st=st), source)
+        finally:
+            if own_fd >= 0:
+                os.close(own_fd)
 
     def _copy_of_file(self, inode: Inode, base_st: os.stat_result | None, keep: int | None) -> tuple[StoreIno, int]:
         """Copy a file, whose attributes are ``base_st`` if it is in base; return the copy's number and descriptor."""
@@ -108,6 +142,7 @@ class CopyUp(Attributes):
         """Copy the data of a metadata-only store inode from base."""
         path = self.store.path(staged.ino)
         st = os.lstat(path)
+        self._keep_origin(staged)
         self._copy_data(inode, staged.ino, keep)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
         self._show(inode, staged.ino, None, None)
@@ -171,10 +206,17 @@ class CopyUp(Attributes):
             raise
         self._keep_fd(inode, fd, writes=True)
 
-    def _show(self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None) -> None:
+    def _show(
+        self,
+        inode: Inode,
+        ino: StoreIno,
+        origin: RelPath | None,
+        base_st: os.stat_result | None,
+        was: Extra = (),
+    ) -> None:
         """Record, for every name of an inode, that it shows store inode ``ino``.
 
-        ``base_st`` are the attributes of the base file that it was copied up from, if it was.
+        ``base_st`` are the attributes of the base file that it was copied up from, if it was, and ``was`` tells more.
         """
         paged = self._paged_after_copy(inode) if origin is None else inode.paged
         if inode.is_orphan:
@@ -185,7 +227,7 @@ class CopyUp(Attributes):
                 now = self.clock_ns()
                 self._record(*[Stage(now, entry.path(), ino, origin=origin) for entry in staged.names])
             else:
-                entry = self._record(self._first_stage(inode, ino, origin, base_st))
+                entry = self._record(self._first_stage(inode, ino, origin, base_st, was))
                 if entry is not None:
                     self._adopt(inode, entry)
             inode.staged = self.tree.staged[ino]
@@ -206,7 +248,7 @@ class CopyUp(Attributes):
         return NO_PAGES if inode.paged == version_of(st) else MIXED
 
     def _first_stage(
-        self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None
+        self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None, was: Extra
     ) -> Stage:
         """Return the record that gives a file of base its first entry: the first that it has, or has left."""
         staged, now = inode.staged, self.clock_ns()
@@ -223,7 +265,7 @@ class CopyUp(Attributes):
         assert path is not None
         if links and origin is not None:
             origin = path if is_nameless else self._base_shown(path)
-        return Stage(now, path, ino, base=fingerprint, origin=origin, links=links, is_nameless=is_nameless)
+        return Stage(now, path, ino, base=fingerprint, origin=origin, links=links, is_nameless=is_nameless, extra=was)
 
     def _base_shown(self, path: RelPath) -> RelPath:
         """Return the base path that a path of the view shows, which no other name of the same file has."""

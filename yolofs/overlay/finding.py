@@ -95,11 +95,12 @@ class Finding(BigCopies):
         Danger: nothing in the block may wait, as what the host puts in the directory's place meanwhile is not seen.
         """
         source = directory.source
-        if source is None or directory.is_orphan or source in self.base.pseudo:
+        base = self.base
+        if source is None or directory.is_orphan or source in base.pseudo or base.elsewhere is not None:
             yield
             return
         try:
-            fd = hold(self.base.path(source))
+            fd = hold(base.path(source))
         except OSError:  # as each of the names will find
             yield
             return

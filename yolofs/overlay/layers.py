@@ -20,6 +20,7 @@ from yolofs.base import Base, held
 from yolofs.clock import coarse_clock_ns
 from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable, Version
 from yolofs.journal import Journal
+from yolofs.kept_bases import KeptBases
 from yolofs.paths import RelPath, StoreIno
 from yolofs.records import Change, Stage
 from yolofs.store import Store
@@ -58,6 +59,10 @@ class Layers:
         self.recorded_runs: set[int] = set()
         """The runs that have made records."""
         self._max_fds = max_fds
+        self.is_frozen = False
+        """Whether nothing may be changed for now."""
+        self.kept_bases = KeptBases(store)
+        """Takes what base files are when the view takes them over."""
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""
         self.lately_ns = 0
@@ -75,6 +80,8 @@ class Layers:
         self.outdated: dict[int, Version] = {}
         """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
         base, with what :attr:`~yolofs.inodes.Inode.paged` is once it has dropped them."""
+        self._is_rewritten = False
+        """Whether the state that is being taken in has other content in files that are still the same."""
         self.upheavals = 0
         """Counts what may have changed more of the view than :attr:`~yolofs.inodes.Inode.changes` tell."""
         self._with_fd: dict[Inode, None] = {}
@@ -100,6 +107,7 @@ class Layers:
         for inode in self.inodes.by_number.values():
             self._on_drop(inode)
         self.inodes.by_number.clear()
+        self.kept_bases.close()
 
     def path(self, inode: Inode) -> RelPath:
         """Return the path of an inode in the view (one of them, if it has several).
@@ -130,10 +138,12 @@ class Layers:
         Raises:
             OSError: the journal could not be written; nothing has changed then.
         """
+        if self.is_frozen:
+            raise os_error(errno.EROFS)
         run = self.run_of_request() if self.run_of_request is not None else 0
         if run:
             extra = (("run", b"%d" % run),)
-            changes = tuple(msgspec.structs.replace(change, extra=extra) for change in changes)
+            changes = tuple(msgspec.structs.replace(change, extra=(*change.extra, *extra)) for change in changes)
             self.recorded_runs.add(run)
         self.journal.append(*changes)
         entry = None
@@ -179,7 +189,7 @@ class Layers:
         if inode.staged is not None:
             return self.store.path(inode.staged.ino)
         assert inode.base is not None
-        return self.base.path(inode.base)
+        return self.base.place(inode.base)
 
     @contextlib.contextmanager
     def _held(self, inode: Inode) -> Iterator[int]:
@@ -191,7 +201,7 @@ class Layers:
         assert inode.base is not None
         if inode.base in self.base.pseudo:
             raise os_error(errno.EOPNOTSUPP)
-        with held(self.base.path(inode.base)) as fd:
+        with held(self.base.place(inode.base)) as fd:
             st = os.fstat(fd)
             if stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st):
                 raise os_error(errno.ESTALE)

@@ -8,6 +8,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.inodes import Attr, Inode
+from yolofs.kept_bases import known_by
 from yolofs.overlay.data import Data
 from yolofs.overlay.finding import Found
 from yolofs.overlay.layers import os_error
@@ -147,6 +148,8 @@ class Naming(Data):
         record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
         moved, other = self._known(source), self._known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
+        if target is not None and not exchange and source.staged is not None and stat.S_ISREG(source.st.st_mode):
+            self._keep_replaced(new_parent, new_name, source.staged, target)
         entry = self._record(record)
         parent.changes += 1
         new_parent.changes += 1
@@ -191,10 +194,18 @@ class Naming(Data):
         stage = Stage(self.clock_ns(), path, ino, origin=origin)
         left = _entry_at(parent, name)
         if left is None or left.is_tombstone:
+            if left is not None and parent.source is not None and origin is None:
+                self._keep_removed(join(parent.source, name), ino)
             return self._record(stage)
         entry = self._record(Delete(stage.time_ns, path, absent=not self._base_has(parent, name)), stage)
         self._orphan_dropped()
         return entry
+
+    def _keep_removed(self, rel: RelPath, ino: StoreIno) -> None:
+        """Keep what base has at a name that is gone from the view, and that a new file gets."""
+        st = self.base.look(rel)
+        if st is not None:
+            self._keep_base(rel, b"#%d" % ino, st, -1)
 
     def _set_owner(
         self, parent: Inode, path: bytes, owner: Owner, mode: int, st: os.stat_result | None
@@ -223,6 +234,16 @@ class Naming(Data):
         return os.lstat(path)
 
     # ---- names that go
+
+    def _keep_replaced(self, parent: Inode, name: bytes, by: Staged, found: Found) -> None:
+        """Keep what base has at a name, or what is kept of it, as a staged file takes its place."""
+        if parent.source is None:
+            return
+        rel = join(parent.source, name)
+        if found.staged is not None:
+            self.kept_bases.also_known(rel, known_by(by), known_by(found.staged))
+        elif found.base == rel:
+            self._keep_base(rel, known_by(by), found.st, -1)
 
     def _remove(self, parent: Inode, name: bytes, found: Found) -> None:
         """Record that a name is gone, and orphan its inode if that was its last."""

@@ -32,19 +32,42 @@ class Invalidation(NamedTuple):
 class Overlay(Naming):
     """The view of a tree over base; see the package's docstring."""
 
+    def shown_numbers(self) -> set[int]:
+        """Return the store inodes of open files and of directories, also where their names are gone."""
+        known = self.inodes.by_number.values()
+        return {inode.staged.ino for inode in known if inode.staged and (inode.opens or inode.is_directory)}
+
     def mark(self, fresh_from: StoreIno) -> None:
         """A marker was written: what is in the store by now must not be written in place any more."""
         self.fresh_from = fresh_from
 
-    def reload(self, journal: Journal, tree: Tree, *, fresh_from: StoreIno, committed: bool = False) -> Invalidation:
+    def freeze(self) -> None:
+        """Refuse all that would change anything, with EROFS, until the next :meth:`reload`."""
+        self.is_frozen = self.store.is_closed = True
+        self.fresh_from = self.store.next_ino  # else files made since the last marker were written in place
+        self.look_anew()
+
+    def reload(
+        self,
+        journal: Journal,
+        tree: Tree,
+        *,
+        fresh_from: StoreIno,
+        committed: bool = False,
+        rewritten: bool = False,
+    ) -> Invalidation:
         """Show another state, and tell what the kernel must forget.
 
         Files that are still the same keep their inodes.  One that is open and has other content now is left behind
         as an orphan: its handles keep what they were opened with, and the path gets another inode.  With
         ``committed`` base has become what the view was: every path keeps its inode, also where it is open.
+        ``rewritten``: so do files that are staged and still the same, and have other content, as after a write.
         """
+        self.is_frozen = self.store.is_closed = False
+        self._is_rewritten = rewritten
         self.journal = journal
         self.tree = tree
+        self.kept_bases.close()  # it may be another file now
         self.look_anew()
         self.upheavals += 1
         self.fresh_from = fresh_from
@@ -135,7 +158,8 @@ class Overlay(Naming):
         link_key = inode.key if inode.has_links_in_base and isinstance(inode.key, int) else None
         if staged is None and inode.staged is None and link_key is not None:
             is_moved = False  # the same file of base, perhaps by another of its names
-        if is_moved and inode.opens and inode.kind == stat.S_IFREG and not committed:
+        keeps_open = committed or (self._is_rewritten and staged is not None)
+        if is_moved and inode.opens and inode.kind == stat.S_IFREG and not keeps_open:
             return False
         inode.is_orphan = inode.is_left = False
         self.inodes.move(inode, parent, name)
@@ -179,7 +203,8 @@ class Overlay(Naming):
             home, key = inode.home, inode.key
             if not inode.opens or home is None or not isinstance(key, int):
                 continue
-            path = find_name_near(self.base, number_of_link(key), home)
+            file = self.base.file_of(number_of_link(key))
+            path = find_name_near(self.base, file, home) if file is not None else None
             if path is None:
                 continue
             directory, name = split(path)
@@ -202,6 +227,9 @@ class Overlay(Naming):
         if committed and staged is not None and inode.staged is not None and staged.ino == inode.staged.ino:
             self.inodes.claim(natural_number(staged), staged.key, inode.number)
             return True  # left staged; the base path that it is known by may be another one now
+        if committed and staged is not None and inode.staged is None and place == (inode.parent, inode.name):
+            self.inodes.claim(natural_number(staged), staged.key, inode.number)
+            return True  # a commit was undone: what base had is staged again
         if committed and base is not None and (inode.staged is not None or inode.base != base):
             return self._take_over(inode, base, may_be_new=place == (inode.parent, inode.name))
         return self._is_still(inode, staged, base)
@@ -213,6 +241,9 @@ class Overlay(Naming):
         """
         is_same = inode.key == (staged.key if staged is not None else self._key_of(inode, base))
         if is_same and not inode.is_orphan:
+            was = natural_number(inode.staged) if inode.staged is not None else inode.number
+            if staged is not None and natural_number(staged) != was:  # it was merged with another file of base
+                self.inodes.claim(natural_number(staged), staged.key, inode.number)
             return True
         if not (is_same or inode.is_directory):
             return False

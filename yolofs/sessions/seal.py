@@ -246,8 +246,12 @@ class Sealer:
         """Tell whether a text is what :meth:`given_up` made for commit ``number``."""
         return _is_equal(text.decode(errors="replace"), self.given_up(number).decode())
 
-    def problems(self, sealed: bytes, number: int, plan: bytes, carried: str | None) -> list[str]:
+    def problems(
+        self, sealed: bytes, number: int, plan: bytes, carried: str | None = None, *, has_ended: bool = False
+    ) -> list[str]:
         """Return what does not fit of the seal of commit ``number``, each in words to follow "…: "; nothing if it fits.
+
+        Where the commit ``has_ended``, the journal that was to follow it is not asked about: it has been put in force.
 
         Whether base fits is told by :func:`base_problems`.
         """
@@ -267,7 +271,7 @@ class Sealer:
             "it began as another user": found.uid == os.geteuid(),
             "it began on another machine, or this one was set up anew": found.machine == self._machine,
             "its plan was changed": _is_equal(found.plan, _digest(plan)),
-            "the journal that is to follow it (carried) was changed": found.carried == carried,
+            "the journal that is to follow it (carried) was changed": has_ended or found.carried == carried,
         }
         return [what for what, is_so in fits.items() if not is_so]
 

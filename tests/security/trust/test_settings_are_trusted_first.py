@@ -287,7 +287,7 @@ def test_a_commit_that_changes_the_file_has_its_lines_wait(clone: Program, home:
         file.write_text('[rules]\n"~/.ssh" = "allow"\n')
         key = Path(f"{view}{home}/.ssh/key")
         assert waiting(clone) == []
-        clone("commit", "--yes")
+        clone("commit", "--yes", ".yolofs.toml")  # it is to be named: what it says is what the host would trust
         assert waiting(clone) == ['"~/.ssh" = "allow"']
         assert not key.exists()
 

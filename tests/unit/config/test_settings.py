@@ -20,7 +20,7 @@ from yolofs.rules import parse_rules
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / ".yolofs.toml.example"
 REFERENCE = ROOT / "docs/reference/config.md"
-TABLES = {("mount",), ("run",), ("diff",), ("rules",)}
+TABLES = {("mount",), ("run",), ("diff",), ("keep_commits",), ("rules",)}
 
 
 def test_the_example_holds_every_key() -> None:

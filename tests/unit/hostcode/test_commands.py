@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.base import Base
-from yolofs.commands import SearchPath
+from yolofs.hostcode.commands import SearchPath
 
 
 @pytest.fixture

@@ -1,0 +1,247 @@
+"""What `yolofs commit` does where base has changed, too: merge, take one side, or leave it staged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import click
+
+from yolofs.changes import compare
+from yolofs.cli.drift import drift_text
+from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.listing import Place
+from yolofs.cli.output import can_ask, choose, emit_bytes, say
+from yolofs.commit.drift import describe_drift
+from yolofs.commit.merging import Merge, Refused
+from yolofs.commit.split import Split
+from yolofs.errors import ConflictError, UsageError
+from yolofs.patch import write_patch
+from yolofs.paths import RelPath, in_shell
+from yolofs.session import Session
+from yolofs.session_commit import Looked, conflict_error
+from yolofs.session_merge import merges_at, settle
+from yolofs.timeline import BASE
+
+_LISTED = 20
+_NAMED = 3
+_QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, see the [d]iff, or [q]uit?"
+
+
+class Way(Enum):
+    """What is to become of a conflict; the value is the letter by which it is chosen."""
+
+    MERGE = "m"
+    OURS = "o"
+    THEIRS = "t"
+    SKIP = "s"
+
+
+class Settled(NamedTuple):
+    """What has become of the conflicts of a commit."""
+
+    merged: tuple[RelPath, ...] = ()
+    """These have what both sides did."""
+    marked: tuple[RelPath, ...] = ()
+    """These have marks where both sides changed the same, and stay staged."""
+    refused: tuple[Refused, ...] = ()
+    """These could not be merged, and stay staged."""
+    skipped: tuple[RelPath, ...] = ()
+    dropped: tuple[RelPath, ...] = ()
+    """At these nothing is staged any more."""
+    ours: frozenset[RelPath] = frozenset()
+    """At these what is staged replaces what base has."""
+
+    @property
+    def left(self) -> frozenset[RelPath]:
+        """The paths that stay staged."""
+        refused = (path for one in self.refused for path in one.paths)
+        return frozenset((*self.marked, *refused, *self.skipped))
+
+    def fields(self, root: bytes) -> dict[str, Any]:
+        """Return the same for a JSON document."""
+        reasons = {path: one.reason for one in self.refused for path in one.paths}
+        reasons |= dict.fromkeys(self.marked, "it has the marks of a conflict")
+        return {
+            "merged": [text_fields("path", absolute(root, path)) for path in self.merged],
+            "dropped": [text_fields("path", absolute(root, path)) for path in self.dropped],
+            "left": [
+                {**text_fields("path", absolute(root, path)), "reason": reason}
+                for path, reason in sorted(reasons.items())
+            ],
+        }
+
+    def say(self, session: Session) -> None:
+        """Say what is not staged any more."""
+        place = _place(session)
+        for path in self.dropped[:_LISTED]:
+            say(f"{place.show_path(path)}: base's version is taken; what was staged there is a generation: yolofs log")
+        if len(self.dropped) > _LISTED:
+            say(f"… and at {len(self.dropped) - _LISTED} more paths")
+
+    def check(self, session: Session) -> None:
+        """See that nothing is left that was to be settled.
+
+        Raises:
+            ConflictError: something is; the hint is what to do next.
+        """
+        if not (self.marked or self.refused):
+            return
+        place, root = _place(session), session.base.root
+        for path in self.marked[:_LISTED]:
+            say(f"{place.show_path(path)}: both sides changed the same lines; both stand between marks in the view")
+        for one in self.refused[:_LISTED]:
+            say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
+        paths = sorted((*self.marked, *(path for one in self.refused for path in one.paths)))
+        edit = f"edit what is between the marks, then: yolofs commit {_named(root, self.marked)}" if self.marked else ""
+        sides = f"yolofs commit --ours {_named(root, paths)}, or --theirs to take base's"
+        error = ConflictError(
+            f"{len(paths)} path{'' if len(paths) == 1 else 's'} stay{'s' if len(paths) == 1 else ''} staged,"
+            " as base has changed there, too",
+            paths=paths,
+            hint="; or take one side: ".join(text for text in (edit, sides) if text),
+        )
+        error.root = root
+        raise error
+
+
+class Wish:
+    """What the user wants to become of conflicts, by options for all or by an answer for each."""
+
+    def __init__(self, *, merge: bool, ours: bool, theirs: bool) -> None:
+        """Take what the options say.
+
+        Raises:
+            UsageError: they contradict each other.
+        """
+        if ours and theirs:
+            raise UsageError(
+                "--ours and --theirs say different things", hint="commit some paths with one of them, then the others"
+            )
+        self._merges = merge
+        self._side = Way.OURS if ours else Way.THEIRS if theirs else None
+        self._chosen: dict[RelPath, Way] = {}
+
+    @property
+    def is_given(self) -> bool:
+        """Whether options or answers say anything."""
+        return self._merges or self._side is not None or bool(self._chosen)
+
+    def ask(self, session: Session, parts: Split, looked: Looked) -> None:
+        """Ask about each conflict, unless options say what to do.
+
+        Raises:
+            Exit: the answer is to leave all as it is.
+        """
+        if self._merges or self._side is not None or not can_ask():
+            return
+        place, now_ns = _place(session), time.time_ns()
+        tree, marked = parts.taken, frozenset(looked.marked)
+        for drift in describe_drift(tree, session.base, session.store, looked.conflicts, marked):
+            if drift.path not in self._chosen:
+                text = f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}"
+                self._chosen[drift.path] = _ask_about(session, drift.path, text)
+
+    def settle(self, session: Session, looked: Looked) -> Settled:
+        """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait meanwhile.
+
+        Raises:
+            ConflictError: of some nothing is wished, or base changes just now; nothing is done.
+        """
+        ways = {path: self._way(path) for path in looked.conflicts}
+        if any(way is None for way in ways.values()):
+            raise conflict_error(looked)
+        by_way = {way: [path for path in ways if ways[path] is way] for way in Way}
+        found = merges_at(session, by_way[Way.MERGE])
+        if self._side is not None:
+            for one in [one for one in found if _is_unsettled(one)]:
+                found.remove(one)
+                by_way[self._side].extend(one.paths)
+        merges = [one for one in found if isinstance(one, Merge)]
+        dropped: tuple[RelPath, ...] = ()
+        if merges or by_way[Way.THEIRS]:
+            dropped = settle(session, merges, by_way[Way.THEIRS])
+        return Settled(
+            merged=_paths(one for one in merges if not one.conflicts),
+            marked=_paths(one for one in merges if one.conflicts),
+            refused=tuple(one for one in found if isinstance(one, Refused)),
+            skipped=tuple(by_way[Way.SKIP]),
+            dropped=dropped,
+            ours=frozenset(by_way[Way.OURS]),
+        )
+
+    def _way(self, path: RelPath) -> Way | None:
+        if path in self._chosen:
+            return self._chosen[path]
+        return Way.MERGE if self._merges else self._side
+
+
+def check_settled(settled: Settled, looked: Looked) -> None:
+    """See that a commit would run over no change of base that nobody has decided about.
+
+    Raises:
+        ConflictError: it would.
+    """
+    if not settled.ours.issuperset(looked.conflicts):
+        raise conflict_error(looked)
+
+
+def _is_unsettled(one: Merge | Refused) -> bool:
+    return isinstance(one, Refused) or one.conflicts > 0
+
+
+def _paths(merges: Iterable[Merge]) -> tuple[RelPath, ...]:
+    return tuple(path for one in merges for path in one.paths)
+
+
+def _named(root: bytes, paths: Sequence[RelPath]) -> str:
+    """Return paths as words of a command, if they are few."""
+    return " ".join(in_shell(absolute(root, path)) for path in paths) if len(paths) <= _NAMED else "PATH…"
+
+
+def _place(session: Session) -> Place:
+    return Place(session.base.root, session.base.relative(session.project))
+
+
+def _ask_about(session: Session, path: RelPath, text: str) -> Way:
+    say(text)
+    while True:
+        letter = choose(_QUESTION, "motsdq")
+        if letter == "q":
+            say("nothing committed")
+            raise click.exceptions.Exit(1)
+        if letter == "d":
+            _emit_diff(session, path)
+        elif letter != "m" or _may_merge(session, path):
+            return Way(letter)
+
+
+def _may_merge(session: Session, path: RelPath) -> bool:
+    """Say what merging comes to, and tell whether there is anything to it."""
+    (found,) = merges_at(session, [path])
+    if isinstance(found, Refused):
+        say(f"it cannot be merged: {found.reason}")
+        return False
+    if found.conflicts:
+        places = "1 place" if found.conflicts == 1 else f"{found.conflicts} places"
+        say(f"both sides changed the same in {places}: both are put between marks in the view, and it stays staged")
+    else:
+        say("it merges")
+    return True
+
+
+def _emit_diff(session: Session, path: RelPath) -> None:
+    """Write what differs between base as it is and what is staged."""
+    changes = compare(*session.states(BASE, None), session.base, session.store, paths=[path])
+    settings = session.settings.diff
+    for note in write_patch(
+        changes,
+        emit_bytes,
+        prefix=RelPath(b""),
+        context=settings.context,
+        max_text_bytes=settings.max_text_bytes,
+        store=session.store,
+    ):
+        say(f"note: {note}")

@@ -1,0 +1,120 @@
+"""Drift as people and programs are told of it: the paths at which base changed under what is staged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from yolofs import restored
+from yolofs.changes import Change, compare
+from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.listing import Place
+from yolofs.cli.output import emit, paint, say
+from yolofs.drift import may_have_drifted
+from yolofs.garbage import no_garbage_collection
+from yolofs.journal_file import may_have_marks
+from yolofs.paths import RelPath
+from yolofs.progress import Progress
+from yolofs.session import Session
+from yolofs.timeline import BASE
+from yolofs.tree import Tree
+
+if TYPE_CHECKING:  # takes long, and there seldom is any
+    from yolofs.commit.drift import Drift
+
+_UNITS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+class Drifts:
+    """Finds the drift of a session that is compared with base, by the same looks at base."""
+
+    def __init__(self, session: Session) -> None:
+        """Look at nothing yet."""
+        self._session = session
+        self._tree = Tree()
+        self._paths: list[RelPath] = []
+        self._marked: frozenset[RelPath] = frozenset()
+
+    def compare(self, *, progress: Progress | None) -> list[Change]:
+        """Return what is staged, as ``Session.compare`` does, and find out where base changed, too."""
+        session = self._session
+        before, self._tree = session.states(BASE, None)
+        with session.base.looking_once(), no_garbage_collection():
+            changes = compare(before, self._tree, session.base, session.store, progress=progress)
+            known = restored.read(session.directory) if changes else {}
+            if changes and may_have_drifted(self._tree, session.base, known):
+                from yolofs.commit import find_conflicts
+
+                self._paths = find_conflicts(self._tree, session.base, session.store, restored=known)
+            if changes and may_have_marks(session.journal.path):
+                from yolofs.session_merge import marked_paths
+
+                self._marked = frozenset(marked_paths(session, self._tree))
+                self._paths = sorted(self._marked.union(self._paths))
+        return changes
+
+    def of(self, changes: Iterable[Change]) -> Sequence[Drift]:
+        """Return what is to be said of the drift at the paths of some changes."""
+        if not self._paths:
+            return ()
+        from yolofs.commit.drift import describe_drift
+
+        shown = {path for change in changes for path in change.paths}
+        paths = [path for path in self._paths if path in shown]
+        return describe_drift(self._tree, self._session.base, self._session.store, paths, self._marked)
+
+
+def emit_drift(drift: Sequence[Drift], place: Place) -> None:
+    """Write a line for each path at which base changed, too, and say what to do."""
+    if not drift:
+        return
+    emit()
+    emit("changed in base, too:")
+    sign = paint("!", "bold", "red")
+    now_ns = time.time_ns()
+    for one in drift:
+        emit(f"{sign}  {place.show_path(one.path)}   {drift_text(one, now_ns)}")
+    say(
+        "note: yolofs commit --merge merges text, --ours takes what is staged, --theirs what base has;"
+        " with PATH there alone"
+    )
+
+
+def drift_text(drift: Drift, now_ns: int) -> str:
+    """Return how old both sides are, such as ``base 3 min ago, staged 2 h ago``."""
+    staged = f"{'deleted here' if drift.is_deleted else 'staged'} {_age(drift.staged_ns, now_ns)}".rstrip()
+    match drift.how.value:
+        case "gone":
+            return f"gone from base, {staged}"
+        case "marked":
+            return f"it has the marks of a merge, {staged}"
+        case "replaced":
+            return f"replaced in base {_age(drift.base_ns, now_ns)}, {staged}"
+        case _:
+            return f"base {_age(drift.base_ns, now_ns)}, {staged}"
+
+
+def drift_fields(drift: Iterable[Drift], root: bytes) -> list[dict[str, Any]]:
+    """Return drift with absolute paths, as the host names them."""
+    return [
+        {
+            **text_fields("path", absolute(root, one.path)),
+            "how": one.how.value,
+            "base_ns": one.base_ns,
+            "staged_ns": one.staged_ns,
+            "deleted": one.is_deleted,
+        }
+        for one in drift
+    ]
+
+
+def _age(time_ns: int | None, now_ns: int) -> str:
+    """Return how long ago a time was, in its largest unit; nothing if there is none."""
+    if time_ns is None:
+        return ""
+    seconds = max(0, now_ns - time_ns) // 1_000_000_000
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"

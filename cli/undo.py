@@ -1,0 +1,174 @@
+"""``yolofs undo``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from yolofs.changes import Change, compare
+from yolofs.cli.commit_report import warn_of_unfinished
+from yolofs.cli.commits import age_and_runs
+from yolofs.cli.gc import remove_tidied, tidy
+from yolofs.cli.jsonform import absolute, text_fields
+from yolofs.cli.listing import Place, emit_changes, summary
+from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
+from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.commit import describe, plan_commit
+from yolofs.daemon.protocol import LoanKind
+from yolofs.errors import ConflictError, UsageError
+from yolofs.garbage import no_garbage_collection
+from yolofs.paths import RelPath, display
+from yolofs.selection import Selection
+from yolofs.session import Session
+from yolofs.session_undo import Ended, Prepared, UndoResult, choose, prepare, undo
+from yolofs.store import Store
+from yolofs.tree import Tree
+
+_LISTED = 20
+
+
+@click.command()
+@click.argument("number", metavar="[N]", required=False)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
+@click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
+def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, force: bool, as_json: bool) -> None:
+    """Put the real files back to what they were before a commit.
+
+    It asks first. Without N it is the last commit that is not undone (`yolofs commits` lists them); with PATH only what
+    that commit changed at or below these paths. What the commit had applied is staged again, so the view stays as it
+    is, and the next `yolofs commit` applies it again. To be rid of it: `yolofs abort`, or delete it in the view.
+
+    Where later commits have changed the same, that stays as it is, and is named. Where anybody else has changed what
+    the commit left, nothing is done (exit code 9), but with --force. An undo is a commit of its own: it has a number,
+    keeps what it replaces, and `yolofs commit --continue` or --roll-back finish it or take it back if it is
+    interrupted.
+    """
+    if as_json and not yes:
+        raise UsageError("--json leaves no place for a question", hint="yolofs undo --yes --json")
+    if as_json and dry_run:
+        raise UsageError("--dry-run prints no JSON", hint="leave one of them out")
+    project = find_project()
+    which = _number(number)
+    if (dry_run or not yes) and not _show_and_ask(project, which, paths, dry_run=dry_run, force=force):
+        return
+    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
+        session.check_no_interrupted_commit()
+        commit = choose(session, which)
+        try:
+            with progress("undoing") as update:
+                selection = _selection(session, paths)
+                result = undo(session, commit, selection=selection, force=force, progress=update)
+        except ConflictError as error:
+            error.root = session.base.root
+            raise
+        root, directory = session.base.root, session.directory
+        tidy(session)
+    remove_tidied(directory)
+    if as_json:
+        emit_json(_document(result, root))
+    _report(result, root)
+
+
+def _number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise UsageError(
+            f"{text!r} is no number of a commit", hint="yolofs commits lists them; yolofs undo N PATH... takes paths"
+        )
+    return int(text)
+
+
+def _selection(session: Session, paths: tuple[bytes, ...]) -> Selection | None:
+    return Selection(session.regions, paths=tuple(relative_paths(session, paths))) if paths else None
+
+
+@contextmanager
+def _scratch_store() -> Iterator[Store]:
+    """Give a store for what is only to be looked at."""
+    with tempfile.TemporaryDirectory(prefix="yolofs-undo-") as directory:
+        yield Store(os.path.join(os.fsencode(directory), b"files"))
+
+
+def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *, dry_run: bool, force: bool) -> bool:
+    """Show what would be undone, and ask; return whether it is to be done.
+
+    Raises:
+        Exit: the answer is no.
+    """
+    with reading(project) as session, _scratch_store() as into:
+        session.check_no_interrupted_commit()
+        commit = choose(session, which)
+        prepared = prepare(session, commit, selection=_selection(session, paths), force=force, into=into)
+        changes = compare(Tree(), prepared.tree, session.base, prepared.store)
+        _show(session, commit, prepared, changes)
+        if dry_run:
+            for step in plan_commit(prepared.tree, session.base, prepared.store).steps:
+                emit(describe(step, session.base.root))
+            return False
+        if not changes:
+            say("nothing to undo")
+            return False
+        check_can_ask(instead="yolofs undo --yes")
+        if not ask(f"put base back ({summary(changes)})?"):
+            say("nothing undone")
+            raise click.exceptions.Exit(1)
+        return True
+
+
+def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change]) -> None:
+    root = session.base.root
+    say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
+    emit_changes(changes, Place(root, session.base.relative(session.project)), session.regions, {})
+    _say_stays(prepared.inverse.stays, prepared.inverse.copies, root)
+    for held in prepared.held:
+        shown = ", ".join(display(absolute(root, path)) for path in held.paths[:_LISTED])
+        say(f"stays: {shown}: {held.reason}")
+
+
+def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
+    for path, why in sorted(stays.items())[:_LISTED]:
+        say(f"stays: {display(absolute(root, path))}: {why}")
+    if len(stays) > _LISTED:
+        say(f"and {len(stays) - _LISTED} more that stay")
+    for path in copies[:_LISTED]:
+        say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
+
+
+def _report(result: UndoResult, root: bytes) -> None:
+    for path, aspects in sorted(result.left_out.items()):
+        warn(f"{display(absolute(root, path))}: {', '.join(aspects)} could not be carried over")
+    _say_stays(result.stays, result.copies, root)
+    if result.number is None:
+        say(f"nothing of commit {result.undone} is to be undone")
+        return
+    warn_of_unfinished(result.number, result.unfinished)
+    part = "in part " if result.stays or result.held else ""
+    say(
+        f"commit {result.undone} is undone {part}by commit {result.number}; what it had applied is staged again:"
+        " yolofs status"
+    )
+
+
+def _document(result: UndoResult, root: bytes) -> dict[str, Any]:
+    return {
+        "commit": result.number,
+        "undone": result.undone,
+        "steps": result.steps,
+        "stays": [
+            {**text_fields("path", absolute(root, path)), "reason": why} for path, why in sorted(result.stays.items())
+        ],
+        "held": [
+            {"paths": [text_fields("path", absolute(root, path)) for path in held.paths], "reason": held.reason}
+            for held in result.held
+        ],
+        "copies": [text_fields("path", absolute(root, path)) for path in result.copies],
+    }

@@ -1,0 +1,87 @@
+"""What becomes of a commit over which its borrower died or gave up, and what the mount shows if nothing can be done.
+
+``docs/design/commit.md`` has the reasons.  All of it runs on the device loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from yolofs.archive import commit_numbers
+from yolofs.commit.displaced import Displaced
+from yolofs.commit.files import PLAN
+from yolofs.commit.plan import Plan
+from yolofs.errors import CommitError, YolofsError, reason
+from yolofs.overlay import Overlay
+from yolofs.session import Session
+from yolofs.session_commit import finish_interrupted, roll_back_interrupted
+from yolofs.sessions.seal import read_plainly
+
+log = logging.getLogger("yolofs.daemon")
+
+
+def finish_for_borrower(session: Session) -> str:
+    """Finish the interrupted commit of a session, or take it back if that was begun or if it cannot be finished.
+
+    Returns what is to be told of that, "" if there is none.
+
+    Raises:
+        TrustError: it did not begin here; nothing is done.
+        CommitError: it can be neither finished nor taken back.
+        OSError: its directory or base cannot be opened.
+    """
+    found = session.interrupted()
+    if found is None:
+        return ""
+    if found.is_to_go_back:
+        roll_back_interrupted(session)
+        return _told(found.number, "taken it back")
+    try:
+        finish_interrupted(session)
+    except CommitError as error:
+        roll_back_interrupted(session)
+        return _told(found.number, f"taken it back, as it cannot be finished: {error.message}")
+    return _told(found.number, "finished it")
+
+
+def _told(number: int, what: str) -> str:
+    return f"commit {number} was interrupted, as its command ended half way; the mount has {what}"
+
+
+class HalfWay:
+    """A commit that can go neither on nor back for now: the mount shows what it did before, and changes nothing."""
+
+    def __init__(self, session: Session, overlay: Overlay, error: YolofsError | OSError) -> None:
+        """Have the overlay show by the state that it has what base had, wherever that is now; ``error`` is why.
+
+        Raises:
+            YolofsError, OSError: where base has its things cannot be told; nothing is changed.
+        """
+        found = session.interrupted()
+        number = max(commit_numbers(session.directory))
+        directory = session.commit_directory(number)
+        plan = found.way_back if found is not None else Plan.decode(read_plainly(os.path.join(directory, PLAN)) or b"")
+        if plan is None:
+            raise error
+        self.is_done = found is None
+        """Whether the commit is done, and only its journal is not put away."""
+        self._why = error.message if isinstance(error, YolofsError) else reason(error)
+        self._number = number
+        session.base.elsewhere = Displaced(plan, directory)
+        overlay.freeze()
+        log.critical("%s", self.text)
+
+    @property
+    def text(self) -> str:
+        """What to tell the user."""
+        if self.is_done:
+            text = f"commit {self._number} is done, but its journal cannot be put away: {self._why}"
+        else:
+            text = f"commit {self._number} can go neither on nor back: {self._why}"
+        return f"{text}; until then the mount shows what it did before, and can only be read"
+
+    @property
+    def error(self) -> CommitError:
+        """What to raise of one that is done."""
+        return CommitError(self.text, hint="mend that (make room, for example), and try again")

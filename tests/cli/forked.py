@@ -1,0 +1,209 @@
+"""Runs ``yolofs`` in a process that starts as a copy of one which has imported it already.
+
+A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports, and the tests
+give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
+All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
+as that process ends.
+
+Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
+start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC_")
+"""Variables that Python, libc and the loader read when a process starts: a fork would have its parent's."""
+_INHERITED = ("Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Seccomp:", "SigBlk:", "SigIgn:", "CapEff:", "CapBnd:")
+"""What a process has from its parent, as ``/proc/self/status`` names it."""
+_LONGEST_REQUEST = 100_000
+_MAX_FD = 1 << 20
+
+
+class Server:
+    """The process from which commands are forked, as the tests see it."""
+
+    def __init__(self) -> None:
+        self._inherited = _inherited(os.environ)
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-W", "error", __file__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # nobody reads them; Python's streams are made for what a command gets
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+            )
+        self.pid = self._process.pid
+
+    def stop(self) -> None:
+        """End the server; commands that are still at work go on."""
+        self._requests.close()
+        self._process.communicate()
+
+    def run(
+        self, words: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float
+    ) -> subprocess.CompletedProcess[bytes] | None:
+        """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot."""
+        request = json.dumps({"words": words, "cwd": cwd, "env": dict(env), "umask": _umask()}).encode()
+        if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
+            return None
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = array.array("i", [writing for _, writing in pipes])
+        try:
+            self._requests.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs)])
+        finally:
+            for _, writing in pipes:
+                os.close(writing)
+        out, err, end = _read_all([reading for reading, _ in pipes], timeout_s)
+        if b"\n" not in end:
+            raise RuntimeError(f"the server of commands has ended: {self._process.communicate()[1].decode()}")
+        return subprocess.CompletedProcess(words, int(end.split()[1]), out, err)
+
+
+@cache
+def server() -> Server:
+    """Start the server of this process, once."""
+    return Server()
+
+
+def is_server(pid: int) -> bool:
+    """Tell whether a process is the server of this one."""
+    return server.cache_info().currsize > 0 and server().pid == pid
+
+
+def stop() -> None:
+    """End the server of this process, if there is one."""
+    if server.cache_info().currsize:
+        server().stop()
+        server.cache_clear()
+
+
+def _read_all(fds: Sequence[int], timeout_s: float) -> list[bytes]:
+    """Read pipes until all have ended, and close them; the last one says first which process it is about."""
+    found = dict.fromkeys(fds, b"")
+    deadline = time.monotonic() + timeout_s
+    try:
+        with selectors.DefaultSelector() as selector:
+            for fd in fds:
+                selector.register(fd, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(max(deadline - time.monotonic(), 0))
+                for key, _ in ready:
+                    data = os.read(key.fd, 65536)
+                    found[key.fd] += data
+                    if not data:
+                        selector.unregister(key.fd)
+                if not ready:
+                    os.kill(int(found[fds[-1]].split()[0]), signal.SIGKILL)
+                    raise subprocess.TimeoutExpired("yolofs", timeout_s, *(found[fd] for fd in fds[:2]))
+    finally:
+        for fd in fds:
+            os.close(fd)
+    return [found[fd] for fd in fds]
+
+
+def _inherited(env: Mapping[str, str]) -> tuple[object, ...]:
+    """Return what a child would take over from this process, and what it would read of ``env`` at its start."""
+    status = [line for line in _read("status").splitlines() if line.startswith(_INHERITED)]
+    variables = {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}
+    return status, _read("limits"), os.readlink("/proc/self/ns/mnt"), variables
+
+
+def _read(name: str) -> str:
+    return Path("/proc/self", name).read_text()
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+# ---- in the server
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork a command for each request, and say of each how it ended, until nobody asks any more."""
+    _import_program()
+    gc.collect()
+    gc.freeze()
+    at_work: dict[int, tuple[int, int]] = {}  # by pidfd: the pid, and where its end is told
+    with selectors.DefaultSelector() as selector:
+        selector.register(requests, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not requests:
+                    pid, telling = at_work.pop(key.fd)
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+                    _tell(telling, f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n")
+                    os.close(telling)
+                    continue
+                data, fds, _, _ = socket.recv_fds(requests, 2 * _LONGEST_REQUEST, 3)
+                if not data:
+                    return
+                pid = os.fork()
+                if pid == 0:
+                    _become_command(json.loads(data), fds)
+                os.close(fds[0])
+                os.close(fds[1])
+                _tell(fds[2], f"{pid} ")
+                pidfd = os.pidfd_open(pid)
+                at_work[pidfd] = pid, fds[2]
+                selector.register(pidfd, selectors.EVENT_READ)
+
+
+def _import_program() -> None:
+    import yolofs.cli
+
+    for module in pkgutil.iter_modules(yolofs.cli.__path__):
+        importlib.import_module(f"yolofs.cli.{module.name}")
+
+
+def _tell(fd: int, text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):  # who asked does not wait any more
+        os.write(fd, text.encode())
+
+
+def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
+    """Be the process of a command; the streams of Python stay, as they are the same: no terminals."""
+    try:
+        os.dup2(fds[0], 1)
+        os.dup2(fds[1], 2)
+        os.closerange(3, _MAX_FD)
+        os.chdir(request["cwd"])
+        os.umask(request["umask"])
+        os.environ.clear()
+        os.environ.update(request["env"])
+        from yolofs.cli import main
+
+        sys.argv = [main.__file__, *request["words"]]
+        main.program()
+    except BaseException:  # noqa: BLE001 - the process must not go on as a server
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        _serve(requests)

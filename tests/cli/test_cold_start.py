@@ -1,0 +1,56 @@
+"""Each command finds what it needs when Python has just started; most other tests fork one that has imported all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from yolofs.cli.group import COMMANDS
+
+pytestmark = pytest.mark.mount
+
+ORDINARY = {
+    "init": (),
+    "mount": ("--root", "/"),
+    "run": ("--no-review", "touch", "made"),
+    "status": (),
+    "diff": (),
+    "snapshot": ("first",),
+    "timeline": (),
+    "log": (),
+    "runs": (),
+    "blame": ("made",),
+    "asks": (),
+    "answer": ("1", "deny"),
+    "rule": ("list",),
+    "trust": ("--json",),
+    "travel": ("base", "--force"),
+    "unmount": (),
+    "commit": ("--yes",),
+    "commits": (),
+    "undo": ("--yes",),
+    "gc": (),
+    "abort": ("--yes",),
+    "sessions": (),
+    "doctor": (),
+    "hook": ("--help",),
+}
+"""Words of every command, in an order in which each finds something to do."""
+ELSEWHERE = {"shell", "watch"}
+"""Those that tests start as they are, in a terminal."""
+REFUSED = {"answer": 13, "undo": 1}
+"""Exit codes of what finds nothing to do after all."""
+
+
+def test_every_command_is_started_somewhere() -> None:
+    assert ORDINARY.keys() | ELSEWHERE == set(COMMANDS)
+
+
+def test_commands_start_without_what_others_have_imported(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/.yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
+    yolofs = Program(tmp_path / "project", starts_cold=True)
+    for name, words in ORDINARY.items():
+        yolofs(name, *words, code=REFUSED.get(name, 0))

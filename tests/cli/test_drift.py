@@ -1,0 +1,277 @@
+"""Base changes under what is staged: what ``status`` shows, and what ``commit`` makes of it by its options."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+from tests.property.core_driver import CoreDriver
+
+TEN = "".join(f"{number}\n" for number in range(1, 11))
+OURS, THEIRS = TEN.replace("2\n", "two\n"), TEN.replace("9\n", "nine\n")
+BOTH = OURS.replace("9\n", "nine\n")
+CLASH = "<<<<<<< staged\nfive\n=======\nFIVE\n>>>>>>> base\n"
+MERGE = ("text", "replaced", "truncated", "mode", "mode-there", "touched", "hard", "moved")
+"""What merges."""
+MARKED = ("clash", "anew")
+REFUSED = ("gone-here", "gone-there", "binary", "link", "type", "-rf\nx")
+NAMES = (*MERGE, *MARKED, *REFUSED)
+
+
+def work(project: Path) -> None:
+    """Change something of every kind in the view, without a mount."""
+    view = CoreDriver(os.fsencode(project))
+    for name in ("text", "truncated", "mode-there", "hard"):
+        view.overwrite(name.encode(), OURS.encode())
+    view.create(b"temporary", OURS.encode(), 0o644)
+    view.rename(b"temporary", b"replaced")
+    view.chmod(b"mode", 0o600)
+    view.utimes(b"touched", 10**18)
+    view.overwrite(b"moved", OURS.encode())
+    view.rename(b"moved", b"moved-here")
+    view.overwrite(b"clash", TEN.replace("5", "five").encode())
+    view.create(b"anew", b"five\n", 0o644)
+    view.unlink(b"gone-here")
+    view.append(b"gone-there", b"more\n")
+    view.append(b"binary", b"more\0")
+    view.unlink(b"link")
+    view.symlink(b"here", b"link")
+    view.append(b"type", b"more\n")
+    view.append(b"-rf\nx", b"more\0")
+    view.append(b"alone", b"more\n")
+    view.close()
+
+
+def drift(project: Path) -> None:
+    """Change the same on the host."""
+    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    for name in ("text", "replaced", "truncated", "mode", "hard", "moved"):
+        (project / name).write_text(THEIRS)
+    (project / "mode-there").write_text(THEIRS)
+    (project / "mode-there").chmod(0o755)
+    (project / "touched").write_text(THEIRS)
+    (project / "clash").write_text(TEN.replace("5", "FIVE"))
+    (project / "anew").write_text("FIVE\n")
+    (project / "gone-here").write_text(THEIRS)
+    (project / "gone-there").unlink()
+    (project / "binary").write_bytes(b"\0host")
+    (project / "link").unlink()
+    (project / "link").symlink_to("there")
+    (project / "type").unlink()
+    (project / "type").mkdir()
+    (project / "-rf\nx").write_bytes(b"\0host")
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Program:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in (*NAMES, "alone"):
+        if name not in ("anew", "link"):
+            (project / name).write_text(TEN)
+    (project / "binary").write_bytes(b"\0")
+    (project / "link").symlink_to("before")
+    (project / "hard2").hardlink_to(project / "hard")
+    program = Program(project)
+    program("init")
+    work(project)
+    drift(project)
+    return program
+
+
+def left(document: dict[str, list[dict[str, str]]], key: str) -> set[str]:
+    return {os.path.basename(item["path"]) for item in document[key]}
+
+
+def test_status_shows_where_base_changed_too(yolofs: Program) -> None:
+    done = yolofs("status")
+    lines = [line for line in done.out.splitlines() if line.startswith("!")]
+    assert {line[3:].partition("   ")[0] for line in lines} == {
+        name if name != "moved" else "moved-here" for name in NAMES if "\n" not in name
+    } | {'"-rf\\nx"'}
+    texts = dict(line[3:].split("   ") for line in lines)
+    ages = {name: text.replace("just now", "AGE") for name, text in texts.items()}
+    assert ages["text"].startswith("base ")
+    assert "gone from base, staged " in ages["gone-there"]
+    assert "deleted here " in ages["gone-here"]
+    assert ages["type"].startswith("replaced in base ")
+    found = yolofs("status", "--json").json["drift"]
+    assert {os.path.basename(one["path"]): one["how"] for one in found} == {
+        **dict.fromkeys(
+            ("text", "truncated", "mode", "mode-there", "touched", "hard", "moved-here", "clash"), "changed"
+        ),
+        **dict.fromkeys(("replaced", "anew", "gone-here", "link"), "made"),
+        **dict.fromkeys(("binary", "-rf\nx"), "changed"),
+        "gone-there": "gone",
+        "type": "replaced",
+    }
+    for one in found:
+        assert (one["base_ns"] is None) == (one["how"] == "gone")
+        assert one["deleted"] == one["path"].endswith("gone-here")
+
+
+def test_a_plain_commit_refuses_and_names_the_ways_out(yolofs: Program) -> None:
+    done = yolofs("commit", "--yes", code=9)
+    assert "M  text  [changed in base, too]\n" in done.out
+    for word in ("--merge", "--ours", "--theirs"):
+        assert word in done.err
+    assert (yolofs.project / "alone").read_text() == TEN
+
+
+def test_merge_takes_both_sides_and_leaves_what_does_not_merge(yolofs: Program) -> None:
+    project = yolofs.project
+    done = yolofs("commit", "--yes", "--merge", code=9)
+    for name in MERGE:
+        shown = "moved -> moved-here  (modified)" if name == "moved" else name
+        assert any(line[3:].startswith(shown) and "[merged from both]" in line for line in done.out.splitlines()), name
+    for name in ("text", "replaced", "truncated", "mode-there", "hard", "moved-here", "hard2"):
+        assert (project / name).read_text() == BOTH, name
+    assert not (project / "moved").exists()
+    assert (project / "hard").samefile(project / "hard2")
+    for name, mode in (("mode", 0o600), ("mode-there", 0o755)):
+        assert (project / name).stat().st_mode & 0o777 == mode
+    assert (project / "mode").read_text() == THEIRS
+    assert (project / "touched").read_text() == THEIRS
+    assert (project / "touched").stat().st_mtime_ns == 10**18
+    assert (project / "alone").read_text() == TEN + "more\n"
+    assert (project / "clash").read_text() == TEN.replace("5", "FIVE")
+    assert (project / "gone-here").read_text() == THEIRS
+    assert not (project / "gone-there").exists()
+    for reason in ("it is deleted here, and changed in base", "it is gone from base", "it is no text"):
+        assert reason in done.err, reason
+    status = yolofs("status", "--json").json
+    assert left(status, "changes") == {*MARKED, *REFUSED}
+    assert {os.path.basename(one["path"]) for one in status["drift"] if one["how"] == "marked"} == set(MARKED)
+    view = CoreDriver(os.fsencode(project))
+    assert view.read(b"clash").decode() == TEN.replace("5\n", CLASH)
+    assert view.read(b"anew").decode() == CLASH
+    view.overwrite(b"anew", b"5\n")
+    view.append(b"clash", b"the marks stay\n")
+    view.close()
+    assert "marks of a merge" in yolofs("commit", "--yes", "clash", code=9).err
+    assert "still has the marks" in yolofs("commit", "--yes", "--merge", "clash", code=9).err
+    yolofs("commit", "--yes", "anew")
+    assert (project / "anew").read_text() == "5\n"
+    yolofs("commit", "--yes", "--theirs", "clash")
+    assert (project / "clash").read_text() == TEN.replace("5", "FIVE")
+    assert left(yolofs("status", "--json").json, "changes") == set(REFUSED)
+
+
+def test_ours_replaces_what_base_has_and_keeps_that(yolofs: Program) -> None:
+    project = yolofs.project
+    yolofs("commit", "--yes", "--ours")
+    assert (project / "text").read_text() == OURS
+    assert (project / "clash").read_text() == TEN.replace("5", "five")
+    assert (project / "anew").read_text() == "five\n"
+    assert (project / "gone-there").read_text() == TEN + "more\n"
+    assert not (project / "gone-here").exists()
+    assert os.readlink(project / "link") == "here"
+    assert (project / "type").read_text() == TEN + "more\n"
+    kept = {path.read_bytes() for path in (yolofs.session / "commits/1/replaced").iterdir() if path.is_file()}
+    assert {THEIRS.encode(), b"\0host", b"FIVE\n"} <= kept
+    assert yolofs("status", "--json").json["changes"] == []
+
+
+def test_theirs_drops_what_is_staged_which_a_travel_shows_again(yolofs: Program) -> None:
+    project = yolofs.project
+    done = yolofs("commit", "--yes", "--theirs", "--json").json
+    assert left(done, "dropped") == {*NAMES, "moved-here"}
+    assert left(done, "changes") == {"alone"}
+    assert (project / "text").read_text() == THEIRS
+    assert (project / "moved").read_text() == THEIRS
+    assert not (project / "moved-here").exists()
+    assert os.readlink(project / "link") == "there"
+    assert (project / "type").is_dir()
+    assert not (project / "gone-there").exists()
+    assert yolofs("status", "--json").json["changes"] == []
+
+
+def test_theirs_for_a_path_leaves_the_rest_and_can_be_taken_back(yolofs: Program) -> None:
+    before = left(yolofs("status", "--json").json, "changes")
+    done = yolofs("commit", "--yes", "--theirs", "clash", "gone-there")
+    assert "clash: base's version is taken" in done.err
+    assert left(yolofs("status", "--json").json, "changes") == before - {"clash", "gone-there"}
+    assert not (yolofs.session / "commits").exists()
+    names = [one["name"] for one in yolofs("timeline", "--json").json["generations"]]
+    assert "before merging" in names
+    yolofs("travel", "before merging")
+    assert left(yolofs("status", "--json").json, "changes") == before
+
+
+def test_merge_with_a_side_for_what_does_not_merge(yolofs: Program) -> None:
+    project = yolofs.project
+    done = yolofs("commit", "--yes", "--merge", "--theirs", "--json").json
+    assert left(done, "merged") == {*MERGE, "moved-here"} - {"moved"}
+    assert left(done, "dropped") == {*MARKED, *REFUSED}
+    assert done["left"] == []
+    assert (project / "text").read_text() == BOTH
+    assert (project / "clash").read_text() == TEN.replace("5", "FIVE")
+    assert yolofs("status", "--json").json["changes"] == []
+
+
+def test_what_the_host_changes_after_the_merge_is_drift_again(yolofs: Program) -> None:
+    yolofs("commit", "--yes", "--merge", "clash", code=9)
+    (yolofs.project / "clash").write_text("host again\n")
+    view = CoreDriver(os.fsencode(yolofs.project))
+    view.overwrite(b"clash", b"settled\n")
+    view.close()
+    assert "base has changed at 1 path" in yolofs("commit", "--yes", "clash", code=9).err
+
+
+def test_what_is_asked_about_each_conflict(yolofs: Program) -> None:
+    project = yolofs.project
+    words = ["commit", "text", "clash", "gone-here", "gone-there", "binary", "alone"]
+    question, after = "[q]uit?", 0
+    with Terminal(project, words) as terminal:
+        for answer in ("x", "m", "s", "m", "o", "t", "d", "m"):  # binary, clash, gone-here, gone-there, text
+            after += 1
+            terminal.wait_for(question, after)
+            terminal.type(answer + "\n")
+        terminal.wait_for("[y/N]")
+        assert "it cannot be merged: it is no text" in terminal.text
+        assert "both sides changed the same in 1 place" in terminal.text
+        assert "+two" in terminal.text
+        terminal.type("y\n")
+        assert terminal.wait() == 9
+    assert (project / "text").read_text() == BOTH
+    assert (project / "binary").read_bytes() == b"\0host"
+    assert not (project / "gone-here").exists()
+    assert not (project / "gone-there").exists()
+    assert (project / "alone").read_text() == TEN + "more\n"
+    status = yolofs("status", "--json").json
+    assert {"binary", "clash"} <= left(status, "changes")
+    assert not {"text", "gone-here", "gone-there", "alone"} & left(status, "changes")
+
+
+def test_to_quit_does_nothing(yolofs: Program) -> None:
+    before = yolofs("status", "--json").json["changes"]
+    with Terminal(yolofs.project, ["commit"]) as terminal:
+        terminal.wait_for("[q]uit?")
+        terminal.type("q\n")
+        assert terminal.wait() == 1
+    assert yolofs("status", "--json").json["changes"] == before
+
+
+@pytest.mark.parametrize(
+    "words", [("--ours", "--theirs"), ("--merge", "--dry-run"), ("--theirs", "--script"), ("--continue", "--merge")]
+)
+def test_options_that_contradict_each_other(yolofs: Program, words: tuple[str, ...]) -> None:
+    yolofs.refused("commit", "--yes", *words, code=2)
+
+
+@pytest.fixture
+def without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    assert shutil.which("git") is None
+
+
+@pytest.mark.usefixtures("without_git")
+def test_without_git_our_own_code_merges(yolofs: Program) -> None:
+    yolofs("commit", "--yes", "--merge", "text")
+    assert (yolofs.project / "text").read_text() == BOTH

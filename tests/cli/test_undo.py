@@ -1,0 +1,272 @@
+"""``yolofs undo``, ``commits`` and ``gc``: base is put back, and what a commit had applied is staged again."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.security.planting import interrupt
+
+pytestmark = pytest.mark.mount
+
+
+def looks(top: Path) -> dict[str, tuple[object, ...]]:
+    """Return all that an undo has to put back, by path: kind, mode, content, time and number of names."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in (top, *top.rglob("*")):
+        if ".yolofs" in path.name:
+            continue
+        st = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        links = st.st_nlink if stat.S_ISREG(st.st_mode) else 0
+        found[str(path.relative_to(top))] = (st.st_mode, content, st.st_mtime_ns, links)
+    return found
+
+
+@pytest.fixture
+def committed(yolofs: Program) -> tuple[Program, dict[str, tuple[object, ...]]]:
+    """A project after its first commit, which changed, made, moved and removed; with what it was before."""
+    project = yolofs.project
+    for name in ("gone/x", "gone/deep/y", "moved"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"{name}\n")
+    os.link(project / "gone/deep/y", project / "other name of y")
+    (project / "a.txt").chmod(0o640)
+    before = looks(project)
+    with yolofs.mounted() as view:
+        with (view / "a.txt").open("a") as file:
+            file.write("three\n")
+        (view / "new").mkdir()
+        (view / "new/file").write_text("new\n")
+        (view / "moved").rename(view / "dir/moved")
+        for name in ("gone/x", "gone/deep/y"):
+            (view / name).unlink()
+        for name in ("gone/deep", "gone"):
+            (view / name).rmdir()
+    yolofs("commit", "--yes")
+    return yolofs, before
+
+
+def view_of(yolofs: Program) -> dict[str, tuple[object, ...]]:
+    with yolofs.mounted() as view:
+        return looks(view)
+
+
+def test_base_is_what_it_was_and_the_view_what_it_is(
+    committed: tuple[Program, dict[str, tuple[object, ...]]],
+) -> None:
+    yolofs, before = committed
+    after = looks(yolofs.project)
+    assert yolofs("undo", "--yes").err.endswith("it had applied is staged again: yolofs status\n")
+    assert looks(yolofs.project) == before
+    assert view_of(yolofs) == after
+    yolofs("commit", "--yes")  # which does it again
+    assert looks(yolofs.project) == after
+    assert yolofs("undo", "3", "--yes", "--json").json == {
+        "commit": 4,
+        "undone": 3,
+        "steps": 14,
+        "stays": [],
+        "held": [],
+        "copies": [],
+    }
+    assert looks(yolofs.project) == before
+    told = yolofs("commits", "--json").json["commits"]
+    assert [(one["undoes"], one["undone_by"]) for one in told] == [(None, 2), (1, None), (None, 4), (3, None)]
+    assert "there is no commit to undo" in yolofs.refused("undo", "--yes", code=1)
+    assert "commit 3 is undone already, by commit 4" in yolofs.refused("undo", "3", "--yes", code=1)
+    yolofs("undo", "4", "--yes")  # an undo is a commit
+    assert looks(yolofs.project) == after
+
+
+def test_programs_at_work_go_on(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+    yolofs, before = committed
+    with yolofs.mounted() as view, (view / "a.txt").open() as reading, (view / "new/file").open("a") as writing:
+        seen = looks(view)
+        number = (view / "a.txt").stat().st_ino
+        assert reading.readline() == "one\n"
+        yolofs("undo", "--yes")
+        assert looks(yolofs.project) == before
+        assert looks(view) == seen
+        assert (view / "a.txt").stat().st_ino == number
+        assert reading.read() == "two\nthree\n"
+        writing.write("more\n")
+        writing.flush()
+        assert (view / "new/file").read_text() == "new\nmore\n"
+        yolofs("commit", "--yes")
+    assert (yolofs.project / "new/file").read_text() == "new\nmore\n"
+
+
+def test_some_paths_alone(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+    yolofs, before = committed
+    after = looks(yolofs.project)
+    yolofs("undo", "1", "a.txt", "new", "--yes")
+    now = looks(yolofs.project)
+    assert now["a.txt"] == before["a.txt"]
+    assert "new" not in now
+    assert now["dir/moved"] == after["dir/moved"]
+    told = yolofs("commits", "--json").json["commits"]
+    assert [(one["undone_by"], one["undone"]) for one in told] == [(2, False), (None, False)]
+    assert "[undone in part by commit 2]" in yolofs("commits").out
+    half = yolofs("undo", "1", "dir/moved", "--yes")
+    assert "goes together with" in half.err + yolofs("undo", "1", "dir/moved", "--dry-run").err
+    assert looks(yolofs.project) == now
+    yolofs("undo", "1", "--yes")  # the rest
+    assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
+        path: one[1] for path, one in before.items()
+    }
+
+
+def test_what_the_host_has_changed_since_is_drift(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+    yolofs, before = committed
+    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
+    (yolofs.project / "a.txt").write_text("the host's\n")
+    (yolofs.project / "new/by the host").write_text("the host's\n")
+    now = looks(yolofs.project)
+    told = yolofs.refused("undo", "--yes", code=9)
+    assert "base has changed at 2 paths since commit 1" in told
+    assert f"{yolofs.project}/a.txt" in told
+    assert f"{yolofs.project}/new/by the host" in told
+    assert looks(yolofs.project) == now
+    yolofs("undo", "1", "dir", "moved", "--yes")  # other paths can be taken back
+    assert (yolofs.project / "moved").exists()
+    yolofs("undo", "1", "--yes", "--force")
+    assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
+        path: one[1] for path, one in before.items()
+    }
+    shown = view_of(yolofs)
+    assert shown["a.txt"][1] == b"the host's\n"  # nothing is lost: what it replaced is staged
+    assert shown["new/by the host"][1] == b"the host's\n"
+
+
+def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
+    committed: tuple[Program, dict[str, tuple[object, ...]]],
+) -> None:
+    yolofs, before = committed
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("again\n")
+        (view / "new/later").write_text("later\n")
+    yolofs("commit", "--yes")
+    done = yolofs("undo", "1", "--yes")
+    assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
+    assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
+    assert "commit 1 is undone in part by commit 3" in done.err
+    now = looks(yolofs.project)
+    assert now["a.txt"][1] == b"again\n"
+    assert sorted(path for path in now if path.startswith("new")) == ["new", "new/later"]
+    for path in ("gone/deep/y", "other name of y", "moved"):
+        assert now[path] == before[path]
+    yolofs("undo", "2", "--yes")
+    yolofs("undo", "1", "--yes")
+    assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
+        path: one[1] for path, one in before.items()
+    }
+
+
+def test_an_undo_that_was_interrupted_goes_on_or_back(
+    committed: tuple[Program, dict[str, tuple[object, ...]]],
+) -> None:
+    yolofs, before = committed
+    after = looks(yolofs.project)
+    for way, expected in (("--roll-back", after), ("--continue", before)):
+        for step in (0, 3, 7):
+            interrupt(yolofs.project, step, "undo", "--yes")
+            assert "was interrupted" in yolofs.refused("undo", "--yes", code=12)
+            yolofs("commit", way)
+            assert looks(yolofs.project) == expected
+            if way == "--continue":
+                assert view_of(yolofs) == after
+                yolofs("commit", "--yes")
+                assert looks(yolofs.project) == after
+
+
+def test_wrong_input(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+    yolofs, _ = committed
+    assert "there is no commit 7 any more, or not yet" in yolofs.refused("undo", "7", "--yes", code=1)
+    assert "'a.txt' is no number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
+    assert "no place for a question" in yolofs.refused("undo", "--json", code=2)
+    asked = yolofs("undo", code=2)
+    assert "yolofs undo --yes" in asked.err
+    plan = yolofs.session / "commits/1/plan.json"
+    plan.write_bytes(plan.read_bytes().replace(b"}", b"} ", 1))
+    assert "commit 1 is not undone: its plan was changed" in yolofs.refused("undo", "--yes", code=15)
+
+
+def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 2\n")
+    yolofs.trust()
+    for number in range(4):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [3, 4]
+    assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
+    assert yolofs("gc", "--dry-run", "--json").json == {
+        "commits": [],
+        "generations": 0,
+        "freed_bytes": 0,
+        "dry_run": True,
+    }
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    yolofs.trust()
+    with yolofs.mounted():
+        would = yolofs("gc", "--dry-run", "--json").json
+        assert would["commits"] == [3]
+        assert yolofs("gc", "--json").json["commits"] == [3]
+    yolofs("undo", "--yes")
+    assert (yolofs.project / "a.txt").read_text() == "2\n"
+    assert "there is no commit 3 any more" in yolofs.refused("undo", "3", "--yes", code=1)
+
+
+def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:
+    files = yolofs.session / "files"
+
+    def staged() -> int:
+        return sum(path.is_file() for path in files.rglob("*"))
+
+    with yolofs.mounted() as view:
+        for number in range(5):
+            (view / f"new {number}").write_text("new\n")
+        with (view / "held open").open("w+") as file:
+            file.write("held\n")
+            file.flush()
+            yolofs("abort", "--yes")
+            assert staged() == 1
+            file.seek(0)
+            assert file.read() == "held\n"
+        (view / "after").write_text("after\n")
+        assert (view / "after").read_text() == "after\n"
+        yolofs("commit", "--yes")
+    assert (yolofs.project / "after").read_text() == "after\n"
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_dead_generations_go_on_request(yolofs: Program, is_mounted: bool) -> None:
+    with yolofs.mounted() as view:
+        for name in ("kept", "dead"):
+            (view / name).write_text(name)
+            yolofs("snapshot", name)
+        yolofs("travel", "kept")
+        (view / "after").write_text("after")
+        yolofs("snapshot", "after")
+        (view / "open").write_text("open")
+        seen = looks(view)
+        if is_mounted:
+            assert yolofs("gc", "--generations", "--json").json["generations"] == 2
+            assert looks(view) == seen
+    if not is_mounted:
+        assert yolofs("gc", "--generations", "--dry-run", "--json").json["generations"] == 2
+        assert yolofs("gc", "--generations", "--json").json["generations"] == 2
+    stored = [path.read_text() for path in (yolofs.session / "files").rglob("*") if path.is_file()]
+    assert sorted(stored) == ["after", "kept", "open"]
+    assert [one["name"] for one in yolofs("timeline", "--json").json["generations"]][:3] == ["", "kept", "after"]
+    assert yolofs("gc", "--generations", "--json").json["generations"] == 0
+    with yolofs.mounted() as view:
+        assert looks(view) == seen
+        yolofs("travel", "kept")
+        assert not (view / "after").exists()

@@ -1,0 +1,65 @@
+"""``yolofs commit --up-to``: base becomes what the view showed at a generation, and the view stays what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+def test_what_changed_after_it_stays_staged_under_a_mount(yolofs: Program) -> None:
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("one\n")
+        (view / "new").mkdir()
+        (view / "new/f").write_text("f\n")
+        yolofs("snapshot", "first task")
+        (view / "a.txt").write_text("two\n")
+        (view / "new").rename(view / "newer")
+        (view / "newer/.envrc").write_text("x\n")
+        with (view / "newer/f").open() as held:
+            before = {path.relative_to(view): path.is_file() and path.read_text() for path in view.rglob("*")}
+            planned = yolofs("commit", "--up-to", "first task", "--dry-run").out
+            assert f"replace {project}/a.txt" in planned
+            assert ".envrc" not in planned
+            assert (project / "a.txt").read_text() != "one\n"
+
+            document = yolofs("commit", "--up-to", "first task", "--yes", "--json").json
+            assert [(one["kind"], one["path"].removeprefix(f"{project}/")) for one in document["changes"]] == [
+                ("M", "a.txt"),
+                ("A", "new"),
+                ("A", "new/f"),
+            ]
+            stays = [(one["kind"], one["path"].removeprefix(f"{project}/")) for one in document["stays"]]
+            assert stays == [("M", "a.txt"), ("R", "newer"), ("A", "newer/.envrc")]
+            assert (project / "a.txt").read_text() == "one\n"
+            assert (project / "new/f").read_text() == "f\n"
+            assert held.read() == "f\n"
+        assert {path.relative_to(view): path.is_file() and path.read_text() for path in view.rglob("*")} == before
+        (view / "a.txt").write_text("three\n")
+        assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "left by commit 1"
+
+    assert "no snapshot named" in yolofs.refused("commit", "--up-to", "first task", code=7)
+    yolofs("commit", "--yes", "--trusted")  # nothing of it is in conflict
+    assert (project / "a.txt").read_text() == "three\n"
+    assert sorted(path.name for path in (project / "newer").iterdir()) == [".envrc", "f"]
+    assert not (project / "new").exists()
+
+
+def test_a_part_of_it_and_what_the_host_did_meanwhile(yolofs: Program) -> None:
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("one\n")
+        (view / "b.txt").write_text("b\n")
+        yolofs("snapshot")
+        (view / "a.txt").write_text("two\n")
+    done = yolofs("commit", "--up-to", "1", "--yes", "a.txt")
+    assert "2 changes stay staged" in done.err
+    assert ((project / "a.txt").read_text(), (project / "b.txt").exists()) == ("one\n", False)
+    (project / "a.txt").write_text("the host's\n")
+    yolofs("commit", "--yes", code=9)
+    assert (project / "a.txt").read_text() == "the host's\n"
+    yolofs("commit", "--yes", "--force")
+    assert ((project / "a.txt").read_text(), (project / "b.txt").read_text()) == ("two\n", "b\n")

@@ -1,0 +1,122 @@
+"""A commit is killed before each of its steps and after it, as root and as an ordinary user, in directories that forbid
+writing: the same user finishes it or takes it back, and no directory stays opened up.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import stat
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.commit_model import CommitScribe, Node, scan
+from tests.memory_disk import memory_directory
+from tests.unit.test_commit_rollback import make_scribe, work
+from yolofs import syscalls
+from yolofs.commit import execute, resume
+from yolofs.commit.plan import Plan, Step
+from yolofs.commit.steps import Steps
+from yolofs.commit.taking_back import roll_back
+
+NOBODY = 65534
+CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}
+"""Modes of directories that the commit works in; the deepest come first."""
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory that every user may work in; nobody waits for a disk there."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(os, "sync", lambda: None)
+    monkeypatch.setattr(syscalls, "sync_filesystem", lambda _: None)
+    with memory_directory() as directory:
+        directory.chmod(0o711)
+        yield directory
+
+
+def in_child(act: Callable[[], object], *, is_root: bool) -> int:
+    """Do something in another process, as root or as an ordinary user; return its exit code, or minus its signal."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        if not is_root and not os.geteuid():
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, which setuid clears: else /proc/self/fd would be root's
+        act()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the child must end here, whatever happened
+        traceback.print_exc()
+        os._exit(1)
+
+
+def make(place: Path, *, is_root: bool) -> tuple[CommitScribe, Plan, bytes]:
+    """Return what is staged over a base, with closed directories, its plan and where to commit."""
+    scribe = make_scribe(place)
+    work(scribe)
+    plan, root = scribe.plan(), scribe.base.root
+    for tree in (root, scribe.store.directory, os.fsencode(place)):
+        for path in scan(tree) if not is_root else ():
+            os.chown(os.path.join(tree, path), NOBODY, NOBODY, follow_symlinks=False)
+    for path, mode in CLOSED.items():
+        os.chmod(os.path.join(root, path), mode)
+    return scribe, plan, os.fsencode(place / "commit")
+
+
+def commit_killed(scribe: CommitScribe, plan: Plan, parking: bytes, number: int, *, after: bool) -> None:
+    """Commit, and die before step ``number``, or after it."""
+    really, count = Steps.do, 0
+
+    def do(self: Steps, step: Step) -> None:
+        nonlocal count
+        if count == number and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        really(self, step)
+        if count == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        count += 1
+
+    Steps.do = do  # type: ignore[method-assign]
+    execute(plan, scribe.store, parking=parking)
+
+
+def without_owners(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
+    return {path: node._replace(owner=(0, 0)) for path, node in nodes.items()}
+
+
+def modes(nodes: dict[bytes, Node]) -> dict[bytes, int]:
+    return {path: node.mode for path, node in nodes.items() if node.kind == stat.S_IFDIR}
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.parametrize("is_root", [True, False] if os.geteuid() == 0 else [False], ids=lambda one: f"root {one}")
+def test_it_is_brought_to_its_end(place: Path, goes_back: bool, is_root: bool) -> None:
+    scribe, plan, parking = make(place / "whole", is_root=is_root)
+    assert in_child(lambda: execute(plan, scribe.store, parking=parking), is_root=is_root) == 0
+    after = scan(scribe.base.root)
+    for point in range(2 * len(plan.steps)):
+        where = f"killed {('before', 'after')[point % 2]} step {point // 2}: {plan.steps[point // 2]}"
+        scribe, plan, parking = make(place / str(point), is_root=is_root)
+        before, root = scan(scribe.base.root), scribe.base.root
+        die = partial(commit_killed, scribe, plan, parking, point // 2, after=bool(point % 2))
+        assert in_child(die, is_root=is_root) == -signal.SIGKILL, where
+        end = partial(roll_back if goes_back else resume, plan, scribe.store, parking=parking)
+        ended = in_child(end, is_root=is_root)
+        assert ended == 0, where
+        if goes_back:
+            assert scan(root) == before, where
+        else:
+            assert modes(scan(root)) == modes(after), where
+            assert without_times(scan(root)) == without_times(after), where
+
+
+def without_times(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
+    return {path: node._replace(mtime_ns=0) for path, node in without_owners(nodes).items()}

@@ -1,0 +1,158 @@
+"""A commit that can go neither on nor back: the mount stays, shows what it did before, and all is well once it is
+mended."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.test_commit_preparation import tree_of
+from tests.crash.test_commit_taken_back import commit_failing, flagged
+from tests.mount.test_whole_path import manifest
+from yolofs import session as session_module
+from yolofs.paths import RelPath
+from yolofs.selection import Selection
+from yolofs.session import Access, Session
+from yolofs.session_commit import commit
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
+FAILED = 12
+MAKE_IMMUTABLE = """
+        import fcntl, struct
+        fcntl.ioctl(os.open(".", os.O_RDONLY), 0x40086602, struct.pack("l", 0x10))"""
+
+
+def shown(tree: Path) -> dict[str, tuple[object, ...]]:
+    return {path: what for path, what in manifest(str(tree)).items() if not path.startswith(".yolofs")}
+
+
+def refuse_changes(view: Path) -> None:
+    """Check that nothing can be changed, in whatever way."""
+    changes: list[Callable[[], object]] = [
+        lambda: (view / "more").write_text("x"),
+        lambda: (view / "c").write_text("x"),
+        lambda: (view / "e/x").chmod(0o644),
+        lambda: (view / "a").rename(view / "elsewhere"),
+        (view / "b").unlink,
+    ]
+    for change in changes:
+        with pytest.raises(OSError, match=os.strerror(errno.EROFS)):
+            change()
+
+
+@pytest.mark.parametrize(("step", "way"), [(6, "--continue"), (10, "--roll-back")])
+def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step: int, way: str) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    with program.mounted(expected_in_log=("can go neither on nor back",)) as view:
+        expected = shown(view)
+        with (view / "c").open("r+b", buffering=0) as fresh:
+            with flagged(project, 0):
+                done = commit_failing(project, MAKE_IMMUTABLE, step)
+                assert done.returncode == FAILED, done.stderr
+                assert "could not be taken back either" in done.stderr
+                assert exactly(project) != before
+                assert shown(view) == expected
+                status = program("status")
+                assert "mounted at" in status.out
+                assert "can go neither on nor back: " in status.err
+                assert "yolofs commit --roll-back takes it back" in status.err
+                refuse_changes(view)
+                with pytest.raises(OSError, match=os.strerror(errno.EROFS)):
+                    fresh.write(b"lost?")
+                program.refused("snapshot", code=FAILED)
+                program("commit", way, code=FAILED)
+                assert shown(view) == expected
+            program("commit", way)
+            fresh.write(b"more")
+        assert (view / "c").read_bytes() == b"more" + b"new c"[4:]
+        if way == "--roll-back":
+            assert exactly(project) == before
+        program("commit", "--yes")
+        assert shown(view) == shown(project)
+        assert shown(project).keys() == expected.keys()
+
+
+NOT_PUT_AWAY = """
+import errno, fcntl, os, struct, sys
+from yolofs.cli import main
+from yolofs.session import Session
+really = Session.put_away
+def put_away(self, archive):
+    fcntl.ioctl(os.open(self.directory, os.O_RDONLY), 0x40086602, struct.pack("l", 0x10))
+    really(self, archive)
+Session.put_away = put_away
+raise SystemExit(main.main(["commit", "--yes"]))
+"""
+
+
+def test_a_journal_that_cannot_be_put_away_does_not_end_the_mount(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    program = Program(project)
+    with program.mounted(expected_in_log=("its journal cannot be put away",)) as view:
+        expected = shown(view)
+        with flagged(program.session, 0):
+            command = [sys.executable, "-P", "-c", NOT_PUT_AWAY]
+            done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert "commit 1 done" in done.stderr
+            assert "commit 1 is done, but its journal could not be put away: Operation not permitted" in done.stderr
+            assert shown(project) == expected
+            assert shown(view) == expected
+            refuse_changes(view)
+            assert "commit 1 is done, but its journal cannot be put away" in program.refused("status", code=FAILED)
+            program.refused("commit", "--yes", code=FAILED)
+            assert shown(view) == expected
+        assert "no changes" in program("status").out
+        (view / "more").write_text("x")
+        assert shown(view).keys() == expected.keys() | {"more"}
+        program("commit", "--yes")
+    assert shown(project).keys() == expected.keys() | {"more"}
+
+
+@pytest.mark.parametrize("selection", ["all", "some"])
+@pytest.mark.parametrize("what", ["rename", "begin_journal"])
+def test_a_commit_that_is_done_says_so_whatever_fails_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, selection: str
+) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        path = session.journal.path
+        paths = Selection(session.regions, paths=() if selection == "all" else (RelPath(b"c"), RelPath(b"new")))
+        with monkeypatch.context() as patch:
+            really = os.rename
+
+            def rename(src: bytes, dst: bytes, **fds: int) -> None:
+                if src == path:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), src)
+                really(src, dst, **fds)
+
+            def begin(_path: bytes, _commit: bytes | None) -> None:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            if what == "rename":
+                patch.setattr(os, "rename", rename)
+            else:
+                patch.setattr(session_module, "begin_journal", begin)
+            done = commit(session, selection=paths)
+    assert done.number == 1
+    assert "No space left on device" in done.unfinished
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        assert session.interrupted_commit() is None
+        if selection == "some":
+            assert (project / "c").read_text() == "new c"
+            assert (project / "a").read_text() == "base a"
+        commit(session)
+    assert tree_of(project) == expected

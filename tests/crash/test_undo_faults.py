@@ -1,0 +1,112 @@
+"""Calls that an undo makes fail, one at a time: base is as it was or as it is to be, and the view what it was."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commit_model import Node, scan
+from tests.crash.injected_faults import Faults
+from tests.crash.test_commit_every_line import populate, work
+from tests.crash.test_commit_faults import check_said, end_it, without_times
+from tests.memory_disk import memory_directory
+from tests.property.core_driver import CoreDriver
+from yolofs.errors import YolofsError
+from yolofs.session import Access, Session
+from yolofs.session_commit import CommitResult, commit
+from yolofs.session_undo import UndoResult, choose, undo
+
+pytestmark = pytest.mark.timeout(300)
+ERRORS = itertools.cycle((errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT))
+STRIDE = 2
+"""Each second call; which, changes with each commit that is undone."""
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory for project and sessions, in memory if there is one."""
+    with memory_directory() as directory:
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        yield directory
+
+
+def attempt(project: bytes, faults: Faults) -> UndoResult | YolofsError:
+    """Undo with faults, and return what comes of it; anything but our own errors is a defect."""
+    with Session.open(project, Access.WRITE) as session:
+        last = choose(session, None)
+        with faults.at_work():
+            try:
+                return undo(session, last)
+            except YolofsError as error:
+                return error
+
+
+def view_of(project: bytes) -> dict[bytes, Node]:
+    """Return what the view shows, found by committing it, which is undone again."""
+    with Session.open(project, Access.WRITE) as session:
+        commit(session)
+        shown = scan(project)
+        result = undo(session, choose(session, None))
+        assert not result.stays
+        return shown
+
+
+def test_one_call_fails(place: Path) -> None:
+    project = os.fsencode(place / "project")
+    os.mkdir(project)
+    populate(project)
+    view = CoreDriver(project)  # which leaves a link in the project
+    for path in scan(project):
+        os.utime(os.path.join(project, path), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
+    time.sleep(0.02)  # the kernel's clock ticks: base must not look as new as what is staged
+    before = scan(project)
+    work(view)
+    view.close()
+    with Session.open(project, Access.WRITE) as session:
+        commit(session)
+    after = scan(project)
+    faults = Faults(0, range(0))
+    assert isinstance(attempt(project, faults), UndoResult)
+    total = faults.count
+    assert total > 100
+    assert scan(project) == before
+    assert view_of(project) == after
+    with Session.open(project, Access.WRITE) as session:
+        commit(session)
+    seen: Counter[str] = Counter()
+    for call in range(0, total, STRIDE):
+        where = f"call {call} of {total}"
+        result = attempt(project, Faults(next(ERRORS), range(call, call + 1)))
+        said = "done" if isinstance(result, UndoResult) else check_said(result)
+        seen[said] += 1
+        if said == "interrupted":
+            seen[end_it(project, goes_back=bool(call % 4))] += 1
+        now = scan(project)
+        if said == "as before":
+            assert without_times(now) == without_times(after), where
+            continue
+        if without_times(now) == without_times(after):
+            continue
+        left_out = result.left_out if isinstance(result, UndoResult) else {}
+        for path, node in before.items():
+            is_told = path in left_out or not node.links.isdisjoint(left_out)
+            assert is_told or now[path]._replace(mtime_ns=0) == node._replace(mtime_ns=0), (where, path)
+        assert now.keys() == before.keys(), where
+        before = now  # with what was told that it could not be carried over
+        with Session.open(project, Access.WRITE) as session:
+            assert isinstance(commit(session), CommitResult)  # the same again
+        again = scan(project)
+        for path, node in without_times(again).items():
+            is_told = path in left_out or not node.links.isdisjoint(left_out)
+            assert is_told or node == without_times(after)[path], (where, path)
+        assert again.keys() == after.keys(), where
+        after = again
+    assert seen["as before"] > 20
+    assert seen["done"] > 3

@@ -1,0 +1,69 @@
+"""The commits of a view that is made by hand, and undoing them."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from tests.commit_model import CommitScribe
+from yolofs.commit import Plan, execute, plan_commit
+from yolofs.commit.applied import Applied
+from yolofs.commit.compose import compose
+from yolofs.commit.inverse import invert
+from yolofs.commit.kept import KeptAndStore
+from yolofs.journal_codec import decode, encode
+from yolofs.records import Keep
+from yolofs.tree import Tree
+
+
+class Undo(NamedTuple):
+    """An undo that is ready to be done."""
+
+    plan: Plan
+    store: KeptAndStore
+    left: list[Keep]
+    """What is staged then."""
+    inverse: list[Keep]
+
+
+class Commits(NamedTuple):
+    """The commits of a scribe, in a directory of their own."""
+
+    scribe: CommitScribe
+    directory: bytes
+
+    def parking(self, number: int) -> bytes:
+        """Return the directory of a commit."""
+        return os.path.join(self.directory, b"%d" % number)
+
+    def commit(self, number: int) -> Plan:
+        """Commit what is staged, after which nothing is."""
+        plan = self.scribe.commit(self.parking(number))
+        self.stage(Tree())
+        return plan
+
+    def stage(self, tree: Tree) -> None:
+        """Go on with another state."""
+        self.scribe.freeze()
+        self.scribe.records.clear()
+        self.scribe.tree = tree
+
+    def prepare(self, number: int) -> Undo:
+        """Prepare to undo all of a commit, which nobody has changed since."""
+        scribe = self.scribe
+        inverse = invert(Applied.read(number, self.parking(number)), scribe.base, scribe.store)
+        assert not inverse.drifted, inverse.drifted
+        assert not inverse.stays
+        store, tree = KeptAndStore(scribe.store, self.directory), inverse.tree()
+        plan = plan_commit(tree, scribe.base, store)
+        assert Plan.decode(plan.encode()) == plan
+        left = compose(tree, scribe.tree, scribe.base, scribe.store, self.directory).records
+        assert [decode(encode(record)) for record in left] == left
+        return Undo(plan, store, left, inverse.records)
+
+    def undo(self, number: int, by: int) -> Undo:
+        """Undo all of a commit; what it had applied is staged again."""
+        undo = self.prepare(number)
+        execute(undo.plan, undo.store, parking=self.parking(by), durable=False)
+        self.stage(Tree(undo.left))
+        return undo

@@ -1,0 +1,238 @@
+"""Git's settings: read as git reads them, and which changes of them are harmless."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolofs.hostcode.git_config import MOST_BYTES, Entry, is_harmless_change, parse
+
+CLONED = b"""\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[remote "origin"]
+\turl = https://example.org/x.git
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[branch "main"]
+\tremote = origin
+\tmerge = refs/heads/main
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        CLONED,
+        CLONED.replace(b"\n", b"\r\n"),
+        b"\xef\xbb\xbf[a]\nb=c\n",
+        b'[a] b = c ; d\n# x\n;y\n[A "S\\"p\\\\q"]\nKey-1="q ; #" r  \n',
+        b'[a]\nb\nc =\nd = x\\ny\\t\\"z\\\\\n',
+        b"[a]\nb = one \\\n   two\n",
+        b'[a]\nb = "one \\\n   two"   \n',
+        b"[a]b=c",
+        b"[a.Sub]\nb = 1\n",
+        b'[a]\nb = a "" \n',
+        b"[a]\nb = x\\\n",
+        b"[ a]\nb=c\n",
+        b"[a]\nb c\n",
+        b"[a]\nb # c\n",
+        b"[a]\n1b = c\n",
+        b'[a]\nb = "open\n',
+        b"[a]\nb = \\x\n",
+        b"[a\n",
+        b'[a "b]\n',
+        b'[a "b" ]\nc=d\n',
+        b"[a]\n\x0cb = c\n",
+        b"[a]\nb = c\x0c\n",
+        b"[a]\nb = c\rd\n",
+    ],
+)
+def test_it_is_read_as_git_reads_it(tmp_path: Path, text: bytes) -> None:
+    """What git refuses, and a little more than that, is None."""
+    (tmp_path / "config").write_bytes(text)
+    environment = {**os.environ, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", "config", "--file", tmp_path / "config", "--null", "--list"], capture_output=True, env=environment
+    )
+    entries = parse(text)
+    if done.returncode:
+        assert entries is None
+        return
+    listed = [one.decode("utf-8", "surrogateescape").partition("\n") for one in done.stdout.split(b"\0") if one]
+    assert entries is not None
+    assert [_line(entry) for entry in entries] == [(name, value if has else None) for name, has, value in listed]
+
+
+def _line(entry: Entry) -> tuple[str, str | None]:
+    parts = (entry.section, entry.subsection, entry.key)
+    return ".".join(part for part in parts if part is not None), entry.value
+
+
+@pytest.mark.parametrize("text", [b"b = c\n", b"[a]\nb = \0\n", b"#" * (MOST_BYTES + 1)])
+def test_what_is_odd_is_not_read(text: bytes) -> None:
+    assert parse(text) is None
+
+
+HARMLESS = [
+    '[remote "up"]\nurl = git@example.org:x/y.git\nfetch = +refs/heads/*:refs/remotes/up/*\n',
+    '[remote "up"]\nurl = ssh://git@example.org:22/x\n[remote "o2"]\nurl = /srv/x.git\n',
+    '[remote "up"]\nurl = ../x\ntagOpt = --no-tags\n',
+    '[branch "topic/x"]\nremote = origin\nmerge = refs/heads/topic/x\nrebase = true\n',
+    '[branch "main"]\nmerge = refs/heads/other\n',
+    '[branch "x"]\nremote = .\nmerge = refs/heads/main\ndescription = a\\nb\n',
+    "[user]\nname = A B\nemail = a@b\n",
+    '[submodule "libs/x"]\nurl = https://example.org/x\nactive = true\n',
+    "[extensions]\nworktreeConfig = true\n[core]\nsparseCheckout = true\n",
+    "[pull]\nrebase = false\n[push]\nautoSetupRemote\n",
+    "[core]\nfsmonitor = true\n",
+    "",
+    "# a remark\n",
+]
+HARMFUL = [
+    "[core]\nfsmonitor = ./x\n",
+    "[core] fsmonitor = ./x\n",
+    "[CORE]\nFsMonitor=./x\n",
+    "[core]\nhooksPath = .githooks\n",
+    "[core]\nsshCommand = x\n",
+    "[core]\npager = x\n",
+    "[core]\neditor = x\n",
+    "[core]\naskPass = x\n",
+    "[core]\ngitProxy = x\n",
+    "[core]\nworktree = /home/u\n",
+    "[core]\nattributesFile = x\n",
+    "[core]\nalternateRefsCommand = x\n",
+    "[alias]\nst = !x\n",
+    "[alias]\nst = status\n",
+    '[filter "lfs"]\nclean = x\n',
+    '[diff "x"]\ncommand = x\n',
+    '[diff "x"]\ntextconv = x\n',
+    "[diff]\nexternal = x\n",
+    '[merge "x"]\ndriver = x\n',
+    '[mergetool "x"]\ncmd = x\n',
+    "[credential]\nhelper = !x\n",
+    '[credential "https://example.org"]\nhelper = x\n',
+    "[include]\npath = ../x\n",
+    '[includeIf "gitdir:/"]\npath = ../x\n',
+    '[url "ext::sh -c x"]\ninsteadOf = https://\n',
+    "[protocol]\nallow = always\n",
+    '[protocol "ext"]\nallow = always\n',
+    "[gpg]\nprogram = x\n",
+    '[gpg "ssh"]\ndefaultKeyCommand = x\n',
+    "[uploadpack]\npackObjectsHook = x\n",
+    "[http]\nproxy = http://x\n",
+    "[http]\nsslVerify = false\n",
+    "[sequence]\neditor = x\n",
+    "[pager]\nlog = x\n",
+    "[interactive]\ndiffFilter = x\n",
+    "[sendemail]\nsendmailCmd = x\n",
+    '[trailer "x"]\ncommand = x\n',
+    '[man "x"]\ncmd = x\n',
+    "[receive]\nprocReceiveRefs = x\n",
+    "[init]\ntemplateDir = x\n",
+    "[commit]\ntemplate = x\n",
+    "[extensions]\nrefStorage = files:///x\n",
+    '[remote "up"]\nuploadpack = x\n',
+    '[remote "up"]\nreceivepack = x\n',
+    '[remote "up"]\nvcs = x\n',
+    '[remote "up"]\nproxy = x\n',
+    '[remote "up"]\nurl = ext::sh -c x\n',
+    '[remote "up"]\nurl = foo::bar\n',
+    '[remote "up"]\nurl = ssh://-oProxyCommand=x/y\n',
+    '[remote "up"]\nurl = -oProxyCommand=x:y\n',
+    '[remote "up"]\nurl = git@-oProxyCommand=x:y\n',
+    '[remote "up"]\nurl = foo://bar\n',
+    '[remote "up"]\nurl\n[x]\n',
+    '[remote "ext::x"]\nfetch = refs/heads/*:refs/remotes/x/*\n',
+    '[remote "up"]\nfetch = +refs/heads/*:refs/heads/*\n',
+    '[branch "x"]\nremote = ext::sh -c x\n',
+    '[branch "x"]\nremote = ../x\n',
+    '[branch "x"]\nmergeOptions = -s x\n',
+    '[submodule "x"]\nupdate = !x\n',
+    '[submodule "x"]\nurl = ext::x\n',
+    "[a]\nunknown = 1\n",
+    "broken\n",
+    # what goes by a name that is known goes elsewhere:
+    '[remote "origin"]\nurl = https://example.net/x\n',
+    '[remote "origin"]\npushurl = https://example.net/x\n',
+    '[branch "main"]\nremote = up\n',
+    '[branch "main"]\npushRemote = up\n',
+    "[remote]\npushDefault = up\n",
+]
+
+
+@pytest.mark.parametrize("more", HARMLESS)
+def test_what_gits_own_commands_write_is_harmless(more: str) -> None:
+    assert is_harmless_change(parse(CLONED), parse(CLONED + more.encode()))
+    assert is_harmless_change(None, parse(CLONED + more.encode()))
+
+
+@pytest.mark.parametrize("more", HARMFUL)
+def test_all_else_is_not(more: str) -> None:
+    assert not is_harmless_change(parse(CLONED), parse(CLONED + more.encode()))
+
+
+@pytest.mark.parametrize("more", [text for text in HARMFUL[:-5] if "fetch = +refs/heads/*:refs/heads" not in text])
+def test_all_else_is_not_in_a_repository_that_is_new_either(more: str) -> None:
+    assert not is_harmless_change(None, parse(CLONED + more.encode()))
+
+
+def test_a_mirror_that_is_new_is_harmless() -> None:
+    mirror = b'[remote "origin"]\nurl = https://example.org/x\nfetch = +refs/*:refs/*\nmirror = true\n'
+    assert is_harmless_change(None, parse(mirror))
+    assert not is_harmless_change(parse(CLONED), parse(CLONED + mirror.replace(b"origin", b"x")))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "harmless"),
+    [
+        ("[core]\npager = x\n", "[core]\npager = x\n[user]\nname = y\n", True),
+        ("[core]\npager = x\npager = y\n", "[core]\npager = y\npager = x\n", False),
+        ("[core]\nhooksPath = /dev/null\n", "", False),
+        ("[include]\npath = x\n[core]\npager = y\n", "[core]\npager = y\n[include]\npath = x\n", False),
+        ('[remote "a"]\nurl = https://x\n', "", True),
+        ('[remote "a"]\nurl = https://x\n', '[remote "b"]\nurl = https://x\n', True),
+        ('[submodule "a"]\nurl = https://x\n', '[submodule "a"]\nurl = https://y\n', False),
+        ("[core]\npager = x\n", "[core]\npager = y\n", False),
+        ("nonsense", "[user]\nname = x\n", True),
+    ],
+)
+def test_what_was_there_stays_as_it_was(before: str, after: str, harmless: bool) -> None:
+    assert is_harmless_change(parse(before.encode()), parse(after.encode())) is harmless
+
+
+def test_all_that_git_itself_writes_is_harmless(tmp_path: Path) -> None:
+    """The real commands, of whatever version of git is here."""
+
+    def git(*words: str) -> None:
+        environment = {**os.environ, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "file"}
+        options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *options, *words], check=True, capture_output=True, env=environment, cwd=tmp_path)
+
+    def entries(path: str) -> list[Entry] | None:
+        return parse((tmp_path / path).read_bytes())
+
+    git("init", "origin")
+    git("-C", "origin", "commit", "--allow-empty", "-m", "x")
+    git("clone", "origin", "clone")
+    assert is_harmless_change(None, entries("clone/.git/config"))
+    before = entries("clone/.git/config")
+    git("-C", "clone", "remote", "add", "up", "../origin")
+    git("-C", "clone", "fetch", "up")
+    git("-C", "clone", "checkout", "-b", "topic", "up/main")
+    git("-C", "clone", "branch", "-u", "origin/main")
+    git("-C", "clone", "config", "user.name", "somebody")
+    git("-C", "clone", "worktree", "add", "../tree")
+    git("-C", "clone", "submodule", "add", str(tmp_path / "origin"), "sub")
+    assert is_harmless_change(before, entries("clone/.git/config"))
+    for options in (["--bare"], ["--mirror"], ["--depth=1", "--no-single-branch"], ["--recurse-submodules"]):
+        git("clone", *options, "origin", f"other{options[0]}")
+        name = f"other{options[0]}"
+        path = f"{name}/config" if (tmp_path / name / "config").exists() else f"{name}/.git/config"
+        assert is_harmless_change(None, entries(path)), options

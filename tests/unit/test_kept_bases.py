@@ -1,0 +1,180 @@
+"""What is kept of base files at copy-up: what is found again, and what of it survives a crash."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.property.core_driver import CoreDriver
+from yolofs import kept_bases
+from yolofs.kept_bases import (
+    MOST_KEPT_BYTES,
+    Kept,
+    KeptBases,
+    find_kept,
+    known_by,
+    owned_by_record,
+    path_in,
+    retain,
+    was_of,
+)
+from yolofs.paths import RelPath
+from yolofs.store import Store
+from yolofs.tree import Staged
+
+OWNED = kept_bases.Owned(0o100644, 1, 2, b"")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(os.fsencode(tmp_path / "files"))
+
+
+def everything(store: Store) -> dict[tuple[bytes, bytes], bytes]:
+    return {place: kept.content for place, kept in find_kept(store, lambda *_: True).items()}
+
+
+def keep(store: Store, *items: tuple[bytes, bytes, bytes]) -> None:
+    bases = KeptBases(store)
+    for path, known, content in items:
+        bases.add(RelPath(path), known, Kept(OWNED, content))
+    bases.close()
+
+
+def test_the_last_of_several_is_found(store: Store) -> None:
+    keep(store, (b"a", b"1", b"old"), (b"a", b"2", b"other"), (b"a", b"1", b"new"))
+    assert everything(store) == {(b"a", b"1"): b"new", (b"a", b"2"): b"other"}
+
+
+def test_what_a_crash_has_torn_off_is_passed_over(store: Store) -> None:
+    keep(store, (b"a", b"1", b"whole"), (b"b", b"1", b"torn " * 100))
+    path = Path(os.fsdecode(path_in(store)))
+    path.write_bytes(path.read_bytes()[:-200])
+    keep(store, (b"c", b"1", b"after it"))
+    assert everything(store) == {(b"a", b"1"): b"whole", (b"c", b"1"): b"after it"}
+
+
+def test_what_has_changed_on_the_disk_is_not_believed(store: Store) -> None:
+    keep(store, (b"a", b"1", b"sound"), (b"b", b"1", b"changed"))
+    path = Path(os.fsdecode(path_in(store)))
+    path.write_bytes(path.read_bytes().replace(b"changed", b"CHANGED"))
+    assert everything(store) == {(b"a", b"1"): b"sound"}
+
+
+def test_what_takes_the_place_of_a_staged_file_has_the_same_behind_it(store: Store) -> None:
+    keep(store, (b"a", b"1", b"text"))
+    bases = KeptBases(store)
+    bases.also_known(RelPath(b"a"), b"#7", b"1")
+    bases.also_known(RelPath(b"a"), b"#8", b"#7")
+    bases.also_known(RelPath(b"a"), b"#9", b"#10")
+    bases.also_known(RelPath(b"a"), b"#10", b"#9")
+    bases.close()
+    assert everything(store) == dict.fromkeys(((b"a", known) for known in (b"1", b"#7", b"#8")), b"text")
+
+
+def test_only_what_is_left_staged_is_retained(store: Store) -> None:
+    keep(store, (b"a", b"#1", b"goes"), (b"b", b"#2", b"stays"))
+    retain(store, [Staged(store.reserve(), None, 2, None)])
+    assert everything(store) == {(b"b", b"#2"): b"stays"}
+    retain(store, [])
+    assert not os.path.lexists(path_in(store))
+
+
+def test_a_file_that_is_none_is_as_good_as_none(store: Store) -> None:
+    os.mkfifo(path_in(store))
+    assert everything(store) == {}
+
+
+def test_a_record_tells_what_metadata_was() -> None:
+    for one in (OWNED, kept_bases.Owned(0o100600, 0, 0, b"\1\2")):
+        assert owned_by_record(was_of(one)) == one
+    for value in (b"", b"x:1:2", b"644:1", b"644:1:2:zz"):
+        assert owned_by_record((("was", value),)) is None
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> CoreDriver:
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in ("a", "b"):
+        (base / name).write_text("text\n")
+    (base / "binary").write_bytes(b"\0text\n")
+    (base / "long").write_bytes(b"line\n" * MOST_KEPT_BYTES)
+    return CoreDriver(os.fsencode(base))
+
+
+def kept(view: CoreDriver, path: bytes) -> bytes | None:
+    """Return what is kept for what is staged at a path, which is where it was in base."""
+    view.overlay.kept_bases.close()
+    entry = view.overlay.tree.find(path)
+    assert entry is not None
+    assert entry.staged is not None
+    found = find_kept(view.session.store, lambda *_: True).get((RelPath(path), known_by(entry.staged)))
+    return found.content if found is not None else None
+
+
+def test_all_ways_to_write_keep_a_text(view: CoreDriver) -> None:
+    view.append(b"a", b"more")
+    assert kept(view, b"a") == b"text\n"
+    view.overwrite(b"b", b"another")
+    assert kept(view, b"b") == b"text\n"
+    for name in (b"one", b"two"):  # the second takes the place of what is staged
+        view.create(name, b"new", 0o644)
+        view.rename(name, b"a")
+        assert kept(view, b"a") == b"text\n"
+    view.unlink(b"b")
+    view.create(b"b", b"new", 0o644)
+    assert kept(view, b"b") == b"text\n"
+    view.close()
+
+
+def test_it_is_kept_over_a_snapshot_and_after_a_change_of_metadata(view: CoreDriver) -> None:
+    view.append(b"a", b"more")
+    view.snapshot()
+    view.append(b"a", b"and more")
+    assert kept(view, b"a") == b"text\n"
+    view.chmod(b"b", 0o600)
+    assert kept(view, b"b") is None, "its data is in base"
+    view.append(b"b", b"more")
+    assert kept(view, b"b") == b"text\n"
+    view.remount()
+    assert kept(view, b"b") == b"text\n"
+    view.close()
+
+
+def test_what_is_no_small_text_is_not_kept(view: CoreDriver) -> None:
+    for name in (b"binary", b"long"):
+        view.append(name, b"more")
+        assert kept(view, name) is None
+    view.close()
+
+
+def test_it_ends_with_its_journal(view: CoreDriver) -> None:
+    for name in (b"a", b"b"):
+        view.append(name, b"more")
+    view.commit_paths([b"a"])
+    assert [path for path, _ in everything(view.session.store)] == [b"b"]
+    assert kept(view, b"b") == b"text\n"
+    view.abort()
+    assert everything(view.session.store) == {}
+    view.append(b"a", b"more")
+    assert kept(view, b"a") == b"text\nmore"
+    view.close()
+
+
+def fail(_self: KeptBases, _entry: bytes) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_no_error_of_the_operation(view: CoreDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    view.append(b"b", b"more")
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptBases, "_write", fail)
+        view.append(b"a", b"more")
+    assert view.read(b"a") == b"text\nmore"
+    assert kept(view, b"a") is None
+    assert kept(view, b"b") == b"text\n"
+    view.close()

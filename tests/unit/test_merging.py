@@ -1,0 +1,192 @@
+"""What merging comes to where it is more than text: metadata, links, sizes, and a host that goes on writing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.property.core_driver import CoreDriver
+from yolofs import copying
+from yolofs.commit.merging import Merge, Refused
+from yolofs.commit.text_merge import MOST_MERGED_BYTES
+from yolofs.errors import ConflictError
+from yolofs.paths import RelPath
+from yolofs.session_commit import look_at_base, split
+from yolofs.session_merge import merges_at, settle
+
+OURS, WAS, THEIRS = b"ours\n2\n3\n", b"1\n2\n3\n", b"1\n2\ntheirs\n"
+BOTH = b"ours\n2\ntheirs\n"
+NOTE = "user.note"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of base that is staged with another content; what the host writes comes later."""
+    file = tmp_path / "base/d/file"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(WAS)
+    return file
+
+
+@pytest.fixture
+def view(file: Path) -> Iterator[CoreDriver]:
+    view = CoreDriver(os.fsencode(file.parent.parent))
+    yield view
+    view.close()
+
+
+PATH = RelPath(b"d/file")
+
+
+def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Refused:
+    assert path in look_at_base(view.session, split(view.session, None)).conflicts
+    (found,) = merges_at(view.session, [path])
+    return found
+
+
+def reason(view: CoreDriver, path: RelPath = PATH) -> str:
+    found = merged(view, path)
+    assert isinstance(found, Refused)
+    return found.reason
+
+
+def both_changed(view: CoreDriver, file: Path) -> None:
+    view.overwrite(PATH, OURS)
+    file.write_bytes(THEIRS)
+
+
+CHANGES: dict[str, tuple[Callable[[CoreDriver], None], Callable[[Path], None]]] = {
+    "mode": (lambda view: view.chmod(PATH, 0o600), lambda file: file.chmod(0o755)),
+    "extended attributes": (
+        lambda view: view.setxattr(PATH, NOTE.encode(), b"here"),
+        lambda file: os.setxattr(file, NOTE, b"there"),
+    ),
+    "owner": (lambda view: view.chown(PATH, 1, 2), lambda file: os.chown(file, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("with_data", [True, False])
+@pytest.mark.parametrize("side", ["here", "there", "both"])
+@pytest.mark.parametrize("what", [pytest.param("owner", marks=pytest.mark.root_only), "mode", "extended attributes"])
+def test_metadata_that_one_side_changed_is_taken(
+    view: CoreDriver, file: Path, what: str, side: str, with_data: bool
+) -> None:
+    here, there = CHANGES[what]
+    if with_data:
+        view.overwrite(PATH, OURS)
+    if side != "there":
+        here(view)
+    if not with_data:
+        view.utimes(PATH, 10**18)
+    file.write_bytes(THEIRS)
+    if side != "here":
+        there(file)
+    if side == "both":
+        assert reason(view) == f"both changed its {what}"
+        return
+    found = merged(view)
+    assert isinstance(found, Merge)
+    assert found.content == (BOTH if with_data else None)
+    settle(view.session, [found], [])
+    view._reload(committed=False)
+    view.commit()
+    st = file.stat()
+    assert file.read_bytes() == (BOTH if with_data else THEIRS)
+    assert with_data or st.st_mtime_ns == 10**18
+    assert st.st_mode & 0o777 == {"mode": {"here": 0o600, "there": 0o755}}.get(what, {}).get(side, 0o644)
+    if what == "owner":
+        assert (st.st_uid, st.st_gid) == ((1, 2) if side == "here" else (3, 4))
+    if what == "extended attributes":
+        assert os.getxattr(file, NOTE) == side.encode()
+
+
+def test_a_file_of_several_names_is_merged_under_all_of_them(view: CoreDriver, file: Path) -> None:
+    (file.parent / "other").hardlink_to(file)
+    view.link(PATH, b"d/third")
+    both_changed(view, file)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    settle(view.session, [found], [])
+    view._reload(committed=False)
+    for name in (PATH, b"d/other", b"d/third"):
+        assert view.read(name) == BOTH
+    view.commit()
+    assert file.read_bytes() == BOTH
+    assert file.samefile(file.parent / "other")
+    assert file.samefile(file.parent / "third")
+
+
+def test_a_name_that_the_host_gave_it_since_is_told(view: CoreDriver, file: Path) -> None:
+    both_changed(view, file)
+    (file.parent / "other").hardlink_to(file)
+    assert "hard links" in reason(view)
+
+
+def test_what_is_too_long_is_told(view: CoreDriver, file: Path) -> None:
+    view.overwrite(PATH, OURS)
+    file.write_bytes(b"line\n" * MOST_MERGED_BYTES)
+    assert reason(view) == "it has more than 4 MiB"
+
+
+def test_what_was_not_kept_is_told(view: CoreDriver, file: Path) -> None:
+    big = file.parent / "big"
+    big.write_bytes(WAS * 100_000)
+    view.append(b"d/big", b"more\n")
+    big.write_bytes(THEIRS)
+    assert reason(view, RelPath(b"d/big")) == "what base had is not known: it was no small text"
+
+
+def test_a_directory_that_is_gone_is_told(view: CoreDriver, file: Path) -> None:
+    view.overwrite(PATH, OURS)
+    file.parent.rename(file.parent.with_name("elsewhere"))
+    assert reason(view) == "its directory is gone from base"
+
+
+def test_a_file_that_is_written_while_it_is_read_is_not_merged(
+    view: CoreDriver, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_changed(view, file)
+    real = copying.read_metadata
+
+    def writes(src: int | bytes, *, st: os.stat_result) -> copying.Metadata:
+        file.write_bytes(b"and again\n")
+        return real(src, st=st)
+
+    monkeypatch.setattr(copying, "read_metadata", writes)
+    assert reason(view) == "base changes just now"
+
+
+def test_what_the_host_writes_between_reading_and_staging_is_not_overlooked(view: CoreDriver, file: Path) -> None:
+    both_changed(view, file)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    file.write_bytes(b"and again\n")
+    before = view.tree()
+    with pytest.raises(ConflictError):
+        settle(view.session, [found], [])
+    assert view.tree() == before
+
+
+def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, file: Path) -> None:
+    both_changed(view, file)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    settle(view.session, [found], [])
+    names = [at.marker.name for at in view.session.journal.markers]
+    assert names == [b"before merging", b"", b"merged with base"]
+    view._reload(committed=False)
+    assert view.read(PATH) == BOTH
+    view.travel(1)
+    assert view.read(PATH) == OURS
+    view.travel(3)
+    view.remount()
+    assert view.read(PATH) == BOTH
+    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    file.write_bytes(THEIRS + b"more\n")
+    again = merged(view)
+    assert isinstance(again, Merge)
+    assert again.content == BOTH + b"more\n", "what it was merged with is what the next merge is against"

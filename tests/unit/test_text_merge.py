@@ -1,0 +1,140 @@
+"""Merging texts: by git where it is there, and by our own code just as well."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yolofs.commit import text_merge
+from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks, merge_texts, why_not_text
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+@pytest.fixture(params=[pytest.param("git", marks=needs_git), "own"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Merge by git, and without."""
+    if request.param == "own":
+        monkeypatch.setattr(text_merge, "_git", lambda: None)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(
+    ("ours", "was", "theirs", "merged"),
+    [
+        (b"A\nb\nc\nd\n", b"a\nb\nc\nd\n", b"a\nb\nc\nD\n", b"A\nb\nc\nD\n"),
+        (b"a\nb\nc\n", b"b\nc\n", b"b\n", b"a\nb\n"),
+        (b"A\nb\nC\nd", b"a\nb\nc\nd", b"a\nb\nC\nd", b"A\nb\nC\nd"),
+        (b"A\r\nb\r\nc\r\n", b"a\r\nb\r\nc\r\n", b"a\r\nb\r\nC\r\n", b"A\r\nb\r\nC\r\n"),
+        (b"\xff\nb\nc\n", b"a\nb\nc\n", b"a\nb\n\xfe\n", b"\xff\nb\n\xfe\n"),
+        (b"a\nb\nc\n", b"a\nb\nc", b"A\nb\nc", b"A\nb\nc\n"),
+        (b"", b"a\n", b"a\n", b""),
+    ],
+)
+def test_what_both_changed_apart_is_in_the_result(ours: bytes, was: bytes, theirs: bytes, merged: bytes) -> None:
+    assert merge_texts(ours, was, theirs) == (merged, 0)
+
+
+@pytest.mark.usefixtures("way")
+def test_what_both_changed_otherwise_stands_between_marks() -> None:
+    merged = merge_texts(b"1\nours\n3\n", b"1\n2\n3\n", b"1\ntheirs\n3\n")
+    assert merged == (b"1\n<<<<<<< staged\nours\n=======\ntheirs\n>>>>>>> base\n3\n", 1)
+    assert has_marks(merged.content)
+
+
+@pytest.mark.usefixtures("way")
+def test_marks_end_lines_as_the_text_does() -> None:
+    merged = merge_texts(b"1\r\nours\r\n3\r\n", b"1\r\n2\r\n3\r\n", b"1\r\ntheirs\r\n3\r\n")
+    assert merged.content == b"1\r\n<<<<<<< staged\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> base\r\n3\r\n"
+    assert has_marks(merged.content)
+
+
+@pytest.mark.usefixtures("way")
+def test_lines_without_an_end_get_one_between_marks() -> None:
+    merged = merge_texts(b"1\nours", b"1\n2", b"1\ntheirs")
+    assert merged == (b"1\n<<<<<<< staged\nours\n=======\ntheirs\n>>>>>>> base\n", 1)
+
+
+@pytest.mark.usefixtures("way")
+def test_what_both_made_anew_is_one_conflict_unless_it_is_the_same() -> None:
+    assert merge_texts(b"a\n", None, b"b\n") == (b"<<<<<<< staged\na\n=======\nb\n>>>>>>> base\n", 1)
+    assert merge_texts(b"", None, b"b\n").conflicts == 1
+    assert merge_texts(b"a\n", None, b"a\n") == (b"a\n", 0)
+
+
+def test_what_is_no_text_or_too_long_is_told() -> None:
+    assert why_not_text(b"a\0b", b"a") == "it is no text"
+    assert why_not_text(b"a" * (MOST_MERGED_BYTES + 1)) == "it has more than 4 MiB"
+    assert why_not_text(b"\xff\xfe", b"") == ""
+
+
+def test_a_text_without_marks_has_none() -> None:
+    assert not has_marks(b"a\n=======\n<<<<<<< HEAD\n")
+
+
+@needs_git
+def test_git_reads_no_configuration_and_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else ``merge.conflictStyle`` would put what the text was between the marks, too."""
+    config = tmp_path / "config"
+    config.write_text("[merge]\n\tconflictStyle = diff3\n[core]\n\trepositoryformatversion = 99\n")
+    (tmp_path / ".git").mkdir()
+    shutil.copy(config, tmp_path / ".git/config")
+    shutil.copy(config, tmp_path / ".gitconfig")
+    for name, value in (("GIT_CONFIG_GLOBAL", config), ("HOME", tmp_path), ("GIT_DIR", tmp_path / ".git")):
+        monkeypatch.setenv(name, os.fspath(value))
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert b"|||||||" not in merge_texts(b"ours\n", b"was\n", b"theirs\n").content
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", ".gitconfig", "config"]
+
+
+def test_a_git_that_fails_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nexit 255\n")
+    git.chmod(0o755)
+    monkeypatch.setattr(text_merge, "_git", lambda: os.fspath(git))
+    assert merge_texts(b"A\nb\nc\n", b"a\nb\nc\n", b"a\nb\nC\n") == (b"A\nb\nC\n", 0)
+
+
+@st.composite
+def three_texts(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
+    """Return a text of lines that are all different, and two others made of it: there is one way to compare them."""
+    count = draw(st.integers(0, 8))
+    was = [b"line %d\n" % number for number in range(count)]
+    sides = []
+    for side in (b"ours", b"theirs"):
+        lines = []
+        for line in was:
+            what = draw(st.sampled_from("====-+~"))
+            if what == "+":
+                lines.append(b"%b before %b" % (side, line))
+            if what in "=+":
+                lines.append(line)
+            elif what == "~":
+                lines.append(draw(st.sampled_from([b"both ", side + b" "])) + line)
+        if draw(st.booleans()):
+            lines.append(side + b" at the end" + draw(st.sampled_from([b"", b"\n"])))
+        sides.append(b"".join(lines))
+    return sides[0], b"".join(was), sides[1]
+
+
+@needs_git
+@settings(max_examples=40)
+@given(three_texts())
+def test_our_own_way_merges_as_git_does(texts: tuple[bytes, bytes, bytes]) -> None:
+    git = text_merge._git()
+    assert git is not None
+    by_git = text_merge._merge_by_git(git, *texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_merge, "_git", lambda: None)
+        own = merge_texts(*texts)
+    assert by_git is not None
+    assert bool(own.conflicts) == bool(by_git.conflicts)
+    if not own.conflicts:
+        assert own.content == by_git.content

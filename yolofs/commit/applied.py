@@ -1,0 +1,153 @@
+"""What a commit that is done has made of base: its plan, with the identities of what came, and whether that is there.
+
+Identity decides: what lies at a path is a commit's only if it has the inode number that came there, and is unchanged if
+its time of change is the one noted, or its size and time of modification are those that the commit gave it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from yolofs.commit import log
+from yolofs.commit.files import PLAN, read_ready
+from yolofs.commit.moves import Moves
+from yolofs.commit.plan import (
+    Create,
+    Fetch,
+    FinishDirectory,
+    Link,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    Step,
+    paths_of,
+)
+from yolofs.commit.ready import Ready, looks_of
+from yolofs.commit.separate import parted_from
+from yolofs.paths import RelPath, split
+from yolofs.plain_files import read_plain
+from yolofs.store import StoreFiles
+
+_MOST_BYTES = 1 << 32
+
+
+class Applied:
+    """One commit that is done."""
+
+    def __init__(self, number: int, directory: bytes, plan: Plan) -> None:
+        """``directory``: the commit's own."""
+        self.number = number
+        self.directory = directory
+        self.plan = plan
+        self.moves = Moves(plan)
+        self.ready = read_ready(directory) or Ready()
+        self.lines = log.read(directory)
+        self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self.parted = parted_from(directory)
+        """Which file of base each thing was, by its path in ``replaced``, of which it keeps a copy."""
+        self._steps_of: dict[int, list[Step]] = {}
+        """What gave base each thing, or changed it, by inode number."""
+        for index, step in enumerate(plan.steps):
+            if not isinstance(step, Park | Remove | Fetch) and (inode := self.came(index)) is not None:
+                self._steps_of.setdefault(inode, []).append(step)
+        self._ctimes = {line.came.inode: line.came.ctime_ns for line in self.lines if line.came is not None}
+
+    @classmethod
+    def read(cls, number: int, directory: bytes) -> Applied:
+        """Read what the commit in ``directory`` did.
+
+        Raises:
+            YolofsError: its plan is damaged.
+            OSError: it cannot be read.
+        """
+        return cls(number, directory, read_plan(directory))
+
+    def came(self, index: int) -> int | None:
+        """Return the inode number of what a step (by its index) put at its path, None if that is not known."""
+        line = self.lines[index] if index < len(self.lines) else None
+        if line is not None and line.came is not None:
+            return line.came.inode
+        step = self.plan.steps[index]
+        if isinstance(step, Place) and step.number in self.parks:
+            return self.parks[step.number].inode
+        made = self.ready.made.get(getattr(step, "number", -1))
+        return made.inode if made is not None else None
+
+    def kept(self, number: int) -> os.stat_result | None:
+        """Return what it keeps in a slot, None if it does not (any more)."""
+        try:
+            return os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def is_unchanged(self, st: os.stat_result) -> bool:
+        """Tell whether something is, to its time of change, what a step has left."""
+        return self._ctimes.get(st.st_ino) == st.st_ctime_ns
+
+    def is_as_left(self, st: os.stat_result, store: StoreFiles, restored: Mapping[int, int]) -> bool:
+        """Tell whether nobody has changed the content or metadata of what the commit gave base; ``st`` is it now."""
+        if self.is_unchanged(st) or restored.get(st.st_ino) == st.st_ctime_ns:
+            return True
+        changed = [step for step in self._steps_of.get(st.st_ino, ()) if not isinstance(step, Place | Link)]
+        if not changed:
+            return self.ready.looks.get(st.st_ino) == looks_of(st)
+        return _has_looks_of(changed[-1], st, store)
+
+
+def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
+    """Tell whether something has the size, time, mode and owner that a step has given it."""
+    if isinstance(step, Create) and (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
+        return False
+    ino = getattr(step, "ino", None)
+    try:
+        wanted = os.lstat(store.path(ino)) if ino is not None else None
+    except FileNotFoundError:
+        wanted = None
+    if wanted is None:
+        return isinstance(step, Create)
+    if isinstance(step, Rewrite) and st.st_size != wanted.st_size:
+        return False
+    looks = (st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
+    return looks == (wanted.st_mtime_ns, wanted.st_mode, wanted.st_uid, wanted.st_gid)
+
+
+class Later(NamedTuple):
+    """A commit that came after."""
+
+    number: int
+    paths: Collection[RelPath]
+    """All that it has changed, before and after."""
+
+    @classmethod
+    def read(cls, number: int, directory: bytes) -> Later:
+        """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
+        plan = read_plan(directory)
+        paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
+        return cls(number, paths)
+
+    def touches(self, path: RelPath) -> bool:
+        """Tell whether it is about a path, or about a directory that this lies in."""
+        while path:
+            if path in self.paths:
+                return True
+            path = split(path)[0]
+        return False
+
+
+def _is_time_alone(step: Step) -> bool:
+    """Tell whether a step does no more than set a directory's time."""
+    return isinstance(step, FinishDirectory) and step.ino is None
+
+
+def read_plan(directory: bytes) -> Plan:
+    """Return the plan of the commit in ``directory``.
+
+    Raises:
+        YolofsError: it is damaged.
+        OSError: it cannot be read.
+    """
+    return Plan.decode(read_plain(os.path.join(directory, PLAN), _MOST_BYTES))

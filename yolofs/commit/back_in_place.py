@@ -1,0 +1,172 @@
+"""Undoing what a commit has done to files in place: their content is written back, their metadata set back."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs import copying, syscalls
+from yolofs.commit import log
+from yolofs.commit.directories import rename_with
+from yolofs.commit.places import Spot
+from yolofs.commit.plan import Attributes, Plan, Rewrite, SetMetadata
+from yolofs.commit.resume import FOUND, ResumedSteps
+from yolofs.commit.separate import metadata_of
+from yolofs.paths import RelPath, split
+from yolofs.store import StoreFiles
+
+
+class Meanwhile(NamedTuple):
+    """What the host has done while a commit was going on: paths of base."""
+
+    found: list[RelPath]
+    """Where it had put or changed something, which is in the folder ``found`` now."""
+    gone: list[RelPath]
+    """What base had there had been put into a directory that the host has moved or removed since."""
+    left: list[RelPath]
+    """What base had there stays in the commit's directory, as there is no directory any more to put it back into."""
+
+
+class BackInPlace(ResumedSteps):
+    """Undoes what was done in place."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
+        super().__init__(plan, store, directory, durable=durable)
+        self.meanwhile = Meanwhile([], [], [])
+        self._found_path = os.path.join(directory, FOUND)
+        self._written: list[Spot] = []
+        self._late: list[Rewrite | SetMetadata] = []
+
+    def _is_elsewhere(self, step: Rewrite | SetMetadata) -> bool:
+        """Tell whether a file is not at a step's path, to which it was to be moved.
+
+        After a power failure what was done to a file may be there, and the move before it not.
+        """
+        return self._moves.before(step.path) not in (None, step.path) and self._inode(Spot(*split(step.path))) is None
+
+    def _undo_late(self) -> None:
+        """Undo what was done in place to files that are found at their old paths only."""
+        for step in self._late:
+            old = self._moves.before(step.path)
+            if old is None or self._inode(Spot(*split(old))) is None:
+                continue
+            if isinstance(step, Rewrite):
+                self._write_back(msgspec.structs.replace(step, path=old), log.Line())
+            elif self._looks_set(old, step.ino) and self._is_as_set(self._reach(old)[1], step.ino):
+                self._give(old, step.was, stat.S_IFMT(step.was.mode))
+
+    def _write_back(self, step: Rewrite, said: log.Line) -> None:
+        backup = self._in(self._replaced, step.number)
+        if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
+            if self._inode(backup) is not None:
+                kept = self._fd(backup), backup.name
+                rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
+                if step.was is not None:
+                    self._give(step.path, step.was, stat.S_IFREG)
+            return
+        spot, st = self._reach(step.path)
+        if self._inode(backup) is None:
+            if step.was is not None and st.st_ino == step.inode and _is_opened_up(st.st_mode, step.was.mode):
+                os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
+            return
+        if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
+            return  # the host's: what it was stays in ``replaced``
+        if said.came is not None and not self._is_as_set(st, step.ino):
+            self._copy_found(spot, step)
+        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
+            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+        source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))
+        try:
+            target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
+            try:
+                copying.copy_data(source, target, os.fstat(source).st_size)
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
+        if step.was is not None:
+            self._give(step.path, step.was, stat.S_IFREG)
+        else:
+            copying.copy_metadata(self._at(backup), self._at(spot))
+        self._written.append(backup)
+
+    def _copy_found(self, spot: Spot, step: Rewrite) -> None:
+        self.meanwhile.found.append(step.path)
+        target = os.path.join(self._found_path, b"%d" % step.number)
+        if os.path.lexists(target):  # it was interrupted since, and the file is partly what it is to be again
+            return
+        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        half = self._in(self._new, step.number)
+        self._clear(half)
+        copying.copy_node(self._at(spot), self._at(half))
+        if self._durable:
+            _sync(self._at(half))
+        os.rename(self._at(half), target)
+
+    def _set_back(self, step: SetMetadata, said: log.Line) -> None:
+        spot = Spot(*split(step.path))
+        inode = self._inode(spot)
+        if inode is None or (step.inode is not None and inode != step.inode):
+            return
+        st = os.stat(self._at(spot), follow_symlinks=False)
+        is_untouched = said.came is None or st.st_size == said.came.size
+        self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
+
+    def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
+        """Tell whether a file has the size and time that it was given; its ctime changes with each move of it."""
+        try:
+            wanted = os.lstat(self._store.path(ino))
+        except FileNotFoundError:
+            return True
+        return (st.st_size, st.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
+
+    def _looks_set(self, path: RelPath, ino: int) -> bool:
+        """Tell whether what is at a path has the metadata of a store inode, as a step has given it."""
+        try:
+            _, st = self._reach(path)
+            wanted = os.lstat(self._store.path(ino))
+        except OSError:
+            return False
+        return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+
+    def _give(self, path: RelPath, was: Attributes, kind: int, *, times: bool = True) -> None:
+        """Give what is at a path the metadata that it had, if it is of that kind still."""
+        try:
+            spot, st = self._reach(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_IFMT(st.st_mode) != kind:
+            return
+        wanted = metadata_of(was)
+        if self._has(
+            spot, st, wanted
+        ):  # where nothing was done, nothing has to be written: that may be forbidden by now
+            return
+        copying.write_metadata(self._at(spot), wanted, times=times)
+
+    def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
+        """Tell whether something has the metadata that it is to have; the time of access may differ."""
+        looks = (st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns)
+        if looks != (wanted.st.st_mode, wanted.st.st_uid, wanted.st.st_gid, wanted.st.st_mtime_ns):
+            return False
+        try:
+            return dict(copying.read_metadata(self._at(spot)).xattrs) == dict(wanted.xattrs)
+        except OSError:
+            return False
+
+
+def _is_opened_up(mode: int, was: int) -> bool:
+    """Tell whether a file has the mode that it gets for being rewritten."""
+    return mode != was and mode == was | 0o600
+
+
+def _sync(path: bytes) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,504 @@
+"""Two states over the same base, one after the other: what is left staged when base has become what the first shows.
+
+``first`` is a tree that is about to be committed, ``second`` one that shows the view.  The result is a tree over base
+as ``first`` makes it that shows the very same view.  Of what the view shows, it tells by what it is: a thing of base
+that stays is shown from where it then lies; what ``first`` takes out of base, or changes, has to be staged.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from yolofs import copying
+from yolofs.base import Base
+from yolofs.commit.holdings import Holdings
+from yolofs.commit.kept import KeptAndStore, kept_of
+from yolofs.commit.survey import survey
+from yolofs.errors import HardLinksError
+from yolofs.link_names import find_names_at
+from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
+from yolofs.records import Fingerprint, Keep
+from yolofs.store import Store
+from yolofs.tree import Entry, Staged, Tree
+
+
+class Composed(msgspec.Struct):
+    """What is left staged."""
+
+    records: list[Keep] = []
+    """The entries, parents before children; none if the view shows just what base will have."""
+    numbers: list[StoreIno] = []
+    """The store inodes that were made for it."""
+    left_out: dict[RelPath, tuple[str, ...]] = {}
+    """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+
+
+def compose(
+    first: Tree,
+    second: Tree,
+    base: Base,
+    store: Store,
+    commits: bytes,
+    *,
+    known: Mapping[RelPath, StoreIno] = {},
+    sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
+) -> Composed:
+    """Return what is staged over base as ``first`` makes it, so that the view is what ``second`` shows over base now.
+
+    Makes store inodes, and changes nothing else.  ``commits``: the directory of all commits.  ``known`` are store
+    inodes that are just what base has at a path; of what is not in it a copy is made.  ``sign`` puts the time and the
+    run into a record.
+
+    Raises:
+        HardLinksError: both change names of one file with hard links.
+        OSError: base cannot be read, or a store inode not be made.
+    """
+    return _Composing(first, second, base, store, commits, known, sign).run()
+
+
+class _Directory(NamedTuple):
+    """A directory of the view, and what it is in base afterwards."""
+
+    path: RelPath
+    """In the view."""
+    entry: Entry | None
+    """Of the second tree."""
+    source: RelPath | None
+    """Where its names come from in base now, if nothing overrides them."""
+    place: RelPath | None
+    """Where base has it afterwards, None if it does not."""
+
+
+class _Thing(NamedTuple):
+    """What a name of the view shows."""
+
+    entry: Entry | None
+    staged: Staged | None
+    base: RelPath | None
+    """The path in base of what is not staged; of a staged directory where its names come from."""
+
+
+class _Composing:
+    def __init__(
+        self,
+        first: Tree,
+        second: Tree,
+        base: Base,
+        store: Store,
+        commits: bytes,
+        known: Mapping[RelPath, StoreIno],
+        sign: Callable[[Keep, Staged | None], Keep],
+    ) -> None:
+        self._first = first
+        self._second = second
+        self._base = base
+        self._store = store
+        self._all = KeptAndStore(store, commits)
+        self._known = known
+        self._sign = sign
+        self._names = list(survey(first, base))
+        self._holdings = Holdings(first, base, self._all, self._names)
+        self._found = Composed()
+        self._unlinked: dict[int, int] = dict(second.unlinked)
+        self._copies: dict[tuple[int, int], StoreIno] = {}
+        """Store inodes that stand for base files with several names, by device and inode number."""
+        self._copied: dict[StoreIno, StoreIno] = {}
+        """Those that stand for staged files whose data was in base and is not afterwards."""
+        self._noted: set[RelPath] = set()
+
+    def run(self) -> Composed:
+        self._check_links()
+        todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
+        self._note_root()
+        while todo:
+            todo += self._compare(todo.pop())
+        for number, count in self._unlinked.items():
+            self._found.records.insert(0, self._sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None))
+        self._add_nameless()
+        self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
+        return self._found
+
+    def _check_links(self) -> None:
+        """Refuse what both change of a file with several names: which of them is which cannot be told apart."""
+        numbers = self._second.linked.keys() | self._second.unlinked.keys()
+        for name in self._names if numbers else ():
+            for st in (name.here, name.held):
+                if st is not None and not stat.S_ISDIR(st.st_mode) and self._base.number(st) in numbers:
+                    self._refuse(name.path)
+
+    # ---- what base has afterwards
+
+    def _place_of(self, rel: RelPath) -> RelPath | None:
+        """Return where base has afterwards what it has at a path now, None if it has it no more."""
+        names: list[bytes] = []
+        while True:
+            holder = self._holdings.holders.get(rel)
+            if holder is not None or not rel:
+                place = holder.path() if holder is not None else ROOT
+                break
+            rel, name = split(rel)
+            names.append(name)
+        for name in reversed(names):
+            entry = self._first.find(place)
+            if entry is not None and entry.children and name in entry.children:
+                return None
+            place = join(place, name)
+        return place
+
+    def _change_of(self, rel: RelPath) -> Staged | None:
+        """Return what the first tree makes of a thing of base that stays: other metadata, or other content."""
+        holder = self._holdings.holders.get(rel)
+        return holder.staged if holder is not None else None
+
+    def _is_content_kept(self, rel: RelPath) -> bool:
+        """Tell whether a thing of base that stays keeps its content."""
+        change = self._change_of(rel)
+        if change is None or change.origin is not None:
+            return True
+        st = self._base.lstat(rel)
+        return not stat.S_ISREG(st.st_mode)
+
+    def _fingerprint(self, rel: RelPath, known: Fingerprint | None = None) -> Fingerprint:
+        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have been seen with."""
+        fingerprint = known if known is not None else self._base.fingerprint(self._base.lstat(rel))
+        change = self._change_of(rel)
+        if change is None:
+            return fingerprint
+        st = self._holdings.st(change)
+        size = fingerprint.size if change.origin is not None else st.st_size
+        return Fingerprint(st.st_mtime_ns, size, fingerprint.ino)
+
+    def _there(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
+        """Return what base has at a name afterwards: an entry of the first tree, or the base path that it has now."""
+        if place is None:
+            return None, None
+        entry = self._first.find(place)
+        if entry is not None and entry.children and name in entry.children:
+            child = entry.children[name]
+            return (child, None) if not child.is_tombstone else (None, None)
+        shown = self._first.resolve(place)
+        if shown is None or shown.base is None:
+            return None, None
+        rel = join(shown.base, name)
+        return None, rel if self._base.look(rel) is not None else None
+
+    # ---- the view, directory by directory
+
+    def _compare(self, directory: _Directory) -> list[_Directory]:
+        """Add the records of the names in a directory, and return the directories in it that are to be looked at."""
+        below: list[_Directory] = []
+        first = self._first.find(directory.place) if directory.place is not None else None
+        names = set(directory.entry.children or ()) if directory.entry is not None else set()
+        names.update((first.children or ()) if first is not None else ())
+        if directory.place is None and directory.source is not None:
+            names.update(self._base.names(directory.source))
+        for name in sorted(names):
+            thing = self._thing(directory, name)
+            entry, rel = self._there(directory.place, name)
+            path = join(directory.path, name)
+            slot = join(directory.place, name) if directory.place is not None else None
+            if thing is None:
+                if entry is not None or rel is not None:
+                    self._hide(path, entry)
+                continue
+            found = self._show(path, thing, slot, entry)
+            if found is not None:
+                below.append(found)
+        return below
+
+    def _thing(self, directory: _Directory, name: bytes) -> _Thing | None:
+        entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
+        if entry is not None:
+            if entry.is_tombstone:
+                return None
+            if entry.staged is None and self._base.look(entry.base) is None:
+                return None
+            return _Thing(entry, entry.staged, entry.source)
+        if directory.source is None:
+            return None
+        rel = join(directory.source, name)
+        return _Thing(None, None, rel) if self._base.look(rel) is not None else None
+
+    def _hide(self, path: RelPath, entry: Entry | None) -> None:
+        """Let a name show nothing that base has there afterwards."""
+        self._add(Keep(0, path))
+        todo = [entry] if entry is not None else []
+        while todo:
+            hidden = todo.pop()
+            todo += hidden.children.values() if hidden.children else ()
+            staged = hidden.staged
+            if staged is None or staged.base is None or len(staged.names) < 2 or kept_of(staged.ino) is not None:
+                continue
+            if hidden not in self._holdings.held:  # the first tree makes it a hard link of what stays
+                self._unlinked[staged.base.ino] = self._unlinked.get(staged.base.ino, 0) + 1
+
+    def _show(self, path: RelPath, thing: _Thing, slot: RelPath | None, there: Entry | None) -> _Directory | None:
+        """Let a name show what it shows now; return it if it is a directory to be looked into."""
+        if thing.staged is not None:
+            return self._show_staged(path, thing, thing.staged, slot, there)
+        assert thing.base is not None
+        st = self._base.lstat(thing.base)
+        is_directory = stat.S_ISDIR(st.st_mode)
+        place = self._place_of(thing.base)
+        if place is None:
+            self._stage(path, thing, st, slot, there)
+        elif self._is_changed(thing.base, st):
+            self._stage_again(path, thing, st, place)
+        else:
+            touched = self._touched(thing.entry, thing.base, st) if is_directory else 0
+            if place != slot or touched:
+                self._add(Keep(0, path, source=place, touched_ns=touched))
+        if not is_directory:
+            return None
+        return _Directory(path, thing.entry, thing.base, place)
+
+    def _show_staged(
+        self, path: RelPath, thing: _Thing, staged: Staged, slot: RelPath | None, there: Entry | None
+    ) -> _Directory | None:
+        entry = thing.entry
+        assert entry is not None
+        same = self._first.staged.get(staged.ino)
+        is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
+        place = self._place_of(staged.origin) if staged.origin is not None else None
+        if same is not None:
+            place = self._place_of_same(path, staged, same, there)
+            if place != slot or entry.touched_ns:
+                self._add(Keep(0, path, source=place, touched_ns=entry.touched_ns))
+        else:
+            self._add(self._staged_record(path, entry, staged, place, slot, there), staged)
+        return _Directory(path, entry, staged.origin, place) if is_directory else None
+
+    def _place_of_same(self, path: RelPath, staged: Staged, same: Staged, there: Entry | None) -> RelPath:
+        """Return where base has afterwards what is staged in both trees."""
+        places = [entry.path() for entry in same.names]
+        if len(staged.names) != len(places) or staged.links:
+            self._refuse(path)
+        if there is not None and there.staged is same:
+            return there.path()
+        shown = [entry.path() for entry in staged.names]
+        free = [place for place in places if place not in shown]
+        others = [one for one in shown if one not in places]
+        if path not in others or len(free) != len(others):
+            self._refuse(path)
+        return free[others.index(path)]
+
+    def _staged_record(
+        self,
+        path: RelPath,
+        entry: Entry,
+        staged: Staged,
+        place: RelPath | None,
+        slot: RelPath | None,
+        there: Entry | None,
+    ) -> Keep:
+        """Return the record of what is staged in the second tree alone; ``place``: of what its data comes from."""
+        is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
+        ino, origin = staged.ino, place
+        is_lost = staged.origin is not None and (place is None or not self._is_content_kept(staged.origin))
+        if is_lost and not is_directory:
+            ino, origin = self._with_data(staged), None
+        home, fingerprint = None, None
+        if staged.home is not None and not is_directory:
+            home = self._place_of(staged.home)
+            if home is not None:
+                fingerprint = self._fingerprint(staged.home, staged.base)
+        if staged.links and (home is None or not self._is_content_kept(staged.home or ROOT)):
+            self._refuse(path)
+        if home is None and not is_directory:
+            home, fingerprint = self._comes_there(slot, there)
+        is_linked = staged.base is not None and self._second.linked.get(staged.base.ino) is staged
+        key = staged.key if isinstance(staged.key, int) and staged.key != staged.ino else 0
+        return Keep(
+            0,
+            path,
+            ino,
+            origin=origin,
+            home=home,
+            base=fingerprint,
+            key=key if home == staged.home or is_linked else 0,
+            links=staged.links if is_linked else 0,
+            touched_ns=entry.touched_ns,
+        )
+
+    def _with_data(self, staged: Staged) -> StoreIno:
+        """Return a store inode that has the data, too, which a staged file had in base."""
+        assert staged.origin is not None
+        ino = self._copied.get(staged.ino)
+        if ino is None:
+            ino = self._copied[staged.ino] = self._copy(staged.origin, data=True)
+            copying.copy_metadata(self._store.path(staged.ino), self._store.path(ino))
+        return ino
+
+    def _comes_there(self, slot: RelPath | None, there: Entry | None) -> tuple[RelPath | None, Fingerprint | None]:
+        """Return the place and fingerprint of a file that comes back where another one is shown: that it replaces."""
+        kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
+        if slot is None or there is None or there.staged is None or kept is None:
+            return None, None
+        st = self._holdings.st(there.staged)
+        above = self._base.look(self._base_directory(slot))
+        if stat.S_ISDIR(st.st_mode) or above is None or above.st_dev != st.st_dev:  # it is copied, and another then
+            return None, None
+        return slot, self._base.fingerprint(st)
+
+    def _base_directory(self, slot: RelPath) -> RelPath | None:
+        shown = self._first.resolve(split(slot)[0])
+        return shown.base if shown is not None else None
+
+    # ---- what base has now and has not, or not so, afterwards
+
+    def _is_changed(self, rel: RelPath, st: os.stat_result) -> bool:
+        change = self._change_of(rel)
+        if change is None:
+            return False
+        if change.origin is None and stat.S_ISREG(st.st_mode):
+            return True
+        new = copying.read_metadata(self._store.path(change.ino))
+        old = copying.read_metadata(self._base.path(rel))
+        is_directory = stat.S_ISDIR(st.st_mode)
+        looks = (st.st_mode, st.st_uid, st.st_gid, 0 if is_directory else st.st_mtime_ns)
+        wanted = (new.st.st_mode, new.st.st_uid, new.st.st_gid, 0 if is_directory else new.st.st_mtime_ns)
+        return looks != wanted or sorted(new.xattrs) != sorted(old.xattrs)
+
+    def _touched(self, entry: Entry | None, rel: RelPath, st: os.stat_result) -> int:
+        """Return the time that a directory shows, if base has another one afterwards; else 0."""
+        if entry is not None and entry.touched_ns:
+            return entry.touched_ns
+        holder = self._holdings.holders.get(rel)
+        if holder is None:
+            return 0
+        after = holder.touched_ns or (self._holdings.st(holder.staged).st_mtime_ns if holder.staged is not None else 0)
+        return st.st_mtime_ns if after and after != st.st_mtime_ns else 0
+
+    def _stage(
+        self, path: RelPath, thing: _Thing, st: os.stat_result, slot: RelPath | None, there: Entry | None
+    ) -> None:
+        """Stage what base has no more afterwards."""
+        assert thing.base is not None
+        touched = thing.entry.touched_ns if thing.entry is not None else 0
+        if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
+            home, fingerprint = (None, None) if stat.S_ISDIR(st.st_mode) else self._comes_there(slot, there)
+            ino = self._content(thing.base)
+            self._add(Keep(0, path, ino, home=home, base=fingerprint, touched_ns=touched))
+            return
+        file = st.st_dev, st.st_ino
+        ino_or_none = self._copies.get(file)
+        if ino_or_none is None:
+            ino_or_none = self._copies[file] = self._linked_to_what_stays(thing.base, st) or self._content(thing.base)
+        plain = Keep(0, path, ino_or_none)
+        other = next((record for record in self._found.records if record.ino == ino_or_none), plain)
+        self._add(msgspec.structs.replace(other, path=path, touched_ns=0))
+
+    def _linked_to_what_stays(self, rel: RelPath, st: os.stat_result) -> StoreIno | None:
+        """Stage another name of a file, which stays in base, so that names that do not can be links of it."""
+        names, _ = find_names_at(self._base, rel)
+        staying = [(name, place) for name in names if (place := self._place_of(name)) is not None]
+        if not staying or self._second.linked or self._second.unlinked:
+            if staying:
+                self._refuse(rel)
+            return None
+        name, place = staying[0]
+        path = self._path_in_view(name)
+        if path is None or not self._is_content_kept(name):
+            self._refuse(rel)
+        ino = self._copy(name, data=False)
+        gone = len(names) - len(staying)
+        links = st.st_nlink - gone if st.st_nlink - gone > 1 else 0
+        key = -self._base.number(st) if links else 0
+        fingerprint = self._fingerprint(name)
+        self._noted.discard(path)
+        self._found.records = [record for record in self._found.records if record.path != path]
+        self._add(Keep(0, path, ino, origin=place, home=place, base=fingerprint, key=key, links=links))
+        return ino
+
+    def _path_in_view(self, rel: RelPath) -> RelPath | None:
+        """Return where the view shows what base has at a path; None if that cannot be told, or it does not."""
+        above, name = split(rel)
+        while above:
+            entry = self._second.find(above)
+            if entry is not None and entry.source != above:
+                return None
+            above = split(above)[0]
+        shown = self._second.resolve(rel)
+        return rel if shown is not None and shown.base == rel and shown.staged is None and name else None
+
+    def _stage_again(self, path: RelPath, thing: _Thing, st: os.stat_result, place: RelPath) -> None:
+        """Stage what base has otherwise afterwards: as it is now."""
+        assert thing.base is not None
+        if stat.S_ISDIR(st.st_mode):
+            ino = self._copy(thing.base, data=False)
+            touched = thing.entry.touched_ns if thing.entry is not None else 0
+            self._add(Keep(0, path, ino, origin=place, touched_ns=touched))
+            return
+        file = st.st_dev, st.st_ino
+        ino_or_none = self._copies.get(file)
+        has_data = self._is_content_kept(thing.base) and stat.S_ISREG(st.st_mode)
+        if ino_or_none is None:
+            ino_or_none = self._copies[file] = self._copy(thing.base, data=not has_data)
+        fingerprint = self._fingerprint(thing.base)
+        links = st.st_nlink if st.st_nlink > 1 else 0
+        key = -self._base.number(st) if links else 0
+        origin = place if has_data else None
+        self._add(Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key))
+
+    def _content(self, rel: RelPath) -> StoreIno:
+        """Return a store inode that is what base has at a path."""
+        ino = self._known.get(rel)
+        return ino if ino is not None else self._copy(rel, data=True)
+
+    def _copy(self, rel: RelPath, *, data: bool) -> StoreIno:
+        ino = self._store.reserve()
+        left_out = self._store.copy_into(ino, self._base.path(rel), data=data)
+        self._found.numbers.append(ino)
+        if left_out:
+            self._found.left_out[rel] = left_out
+        return ino
+
+    # ---- the rest
+
+    def _note_root(self) -> None:
+        """Add what the root itself is, where that is not what base's will be."""
+        root, st = self._second.root, self._base.lstat(ROOT)
+        if root.staged is not None:
+            self._add(Keep(0, ROOT, root.staged.ino, origin=ROOT, touched_ns=root.touched_ns), root.staged)
+        elif self._is_changed(ROOT, st):
+            self._stage_again(ROOT, _Thing(root, None, ROOT), st, ROOT)
+        elif touched := self._touched(root, ROOT, st):
+            self._add(Keep(0, ROOT, source=ROOT, touched_ns=touched))
+
+    def _add_nameless(self) -> None:
+        """Add the files that the view shows under names of base alone that nobody has looked at."""
+        for staged in self._second.staged.values():
+            if staged.names or staged.home is None:
+                continue
+            home = self._place_of(staged.home)
+            if home is None or not self._is_content_kept(staged.home):
+                self._refuse(staged.home)
+            record = Keep(
+                0,
+                home,
+                staged.ino,
+                origin=home if staged.origin is not None else None,
+                home=home,
+                base=self._fingerprint(staged.home, staged.base),
+                key=staged.key if isinstance(staged.key, int) else 0,
+                links=staged.links,
+                is_nameless=True,
+            )
+            self._found.records.append(self._sign(record, staged))
+
+    def _add(self, record: Keep, staged: Staged | None = None) -> None:
+        if record.path in self._noted:
+            return
+        self._noted.add(record.path)
+        self._found.records.append(self._sign(record, staged))
+
+    def _refuse(self, path: RelPath) -> NoReturn:
+        raise HardLinksError(
+            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too",
+            hint="commit or abort what is staged first",
+        )

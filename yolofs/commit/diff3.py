@@ -1,0 +1,84 @@
+"""Merging three texts by lines, where there is no git to do it.
+
+What both sides changed against what the text was is found by :mod:`yolofs.textdiff`.  Changes that overlap or touch
+(with no line between them that neither changed) are one group: both made the same of it, or it is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from yolofs.textdiff import Block, blocks, compare_texts, split_lines
+
+
+class _Group(NamedTuple):
+    """Lines ``start`` to ``end`` of what the text was, and the blocks of either side in them."""
+
+    start: int
+    end: int
+    ours: list[Block]
+    theirs: list[Block]
+
+
+class Piece(NamedTuple):
+    """Lines of the result, or with ``theirs`` a conflict between two."""
+
+    ours: list[bytes]
+    theirs: list[bytes] | None = None
+
+
+def merge(ours: bytes, was: bytes, theirs: bytes) -> list[Piece]:
+    """Return the merged text piece by piece."""
+    texts = split_lines(was), split_lines(ours), split_lines(theirs)
+    pieces = []
+    position = 0
+    shifts = [0, 0]
+    for group in _groups([*blocks(compare_texts(was, ours))], [*blocks(compare_texts(was, theirs))]):
+        pieces.append(Piece(texts[0][position : group.start]))
+        sides = []
+        for number, changes in enumerate((group.ours, group.theirs)):
+            begin = group.start + shifts[number]
+            shifts[number] += sum((one.new_end - one.new_start) - (one.old_end - one.old_start) for one in changes)
+            sides.append(texts[1 + number][begin : group.end + shifts[number]])
+        pieces.extend(_settled(group, *sides))
+        position = group.end
+    pieces.append(Piece(texts[0][position:]))
+    return pieces
+
+
+def _groups(ours: Sequence[Block], theirs: Sequence[Block]) -> Iterator[_Group]:
+    """Yield what touches, of both sides in the order of what the text was."""
+    sides = sorted([(block.old_start, block.old_end, 0, block) for block in ours] + _tagged(theirs))
+    group: _Group | None = None
+    for start, end, side, block in sides:
+        if group is None or start > group.end:
+            if group is not None:
+                yield group
+            group = _Group(start, end, [], [])
+        group = group._replace(end=max(group.end, end))
+        (group.theirs if side else group.ours).append(block)
+    if group is not None:
+        yield group
+
+
+def _tagged(blocks: Sequence[Block]) -> list[tuple[int, int, int, Block]]:
+    return [(block.old_start, block.old_end, 1, block) for block in blocks]
+
+
+def _settled(group: _Group, ours: list[bytes], theirs: list[bytes]) -> Iterator[Piece]:
+    if not group.theirs or ours == theirs:
+        yield Piece(ours)
+        return
+    if not group.ours:
+        yield Piece(theirs)
+        return
+    head = 0
+    while head < min(len(ours), len(theirs)) and ours[head] == theirs[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(ours), len(theirs)) - head and ours[-1 - tail] == theirs[-1 - tail]:
+        tail += 1
+    yield Piece(ours[:head])
+    yield Piece(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail])
+    yield Piece(ours[len(ours) - tail :])

@@ -1,0 +1,74 @@
+"""What earlier commits keep of base, named as store inodes are: so that a tree can show it, and a plan bring it back.
+
+Each is ``commits/N/replaced/SLOT`` of the session, or something in a directory there.  Its number is above all that a
+store gives out, and says which it is.  A directory counts as one thing, with all that is in it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from yolofs.paths import ROOT, RelPath, StoreIno
+from yolofs.store import StoreFiles
+
+_BITS = 40
+_MASK = (1 << _BITS) - 1
+_FIRST = 1 << 2 * _BITS
+
+
+class Kept(NamedTuple):
+    """Which thing it is."""
+
+    commit: int
+    slot: int
+    inside: RelPath = ROOT
+    """Its path in the directory that the slot holds; empty for what the slot holds itself."""
+
+    @property
+    def ino(self) -> StoreIno:
+        """The number by which it is known."""
+        inside = int.from_bytes(b"\1" + self.inside)
+        return StoreIno(inside << 2 * _BITS | self.commit << _BITS | self.slot)
+
+    def path(self, commits: bytes) -> bytes:
+        """Return where it lies; ``commits`` is the directory of all commits."""
+        top = os.path.join(commits, b"%d/replaced/%d" % (self.commit, self.slot))
+        return os.path.join(top, self.inside) if self.inside else top
+
+    def below(self, path: bytes) -> Kept:
+        """Return which thing lies at a path in it."""
+        return self._replace(inside=RelPath(os.path.join(self.inside, path)))
+
+
+def kept_of(ino: int) -> Kept | None:
+    """Return what a number stands for, None if for a store inode."""
+    if ino < _FIRST:
+        return None
+    inside = ino >> 2 * _BITS
+    text = inside.to_bytes((inside.bit_length() + 7) // 8)[1:]
+    return Kept(ino >> _BITS & _MASK, ino & _MASK, RelPath(text))
+
+
+class KeptAndStore:
+    """A store together with what commits keep."""
+
+    def __init__(self, store: StoreFiles, commits: bytes) -> None:
+        """``commits``: the directory of all commits, absolute."""
+        self._store = store
+        self._commits = commits
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode, or of what is kept."""
+        kept = kept_of(ino)
+        return self._store.path(ino) if kept is None else kept.path(self._commits)
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode, or what is kept, and return the descriptor.
+
+        Raises:
+            OSError: as open(2).
+        """
+        if kept_of(ino) is None:
+            return self._store.open(ino, flags)
+        return os.open(self.path(ino), flags | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,0 +1,249 @@
+"""Merging what is staged with what base has by now, path by path: what would come of it; nothing is written here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs import copying
+from yolofs.base import Base
+from yolofs.commit.text_merge import MOST_MERGED_BYTES, merge_texts, why_not_text
+from yolofs.commit.units import natural_path
+from yolofs.drift import has_changed
+from yolofs.kept_bases import Kept, Owned, digest_of_xattrs, find_kept, known_by, owned, owned_by_record
+from yolofs.paths import RelPath
+from yolofs.records import Change, Fingerprint, Keep, Stage
+from yolofs.store import Store
+from yolofs.tree import Entry, Staged, Tree
+
+
+class Theirs(NamedTuple):
+    """A file as base has it, read as one that did not change meanwhile."""
+
+    path: RelPath
+    st: os.stat_result
+    metadata: copying.Metadata
+    content: bytes
+
+
+class Merge(msgspec.Struct, frozen=True):
+    """What a staged file would be, merged with base's."""
+
+    paths: tuple[RelPath, ...]
+    """All its names in the view that are in conflict."""
+    staged: Staged
+    theirs: Theirs
+    base: Fingerprint
+    content: bytes | None
+    """None if it is in base, of which only the metadata was changed here."""
+    conflicts: int
+    """How many places have marks."""
+    metadata: copying.Metadata
+    """Its owner, mode and extended attributes."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """What cannot be merged."""
+
+    paths: tuple[RelPath, ...]
+    reason: str
+
+
+class _RefusedError(Exception):
+    """Why a path cannot be merged, as a sentence about it without a subject's name."""
+
+
+def merge_paths(
+    tree: Tree, base: Base, store: Store, records: Iterable[Change], paths: Sequence[RelPath]
+) -> list[Merge | Refused]:
+    """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to the state.
+
+    Blocks while texts are read and merged.
+    """
+    merger = _Merger(tree, base, store, records)
+    groups: dict[object, list[RelPath]] = {}
+    for path in paths:
+        entry = tree.find(path)
+        groups.setdefault(entry.staged if entry is not None and entry.staged is not None else path, []).append(path)
+    merger.look_up(group[0] for group in groups.values())
+    return [merger.merge(tuple(group)) for group in groups.values()]
+
+
+class _Merger:
+    def __init__(self, tree: Tree, base: Base, store: Store, records: Iterable[Change]) -> None:
+        self._tree = tree
+        self._base = base
+        self._store = store
+        self._kept: Mapping[tuple[RelPath, bytes], Kept] = {}
+        self._owned: dict[Fingerprint, Owned] = {}
+        for record in records:
+            if isinstance(record, Stage | Keep) and record.base is not None:
+                was = owned_by_record(record.extra)
+                if was is not None:
+                    self._owned[record.base] = was
+
+    def look_up(self, paths: Iterable[RelPath]) -> None:
+        """Find what is kept of the base files that are about to be merged."""
+        wanted = set()
+        for path in paths:
+            entry = self._tree.find(path)
+            if entry is None or entry.staged is None:
+                continue
+            for home in (entry.staged.home, natural_path(entry)):
+                if home is not None:
+                    wanted.add((home, known_by(entry.staged)))
+        self._kept = find_kept(self._store, lambda path, known: (path, known) in wanted)
+
+    def merge(self, paths: tuple[RelPath, ...]) -> Merge | Refused:
+        """Merge one staged file, by all its names that are in conflict."""
+        try:
+            return self._merge(paths)
+        except _RefusedError as refusal:
+            return Refused(paths, str(refusal))
+        except OSError as error:
+            return Refused(paths, f"it cannot be read: {error.strerror}")
+
+    def _merge(self, paths: tuple[RelPath, ...]) -> Merge:
+        entry = self._tree.find(paths[0])
+        staged = self._staged(entry)
+        home = self._home(entry, staged, len(paths))
+        meta = self._store.path(staged.ino)
+        mine = copying.read_metadata(meta, st=os.lstat(meta))
+        if not stat.S_ISREG(mine.st.st_mode):
+            raise _RefusedError("it is no regular file here")
+        theirs = read_base(self._base, home)
+        self._check_links(staged, theirs.st)
+        fingerprint = self._base.fingerprint(theirs.st)
+        kept = self._kept.get((home, known_by(staged)))
+        if staged.origin is not None:
+            if staged.origin != home:
+                raise _RefusedError("its content is that of another file of base")
+            was = self._owned.get(staged.base) if staged.base is not None else None
+            metadata = _merged_metadata(mine, theirs.metadata, was)
+            return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
+        ours = self._read_staged(staged)
+        if kept is None and staged.base is not None:
+            raise _RefusedError(
+                why_not_text(ours, theirs.content) or "what base had is not known: it was no small text"
+            )
+        why_not = why_not_text(ours, theirs.content)
+        if why_not:
+            raise _RefusedError(why_not)
+        merged = merge_texts(ours, kept.content if kept is not None else None, theirs.content)
+        metadata = _merged_metadata(mine, theirs.metadata, kept.owned if kept is not None else owned(theirs.metadata))
+        return Merge(paths, staged, theirs, fingerprint, merged.content, merged.conflicts, metadata)
+
+    def _staged(self, entry: Entry | None) -> Staged:
+        if entry is None:
+            raise _RefusedError("none of its names is known")
+        if entry.is_tombstone:
+            raise _RefusedError("it is deleted here, and changed in base")
+        if entry.staged is None:
+            raise _RefusedError("it was renamed here, and base has changed there")
+        return entry.staged
+
+    def _home(self, entry: Entry | None, staged: Staged, count: int) -> RelPath:
+        """Return the base path of what it is to be merged with."""
+        assert entry is not None
+        directory = entry.parent.source if entry.parent is not None else None
+        if directory is not None:
+            st = self._base.look(directory)
+            if st is None or not stat.S_ISDIR(st.st_mode):
+                raise _RefusedError("its directory is gone from base")
+        if has_changed(staged, self._base):
+            assert staged.home is not None
+            return staged.home
+        natural = natural_path(entry)
+        if natural is None or count > 1 or len(staged.names) > 1 or staged.links:
+            raise _RefusedError("it has several names (hard links)")
+        return natural
+
+    def _check_links(self, staged: Staged, st: os.stat_result) -> None:
+        """See that base has the very file under as many names as it had, as all of them are to show the result."""
+        is_same = staged.base is not None and self._base.number(st) == staged.base.ino
+        if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
+            raise _RefusedError("its names in base (hard links) are others than they were")
+
+    def _read_staged(self, staged: Staged) -> bytes:
+        fd = self._store.open(staged.ino, os.O_RDONLY)
+        with open(fd, "rb") as file:
+            return file.read(MOST_MERGED_BYTES + 1)
+
+
+def read_base(base: Base, path: RelPath) -> Theirs:
+    """Return a regular file of base, its content up to a byte more than is merged.
+
+    Raises:
+        OSError: it cannot be read.
+        _RefusedError: there is none, or it changed while it was read.
+    """
+    st = base.look(path)
+    if st is None:
+        raise _RefusedError("it is gone from base")
+    if not stat.S_ISREG(st.st_mode):
+        raise _RefusedError("it is no regular file in base")
+    with _opened(base, path) as fd:
+        before = os.fstat(fd)
+        metadata = copying.read_metadata(fd, st=before)
+        content = b""
+        while len(content) <= MOST_MERGED_BYTES:
+            chunk = os.read(fd, MOST_MERGED_BYTES + 1 - len(content))
+            if not chunk:
+                break
+            content += chunk
+        after = os.fstat(fd)
+    now = base.look(path)
+    if now is None or not _is_same(before, after) or not _is_same(before, now):
+        raise _RefusedError("base changes just now")
+    return Theirs(path, before, metadata, content)
+
+
+@contextlib.contextmanager
+def _opened(base: Base, path: RelPath) -> Iterator[int]:
+    fd = base.open(path)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _is_same(one: os.stat_result, other: os.stat_result) -> bool:
+    """Tell whether a file is the same, and has not changed."""
+    return all(
+        getattr(one, field) == getattr(other, field)
+        for field in ("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns")
+    )
+
+
+def _merged_metadata(mine: copying.Metadata, theirs: copying.Metadata, was: Owned | None) -> copying.Metadata:
+    """Return the metadata of both: of what one side alone has changed, that.
+
+    Raises:
+        _RefusedError: both have changed the same, or it is not known which has.
+    """
+    ours_now, theirs_now = owned(mine), owned(theirs)
+    known = was if was is not None else None
+    takes_mode = _takes_theirs("mode", ours_now.mode, theirs_now.mode, known.mode if known else None)
+    owners = (ours_now.uid, ours_now.gid), (theirs_now.uid, theirs_now.gid), (known.uid, known.gid) if known else None
+    takes_owner = _takes_theirs("owner", *owners)
+    digests = digest_of_xattrs(mine.xattrs), digest_of_xattrs(theirs.xattrs), known.xattrs if known else None
+    takes_xattrs = _takes_theirs("extended attributes", *digests)
+    mode = (theirs if takes_mode else mine).st.st_mode
+    st = (theirs if takes_owner else mine).st
+    fields = (mode, 0, 0, 1, st.st_uid, st.st_gid, 0, 0, 0, 0)
+    return copying.Metadata(os.stat_result(fields), (theirs if takes_xattrs else mine).xattrs)
+
+
+def _takes_theirs(what: str, ours: object, theirs: object, was: object) -> bool:
+    if theirs in (ours, was):
+        return False
+    if ours != was:
+        raise _RefusedError(
+            f"both changed its {what}" if was is not None else f"its {what} differs, and not known is who"
+        )
+    return True

@@ -1,0 +1,94 @@
+"""A state said anew, without some of its changes, and with others merged: what settles conflicts in the view."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from yolofs.base import Base
+from yolofs.commit.choice import Layout
+from yolofs.commit.split import Authors, Splitter
+from yolofs.commit.units import Unit, Units
+from yolofs.kept_bases import Extra
+from yolofs.paths import RelPath, StoreIno
+from yolofs.records import Fingerprint, Keep
+from yolofs.store import StorePaths
+from yolofs.tree import Tree
+
+
+class Rebased(msgspec.Struct, frozen=True):
+    """A staged file merged with what base has."""
+
+    ino: StoreIno
+    """What it is now."""
+    home: RelPath
+    """The base path that it was merged with."""
+    base: Fingerprint
+    """What base had there."""
+    is_in_base: bool
+    """Whether its data comes from there."""
+    extra: Extra = ()
+
+
+class Restated(msgspec.Struct, frozen=True):
+    """A state as records over base as it is."""
+
+    records: list[Keep]
+    dropped: tuple[RelPath, ...]
+    """All paths at which it shows base again, those that could not stay without them too."""
+
+
+class _Kept:
+    """All units but some, and what cannot be without those."""
+
+    def __init__(self, units: Units, dropped: Collection[RelPath]) -> None:
+        self.taken: set[Unit] = {unit for unit in units.all if unit.paths.keys().isdisjoint(dropped)}
+        self.layout = Layout(units, frozenset(self.taken))
+        while homeless := [unit for unit in self.taken if self._is_homeless(unit)]:
+            self.taken.difference_update(homeless)
+            self.layout = Layout(units, frozenset(self.taken))
+
+    def _is_homeless(self, unit: Unit) -> bool:
+        return any(self.layout.of_slot(entry) is None for entry in unit.slots)
+
+
+def restate(
+    tree: Tree,
+    base: Base,
+    store: StorePaths,
+    authors: Authors,
+    *,
+    dropped: Collection[RelPath] = (),
+    rebased: Mapping[StoreIno, Rebased] = {},
+) -> Restated:
+    """Return a state without the units that change one of the ``dropped`` paths, and with files as they are merged.
+
+    ``rebased`` tells that by the numbers of their store inodes.
+
+    Raises:
+        OSError: base or the store cannot be read.
+    """
+    units = Units(tree, base, store)
+    kept = _Kept(units, dropped)
+    records = Splitter(units, kept, base, lambda _: True, authors).taken_as_state()
+    gone = {path for unit in units.all if unit not in kept.taken for path in unit.paths}
+    return Restated([_merged(record, rebased, tree) for record in records], tuple(sorted(gone)))
+
+
+def _merged(record: Keep, all_rebased: Mapping[StoreIno, Rebased], tree: Tree) -> Keep:
+    """Return a record of a file as it is merged, if it is."""
+    rebased = all_rebased.get(record.ino) if record.ino is not None else None
+    if rebased is None or record.ino is None:
+        return record
+    key = tree.staged[record.ino].key
+    run = tuple(field for field in record.extra if field[0] == "run")
+    return msgspec.structs.replace(
+        record,
+        ino=rebased.ino,
+        home=rebased.home,
+        base=rebased.base,
+        origin=rebased.home if rebased.is_in_base else None,
+        key=key if isinstance(key, int) else 0,
+        extra=(*run, *rebased.extra),
+    )

@@ -1,0 +1,44 @@
+"""How much of the disk something takes."""
+
+from __future__ import annotations
+
+import os
+
+_BLOCK = 512
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def size_of(path: bytes) -> int:
+    """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0 if it is not there.
+
+    What cannot be looked at is left out.
+    """
+    total = 0
+    seen: set[tuple[int, int]] = set()
+    todo = [path]
+    while todo:
+        directory = todo.pop()
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    st = entry.stat(follow_symlinks=False)
+                    if st.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                        if (st.st_dev, st.st_ino) in seen:
+                            continue
+                        seen.add((st.st_dev, st.st_ino))
+                    total += st.st_blocks * _BLOCK
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+        except OSError:
+            continue
+    return total
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    size = float(count)
+    for unit in _UNITS[:-1]:
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} {_UNITS[-1]}"

@@ -1,0 +1,83 @@
+"""Drift: base changed under what is staged.  What can be told of one staged file or name, and whether there may be any.
+
+Which paths a commit would run over :mod:`yolofs.commit.conflicts` tells; its docstring says what can be told at all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+
+from yolofs.base import Base
+from yolofs.paths import RelPath, join
+from yolofs.tree import Entry, Staged, Tree
+
+_CLOCK_SLACK_NS = 10_000_000
+"""Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
+
+
+def has_changed(staged: Staged, base: Base) -> bool:
+    """Tell whether the base file behind a staged one is not what it was at copy-up.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    if staged.base is None or staged.home is None:
+        return False
+    st = base.look(staged.home)
+    if st is None:
+        return True
+    if stat.S_ISDIR(st.st_mode):
+        # only a directory's names stay in base; a file may have had the number that the directory has now
+        return staged.origin is None or base.number(st) != staged.base.ino
+    return base.fingerprint(st) != staged.base
+
+
+def is_later(here: os.stat_result | None, parent: Entry | None, restored: Mapping[int, int]) -> bool:
+    """Tell whether what base has under a name changed after the view last changed a name in this directory.
+
+    ``here`` are its attributes, ``restored`` as in :mod:`yolofs.restored`.
+    """
+    if here is None or parent is None or not parent.touched_ns or restored.get(here.st_ino) == here.st_ctime_ns:
+        return False
+    return here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS
+
+
+def may_have_drifted(tree: Tree, base: Base, restored: Mapping[int, int]) -> bool:
+    """Tell cheaply that there is no drift, as there mostly is none; true says nothing.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    if any(has_changed(staged, base) for staged in tree.staged.values()):
+        return True
+    in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
+    todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]
+    while todo:
+        parent, source = todo.pop()
+        for name, entry in (parent.children or {}).items():
+            if entry.children:
+                todo.append((entry, entry.source))
+            natural = join(source, name) if source is not None else None
+            staged = entry.staged
+            if staged is not None and staged.base is not None and staged.home == natural:
+                continue  # it is where it was, and is what it was
+            if _may_drift(entry, natural, base) or (
+                natural not in in_use and is_later(base.look(natural), parent, restored)
+            ):
+                return True
+    return False
+
+
+def _may_drift(entry: Entry, natural: RelPath | None, base: Base) -> bool:
+    """Tell whether a name was moved, leads to what is gone, or may lie in a directory that is."""
+    if entry.is_tombstone:
+        return False
+    if entry.staged is None and (entry.base != natural or base.look(natural) is None):
+        return True
+    directory = entry.parent.source if entry.parent is not None else None
+    if directory is None:
+        return False
+    st = base.look(directory)
+    return st is None or not stat.S_ISDIR(st.st_mode)

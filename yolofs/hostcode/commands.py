@@ -1,0 +1,103 @@
+"""Where the host's commands lie: what is run by its name alone, as a directory of ``PATH`` has it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from functools import cached_property
+
+from yolofs.base import Base
+from yolofs.paths import RelPath
+
+_MOST_LINKS = 40
+
+
+class SearchPath:
+    """Where the shell of whoever commits finds commands: directories, the links that lead there, and those in them."""
+
+    def __init__(self, base: Base, directories: Iterable[bytes], mountpoint: bytes | None = None) -> None:
+        """Resolve absolute paths by base; what is not there yet counts, too.  A path in the mount stands for base's."""
+        self._base = base
+        self._mountpoint = mountpoint
+        self.directories: set[RelPath] = set()
+        """Relative to base: where the paths lead, and where they would if a link on the way became a directory."""
+        self.ways: set[RelPath] = set()
+        """What is on the way to one: a link put there leads to other commands."""
+        self._places: list[bytes] = []
+        """Where the paths lead, absolute, also out of base."""
+        for directory in directories:
+            place = self._resolve(directory, self.directories, self.ways)
+            if place is not None:
+                self._places.append(place)
+
+    @cached_property
+    def linked(self) -> frozenset[RelPath]:
+        """Where the links in these directories lead, and all that is on the way there.
+
+        A file there is a command, and a link there leads to another one.
+        """
+        places: set[RelPath] = set()
+        for directory in dict.fromkeys(self._places):
+            with contextlib.suppress(OSError), os.scandir(directory) as entries:
+                for link in [entry.path for entry in entries if entry.is_symlink()]:
+                    self._resolve(link, places, places)
+        return frozenset(places)
+
+    @classmethod
+    def of_environment(cls, base: Base, mountpoint: bytes | None) -> SearchPath:
+        """Return that of this process; an empty or relative entry is meant from the current directory."""
+        words = os.fsencode(os.environ.get("PATH", os.defpath)).split(b":")
+        try:
+            current = os.getcwdb()
+        except OSError:  # it has been removed
+            current = b""
+        absolute = (os.path.join(current, word) for word in dict.fromkeys(words))
+        return cls(base, [path for path in absolute if path.startswith(b"/")], mountpoint)
+
+    def _resolve(self, path: bytes, leads: set[RelPath], ways: set[RelPath]) -> bytes | None:
+        """Return where an absolute path leads, None if nowhere; add that and where it may lead to ``leads``.
+
+        What it comes by is added to ``ways``.  Danger: the mount itself must not be touched here, as it may wait for
+        this very process.
+        """
+        todo = _reversed_names(path)
+        place = b""
+        links = 0
+        while True:
+            if self._mountpoint is not None and place == self._mountpoint:
+                place = self._base.root.rstrip(b"/")
+            if not todo:
+                break
+            name = todo.pop()
+            if name == b"..":
+                place = place.rpartition(b"/")[0]
+                continue
+            above, place = place, place + b"/" + name
+            if place == self._mountpoint:
+                continue
+            self._add(ways, place)
+            try:
+                target = os.readlink(place)
+            except OSError:
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                return None
+            self._add(leads, b"/".join((place, *reversed(todo))))
+            place = b"" if target.startswith(b"/") else above
+            todo += _reversed_names(target)
+        self._add(leads, place or b"/")
+        return place or b"/"
+
+    def _add(self, paths: set[RelPath], path: bytes) -> None:
+        try:
+            rel = self._base.relative(path)
+        except ValueError:  # a name that is too long to be one
+            return
+        if rel is not None:
+            paths.add(rel)
+
+
+def _reversed_names(path: bytes) -> list[bytes]:
+    return [name for name in reversed(path.split(b"/")) if name not in (b"", b".")]

@@ -1,0 +1,177 @@
+"""Which changes make files that something on the host executes or goes by: by their paths, and of git's by content."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from yolofs.base import Base
+from yolofs.changes import Aspect, Change, Side
+from yolofs.hostcode.git_files import GitFiles
+from yolofs.hostcode.links import Links
+from yolofs.hostcode.mark import Mark
+from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
+from yolofs.path_patterns import ANY_DEPTH, Pattern, Patterns, parse
+from yolofs.paths import RelPath, is_below, join, split
+from yolofs.store import Store
+
+_HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
+"""Where other users' home directories are: root commits what is theirs, too."""
+_SETTINGS = "~/.config/"
+_GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config")
+
+
+class Table:
+    """The table as it is for a user and a project: the built-in one, and what settings add."""
+
+    def __init__(self, base: Base, project: bytes, home: bytes, more: Iterable[str], mountpoint: bytes | None) -> None:
+        """``more``: patterns of settings, relative ones from ``project`` on.  Looks at links of base."""
+        self._project = base.relative(project)
+        self._links = Links(base, project, home, mountpoint)
+        table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows()]
+        lines = [*table, *((parse(text, project, home), Mark.LISTED) for text in more)]
+        git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
+        self._anywhere = [(names[1:], mark) for names, mark in (*git, *lines) if names[:1] == (ANY_DEPTH,)]
+        others = [
+            (top + parse(row.pattern[2:], b"", home), row.mark)
+            for row in rows()
+            if row.pattern[0] == "~"
+            for top in _HOMES
+        ]
+        self._fixed = [line for line in lines if line[1] is Mark.LISTED or line[0][0] != ANY_DEPTH]
+        self._fixed += [*self._links.fixed(self._fixed), *others]
+        for text in _GIT_SETTINGS:
+            self._fixed += self._links.named_by_git(b"/" + b"/".join(parse(text, b"/", home)), base.root)
+        self.anywhere = Patterns([line for line in table if line[0][0] == ANY_DEPTH])
+        """The built-in patterns that are about paths anywhere, absolute."""
+
+    def fixed(self, directories: Iterable[RelPath]) -> Patterns[Mark]:
+        """Return all other patterns; ``directories`` of base may hold repositories, whose links count, too."""
+        tops = [self._project] if self._project is not None else []
+        more = self._links.of_directories(dict.fromkeys([*tops, *directories]), tops, self._anywhere)
+        return Patterns([*self._fixed, *more])
+
+    def is_exempt(self, path: RelPath) -> bool:
+        """Tell whether :attr:`anywhere` does not count at a path."""
+        inner: bytes = path
+        if self._project is not None and is_below(path, self._project):
+            inner = path[len(self._project) :]
+        return not EXEMPT.isdisjoint(inner.split(b"/")[:-1])
+
+
+class FileMarker:
+    """Tells the marks of files by the table, for all changes from one state to another."""
+
+    def __init__(self, table: Table, base: Base, store: Store, changes: Sequence[Change]) -> None:
+        self._table = table
+        self._base = base
+        self._store = store
+        self._prefix = base.root.strip(b"/") + b"/" if base.root != b"/" else b""
+        self._new = {change.path for change in changes if change.new is not None}
+        self._moved = {
+            change.path: change.old_path for change in changes if change.is_subtree and change.old_path is not None
+        }
+        self._gone = {change.paths[0] for change in changes if change.old is not None}
+        self._gone -= self._new
+        self._git = GitFiles(self)
+        self._fixed = table.fixed(_directories(changes))
+
+    def mark(self, change: Change) -> Mark | None:
+        """Return what becomes of what is at a change's path, None if nothing of that kind."""
+        new = change.new
+        if new is None:
+            return None
+        if new.type == stat.S_IFDIR:
+            return self._of_directory(change, new)
+        mark = self._by_path(change.path, is_link=new.type == stat.S_IFLNK)
+        return Mark.GIT if mark is None and self._git.is_code(change) else mark
+
+    def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
+        """Return the mark of a file of base that a renamed directory brings to a path."""
+        mark = self._by_path(path, is_link=is_link)
+        return Mark.GIT if mark is None and self._git.is_code_at(path, is_link=is_link) else mark
+
+    def _of_directory(self, change: Change, new: Side) -> Mark | None:
+        """Return the mark of a directory: one that others may write to, or that makes a repository of what is there."""
+        if new.mode & stat.S_IWOTH and (change.old is None or Aspect.MODE in change.metadata):
+            mark = self._by_path(change.path, is_link=False)
+            return Mark.GIT if mark is None and self._git.is_of_hooks(change.path) else mark
+        return Mark.GIT if self._git.makes_repository(change.path) else None
+
+    def _by_path(self, path: RelPath, *, is_link: bool) -> Mark | None:
+        full = self._prefix + path
+        for patterns in (self._fixed, self._table.anywhere):
+            mark = patterns.find(full)
+            if mark is None and is_link:
+                mark = patterns.leads_to(full)
+            if mark is not None and not (patterns is self._table.anywhere and self._table.is_exempt(path)):
+                return mark
+        return None
+
+    # ---- what there is (:class:`yolofs.hostcode.git_files.Look`)
+
+    def has(self, path: RelPath) -> bool:
+        """Tell whether something is at a path after all changes; perhaps, where more than one of them touches it."""
+        return path in self._new or (path not in self._gone and self.had(path))
+
+    def had(self, path: RelPath) -> bool:
+        """Tell whether base has something at a path, or in what a rename brings there."""
+        return self._base.has(self._place(path))
+
+    def names(self, path: RelPath) -> list[bytes] | None:
+        """Return the names that base has in a directory, or in what a rename brings there; None if it is none."""
+        try:
+            return self._base.names(self._place(path))
+        except OSError:
+            return None
+
+    def read(self, side: Side, most: int) -> bytes | None:
+        """Return the content of a regular file; None if it is longer than ``most``, or cannot be read."""
+        return _read(lambda: side.open(self._store), most) if side.size <= most else None
+
+    def read_at(self, path: RelPath, most: int) -> bytes | None:
+        """Return the content of a file of base, as :meth:`read`."""
+        return _read(lambda: self._base.open(self._place(path)), most)
+
+    def _place(self, path: RelPath) -> RelPath:
+        """Return the base path of what is at a path after renames of directories."""
+        above, rest = path, b""
+        while self._moved and above:
+            source = self._moved.get(above)
+            if source is not None:
+                return join(source, rest) if rest else source
+            above, name = split(above)
+            rest = join(name, rest) if rest else name
+        return path
+
+
+def _rows() -> Iterator[tuple[str, Mark]]:
+    """Yield the patterns of the table; those of settings twice, where the user has them elsewhere."""
+    configured = os.environ.get("XDG_CONFIG_HOME", "")
+    for row in rows():
+        yield row.pattern, row.mark
+        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):
+            yield configured + "/" + row.pattern.removeprefix(_SETTINGS), row.mark
+
+
+def _directories(changes: Iterable[Change]) -> Iterator[RelPath]:
+    """Yield the directories that changes lie in, and all above them, but for those that are new."""
+    seen = {change.path for change in changes if change.old is None}
+    for change in changes:
+        path = change.path
+        while path:
+            path = split(path)[0]
+            if path in seen:
+                break
+            seen.add(path)
+            yield path
+
+
+def _read(opened: Callable[[], int], most: int) -> bytes | None:
+    try:
+        with open(opened(), "rb") as file:
+            st = os.fstat(file.fileno())
+            return file.read(most + 1) if stat.S_ISREG(st.st_mode) and st.st_size <= most else None
+    except OSError:
+        return None

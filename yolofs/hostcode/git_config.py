@@ -1,0 +1,330 @@
+"""Git's settings: read as git reads them, and which of them are harmless.
+
+The text is hostile: git is never asked to read it, and what is not surely harmless is not.  Harmless is what git's own
+commands write (``init``, ``clone``, ``remote add``, ``branch -u``, ``checkout -b``, ``submodule add``,
+``worktree add``, ``config user.name``) and what runs no program, reads no other file of settings, and leads nowhere
+else that was there before.  The grammar is that of git-config(1), as its ``config.c`` has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+MOST_BYTES: Final = 1 << 16
+"""What is longer is not looked at, and so is not harmless."""
+
+
+class Entry(NamedTuple):
+    """One line of settings."""
+
+    section: str
+    """In lower case."""
+    subsection: str | None
+    key: str
+    """In lower case."""
+    value: str | None
+    """None for a key without ``=``, which stands for true."""
+
+    @property
+    def name(self) -> tuple[str, str | None, str]:
+        """Which setting it is; of those that are there several times, some hold several values."""
+        return self.section, self.subsection, self.key
+
+
+class _MalformedError(Exception):
+    """The text is not one that git would read."""
+
+
+def parse(text: bytes) -> list[Entry] | None:
+    """Return the entries of a file of settings in their order, None if git would not read it, or not all of it."""
+    if len(text) > MOST_BYTES or b"\0" in text:
+        return None
+    decoded = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    try:
+        return _Reader(decoded).entries()
+    except _MalformedError:
+        return None
+
+
+_SECTION = re.compile(r"\[([A-Za-z0-9.-]+)(?:[ \t]+\"((?:[^\"\\\n]|\\[^\n])*)\")?\]")
+_KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*")
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def entries(self) -> list[Entry]:
+        found: list[Entry] = []
+        section: tuple[str, str | None] | None = None
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            if char in " \t\n\r":
+                self._at += 1
+            elif char in "#;":
+                self._skip_line()
+            elif char == "[":
+                section = self._section()
+            elif section is None:
+                raise _MalformedError
+            else:
+                key = self._match(_KEY)[1].lower()
+                found.append(Entry(*section, key, self._value()))
+        return found
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            raise _MalformedError
+        self._at = match.end()
+        return match
+
+    def _section(self) -> tuple[str, str | None]:
+        name, quoted = self._match(_SECTION).groups()
+        if quoted is not None:
+            if "." in name:
+                raise _MalformedError
+            return name.lower(), re.sub(r"\\(.)", r"\1", quoted)
+        head, dot, rest = name.lower().partition(".")
+        return head, rest if dot else None
+
+    def _skip_line(self) -> None:
+        end = self._text.find("\n", self._at)
+        self._at = len(self._text) if end < 0 else end + 1
+
+    def _value(self) -> str | None:
+        rest = self._text[self._at : self._at + 1]
+        if rest in ("", "\n"):
+            return None
+        if rest != "=":
+            raise _MalformedError
+        self._at += 1
+        return self._text_of_value()
+
+    def _text_of_value(self) -> str:
+        out: list[str] = []
+        kept = 0  # so much of it stays, whatever blanks follow
+        is_quoted = False
+        while True:
+            char = self._text[self._at : self._at + 1]
+            if char in ("", "\n"):
+                if is_quoted:
+                    raise _MalformedError
+                return "".join(out[:kept])
+            if char in "#;" and not is_quoted:
+                self._skip_line()
+                return "".join(out[:kept])
+            self._at += 1
+            if char == '"':
+                is_quoted = not is_quoted
+                kept = len(out)
+                continue
+            if char == "\\":
+                escaped = self._text[self._at : self._at + 1]
+                self._at += 1
+                if escaped != "\n":
+                    if escaped not in _ESCAPES:
+                        raise _MalformedError
+                    out.append(_ESCAPES[escaped])
+                kept = len(out)
+                continue
+            if char in " \t\r" and not is_quoted:
+                if out:
+                    out.append(char)
+                continue
+            out.append(char)
+            kept = len(out)
+
+
+# ---- what is harmless
+
+_Check: TypeAlias = Callable[[str], bool]
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*")
+_WORD = re.compile(r"[A-Za-z0-9-]*")
+_HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
+_SCHEMES = frozenset({"https", "http", "ssh", "git", "file", "git+ssh", "ssh+git"})
+_BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off", "0", "1", ""})
+
+
+def _any(value: str) -> bool:
+    return value.isprintable()
+
+
+def _word(value: str) -> bool:
+    return _WORD.fullmatch(value) is not None
+
+
+def _boolean(value: str) -> bool:
+    return value.lower() in _BOOLEANS
+
+
+def _remote_name(value: str) -> bool:
+    return value == "." or _is_name(value)
+
+
+def _is_name(value: str) -> bool:
+    """Tell whether this can only be the name of a remote, and not an address."""
+    return _NAME.fullmatch(value) is not None and ".." not in value
+
+
+def _url(value: str) -> bool:
+    """Tell whether an address is fetched by git itself or by ssh, without a program that the address names."""
+    if not value or value.startswith("-") or not value.isprintable() or _HELPER.match(value):
+        return False
+    scheme, has_scheme, rest = value.partition("://")
+    if has_scheme and scheme not in _SCHEMES:
+        return False
+    host = (rest if has_scheme else value).partition("/")[0]
+    return not any(part.startswith("-") for part in host.split("@"))
+
+
+def _refspec(value: str) -> bool:
+    """Tell whether what is fetched comes to lie with what was fetched, and not on a branch of one's own."""
+    return value.isprintable() and value.rpartition(":")[2].startswith(("refs/remotes/", "refs/tags/"))
+
+
+def _update(value: str) -> bool:
+    return value in ("checkout", "merge", "rebase", "none")
+
+
+_PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
+    ("core", "repositoryformatversion"): _word,
+    ("core", "filemode"): _boolean,
+    ("core", "bare"): _boolean,
+    ("core", "logallrefupdates"): _word,
+    ("core", "ignorecase"): _boolean,
+    ("core", "precomposeunicode"): _boolean,
+    ("core", "symlinks"): _boolean,
+    ("core", "sparsecheckout"): _boolean,
+    ("core", "sparsecheckoutcone"): _boolean,
+    ("core", "autocrlf"): _word,
+    ("core", "eol"): _word,
+    ("core", "safecrlf"): _word,
+    ("core", "quotepath"): _boolean,
+    ("core", "untrackedcache"): _word,
+    ("core", "fsmonitor"): _boolean,  # git's own daemon; anything else is a program
+    ("core", "longpaths"): _boolean,
+    ("extensions", "objectformat"): _word,
+    ("extensions", "compatobjectformat"): _word,
+    ("extensions", "refstorage"): _word,
+    ("extensions", "worktreeconfig"): _boolean,
+    ("extensions", "relativeworktrees"): _boolean,
+    ("extensions", "partialclone"): _is_name,
+    ("extensions", "preciousobjects"): _boolean,
+    ("user", "name"): _any,
+    ("user", "email"): _any,
+    ("submodule", "active"): _any,
+    ("submodule", "recurse"): _boolean,
+    ("remote", "pushdefault"): _remote_name,
+    ("pull", "rebase"): _word,
+    ("pull", "ff"): _word,
+    ("push", "default"): _word,
+    ("push", "autosetupremote"): _boolean,
+    ("push", "followtags"): _boolean,
+    ("fetch", "prune"): _boolean,
+    ("fetch", "prunetags"): _boolean,
+    ("init", "defaultbranch"): _any,
+    ("merge", "conflictstyle"): _word,
+    ("merge", "ff"): _word,
+    ("rerere", "enabled"): _boolean,
+    ("color", "ui"): _word,
+    ("gc", "auto"): _word,
+    ("maintenance", "auto"): _boolean,
+    ("maintenance", "strategy"): _word,
+    ("lfs", "repositoryformatversion"): _word,
+}
+"""Settings without a subsection."""
+_NAMED: Final[Mapping[tuple[str, str], _Check]] = {
+    ("remote", "url"): _url,
+    ("remote", "pushurl"): _url,
+    ("remote", "fetch"): _refspec,
+    ("remote", "tagopt"): lambda value: value in ("--tags", "--no-tags"),
+    ("remote", "prune"): _boolean,
+    ("remote", "prunetags"): _boolean,
+    ("remote", "mirror"): _boolean,
+    ("remote", "promisor"): _boolean,
+    ("remote", "partialclonefilter"): _any,
+    ("remote", "skipfetchall"): _boolean,
+    ("remote", "skipdefaultupdate"): _boolean,
+    ("remote", "gh-resolved"): _any,
+    ("branch", "remote"): _remote_name,
+    ("branch", "pushremote"): _remote_name,
+    ("branch", "merge"): lambda value: value.isprintable() and value.startswith("refs/"),
+    ("branch", "rebase"): _word,
+    ("branch", "description"): lambda _: True,
+    ("branch", "gh-merge-base"): _any,
+    ("branch", "vscode-merge-base"): _any,
+    ("branch", "github-pr-owner-number"): _any,
+    ("submodule", "url"): _url,
+    ("submodule", "active"): _boolean,
+    ("submodule", "branch"): _any,
+    ("submodule", "ignore"): _word,
+    ("submodule", "shallow"): _boolean,
+    ("submodule", "fetchrecursesubmodules"): _word,
+    ("submodule", "update"): _update,
+}
+"""Settings with a subsection."""
+_LEADING: Final = frozenset(
+    {("remote", "url"), ("remote", "pushurl"), ("remote", "fetch"), ("branch", "remote"), ("submodule", "url")}
+)
+_PUSHING: Final = frozenset({("remote", "pushurl"), ("branch", "pushremote"), ("remote", "pushdefault")})
+
+
+def is_harmless_change(
+    old: Sequence[Entry] | None, new: Sequence[Entry] | None, *, is_own_worktree: _Check | None = None
+) -> bool:
+    """Tell whether settings may come in the place of others without anybody looking at them.
+
+    ``old``: those that the repository has on the host; None if it has none, so that all of it is new.  ``new``: None
+    if they cannot be read.  ``is_own_worktree`` tells of a value of ``core.worktree`` whether it leads where git puts
+    it in a submodule; without it no value does.
+    """
+    if new is None:
+        return False
+    before = old or ()
+
+    def is_plain(entry: Entry) -> bool:
+        if entry.name == ("core", None, "worktree"):
+            return is_own_worktree is not None and is_own_worktree(entry.value or "")
+        if entry.subsection is None:
+            check = _PLAIN.get((entry.section, entry.key))
+        elif entry.section == "remote" and not _is_name(entry.subsection):
+            return False  # an address in the place of a name
+        else:
+            check = _NAMED.get((entry.section, entry.key))
+        if old is None and (entry.section, entry.key) == ("remote", "fetch"):
+            check = _any  # as of a mirror: there are no branches yet that it could move
+        if entry.value is None:  # git takes it for true where there is true or false
+            return check in (_boolean, _word)
+        return check is not None and check(entry.value)
+
+    # Whatever is not plain has to be as it was, in its order too: of two values git goes by the later one.
+    if [entry for entry in before if not is_plain(entry)] != [entry for entry in new if not is_plain(entry)]:
+        return False
+    return old is None or not _leads_elsewhere(_by_name(before), _by_name(new))
+
+
+_Values: TypeAlias = dict[tuple[str, str | None, str], list[str | None]]
+
+
+def _by_name(entries: Sequence[Entry]) -> _Values:
+    found: _Values = {}
+    for entry in entries:
+        found.setdefault(entry.name, []).append(entry.value)
+    return found
+
+
+def _leads_elsewhere(before: _Values, after: _Values) -> bool:
+    """Tell whether what a user fetches or pushes by a name that he knows would go elsewhere from now on."""
+    for name, values in after.items():
+        section, subsection, key = name
+        if before.get(name, values) != values and (section, key) in _LEADING:
+            return True
+        is_known = subsection is None or any(other[:2] == (section, subsection) for other in before)
+        if before.get(name) != values and (section, key) in _PUSHING and is_known:
+            return True
+    return False

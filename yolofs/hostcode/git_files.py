@@ -1,0 +1,200 @@
+"""What in a repository is code: hooks, settings that run something, and what leads git to other ones.
+
+A repository is each directory called ``.git``, and each that git would take for one: it has ``HEAD``, and either
+``objects`` and ``refs`` or ``commondir``.  So are bare repositories, and what lies in ``.git/modules``.  Such a
+directory may come about piece by piece, and by renames: what is there after all changes counts.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import Protocol
+
+from yolofs.changes import Change, Side
+from yolofs.hostcode.git_config import MOST_BYTES, Entry, is_harmless_change, parse
+from yolofs.paths import RelPath, join, split
+
+_GIT = b".git"
+_SETTINGS = frozenset({b"config", b"config.worktree"})
+_MAKING = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
+"""What makes a directory a repository."""
+_OTHERS = _SETTINGS | _MAKING | {b"hooks", _GIT}
+"""The names that count outside of ``.git``, too."""
+_SAMPLE = b".sample"
+
+
+class Look(Protocol):
+    """What there is after all changes."""
+
+    def has(self, path: RelPath) -> bool:
+        """Tell whether something is at a path, or may be."""
+        ...
+
+    def had(self, path: RelPath) -> bool:
+        """Tell whether something is there now."""
+        ...
+
+    def names(self, path: RelPath) -> list[bytes] | None:
+        """Return the names in a directory that is there already; None if it cannot be read, or is none."""
+        ...
+
+    def read(self, side: Side, most: int) -> bytes | None:
+        """Return the content of a regular file; None if it is longer than that, or cannot be read."""
+        ...
+
+    def read_at(self, path: RelPath, most: int) -> bytes | None:
+        """Return the content of a file that is there already, as :meth:`read`."""
+        ...
+
+
+class GitFiles:
+    """Tells which changes make code in repositories."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._known: dict[tuple[RelPath, bool], bool] = {}
+
+    def is_code(self, change: Change) -> bool:
+        """Tell whether a change of a file or link gives git something to run or to go by."""
+        assert change.new is not None
+        path, new = change.path, change.new
+        if not _may_be_code(path):
+            return False
+
+        def settings() -> bool:
+            old = change.old if change.old is not None and change.old_path is None else None
+            return self._is_harmless_config(path, new, old)
+
+        return self._is_code(path, is_link=new.type == stat.S_IFLNK, read=lambda: self._text(new), settings=settings)
+
+    def is_code_at(self, path: RelPath, *, is_link: bool) -> bool:
+        """Tell the same of a file of base that a renamed directory brings to ``path``."""
+        if not _may_be_code(path):
+            return False
+
+        def settings() -> bool:
+            return self._is_harmless_text(path, self._look.read_at(path, MOST_BYTES), None)
+
+        return self._is_code(path, is_link, lambda: self._look.read_at(path, MOST_BYTES), settings)
+
+    def is_of_hooks(self, path: RelPath) -> bool:
+        """Tell whether a directory is one of hooks."""
+        return self._is_in(join(path, b"x"), b"hooks")
+
+    def _is_code(
+        self, path: RelPath, is_link: bool, read: Callable[[], bytes | None], settings: Callable[[], bool]
+    ) -> bool:
+        directory, name = split(path)
+        if name == _GIT:
+            return is_link or not self._leads_to_own(directory, read())
+        if is_link and b"/.git/" in b"/" + path:
+            return True  # git makes none there, and what it leads to is not looked at
+        if name in _SETTINGS and self._is_repository(directory):
+            return is_link or not settings()
+        if name == b"commondir" and self._is_repository(directory):
+            return is_link or not self._is_worktree(directory, read())
+        if is_link and name == b"hooks":
+            return self._is_repository(directory)
+        if self._is_in(path, b"hooks"):
+            return is_link or not name.endswith(_SAMPLE)
+        if self._is_in(path, b"rebase-merge"):
+            return True
+        return self.makes_repository(path)
+
+    def _is_in(self, path: RelPath, name: bytes) -> bool:
+        """Tell whether a path lies in the directory ``name`` of a repository."""
+        full, inner = b"/" + path, b"/" + name + b"/"
+        at = full.find(inner)
+        while at >= 0:
+            if self._is_repository(RelPath(full[1:at])):
+                return True
+            at = full.find(inner, at + 1)
+        return False
+
+    def _is_repository(self, directory: RelPath) -> bool:
+        return directory.rpartition(b"/")[2] == _GIT or self._looks_like_one(directory, before=False)
+
+    def _looks_like_one(self, directory: RelPath, *, before: bool) -> bool:
+        key = directory, before
+        if key not in self._known:
+            has = self._look.had if before else self._look.has
+            self._known[key] = has(join(directory, b"HEAD")) and (
+                has(join(directory, b"commondir"))
+                or (has(join(directory, b"objects")) and has(join(directory, b"refs")))
+            )
+        return self._known[key]
+
+    def makes_repository(self, path: RelPath) -> bool:
+        """Tell whether by what comes to a path its directory becomes a repository with something to run in it."""
+        directory, name = split(path)
+        if name not in _MAKING or not self._is_repository(directory) or self._looks_like_one(directory, before=True):
+            return False
+        if directory.rpartition(b"/")[2] == _GIT:
+            return False  # it counted as one before
+        for name in _SETTINGS:
+            path = join(directory, name)
+            text = self._look.read_at(path, MOST_BYTES) if self._look.had(path) else b""
+            if not self._is_harmless_text(path, text, None):
+                return True
+        shared, hooks = join(directory, b"commondir"), join(directory, b"hooks")
+        if self._look.had(shared) and not self._is_worktree(directory, self._look.read_at(shared, MOST_BYTES)):
+            return True
+        names = self._look.names(hooks) if self._look.had(hooks) else []
+        return names is None or any(not name.endswith(_SAMPLE) for name in names)
+
+    # ---- content
+
+    def _text(self, side: Side) -> bytes | None:
+        return self._look.read(side, MOST_BYTES) if side.type == stat.S_IFREG else None
+
+    def _is_harmless_config(self, path: RelPath, new: Side, old: Side | None) -> bool:
+        if new.mode & stat.S_IWOTH:
+            return False
+        before = None
+        if old is not None and old.type == stat.S_IFREG:
+            before = parse(self._text(old) or b"")
+        return self._is_harmless_text(path, self._text(new), before)
+
+    def _is_harmless_text(self, path: RelPath, text: bytes | None, before: list[Entry] | None) -> bool:
+        entries = parse(text) if text is not None else None
+        return is_harmless_change(before, entries, is_own_worktree=lambda value: _is_submodules(path, value))
+
+    def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
+        """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a worktree.
+
+        What is in there counts by itself.
+        """
+        if text is None or not text.startswith(b"gitdir: "):
+            return False
+        target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
+        names = _normal(directory, target).split(b"/")
+        return any(
+            names[at] == _GIT and names[at + 1] in (b"modules", b"worktrees") and len(names) > at + 2
+            for at in range(len(names) - 1)
+        )
+
+    def _is_worktree(self, directory: RelPath, text: bytes | None) -> bool:
+        """Tell whether ``commondir`` leads from a worktree's directory to the repository that it lies in."""
+        above, name = split(split(directory)[0])
+        is_own = name == b"worktrees" and self._is_repository(above)
+        return is_own and text is not None and text.rstrip(b"\r\n") == b"../.."
+
+
+def _may_be_code(path: RelPath) -> bool:
+    """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies in."""
+    return path.rpartition(b"/")[2] in _OTHERS or b"/.git/" in b"/" + path or b"/hooks/" in b"/" + path
+
+
+def _normal(directory: RelPath, target: bytes) -> bytes:
+    return os.path.normpath(os.path.join(b"/" + directory, target))
+
+
+def _is_submodules(path: RelPath, value: str) -> bool:
+    """Tell whether ``core.worktree`` leads from a submodule's settings into the directory that has the submodule."""
+    top, in_modules, _ = (b"/" + path).partition(b"/.git/modules/")
+    if not in_modules or value.startswith("/"):
+        return False
+    place = _normal(split(path)[0], os.fsencode(value))
+    return place.startswith(top + b"/") and b"/.git" not in place

@@ -1,0 +1,169 @@
+"""Where else files of the table lie, as base has it: links lead there, and settings of git's name it.
+
+Whoever writes to ``dotfiles/bashrc`` writes to ``~/.bashrc`` if that is a link to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+
+from yolofs.base import Base
+from yolofs.hostcode.git_config import MOST_BYTES, parse
+from yolofs.hostcode.mark import Mark
+from yolofs.path_patterns import ANY_DEPTH, Pattern, is_wild
+from yolofs.paths import RelPath, join
+from yolofs.plain_files import read_plain
+from yolofs.symlinks import follow
+from yolofs.wildcards import Wildcards
+
+Lines = Iterable[tuple[Pattern, Mark]]
+_MOST_REPOSITORIES = 100
+_HOOKS = (
+    b"applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg"
+    b" post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive"
+    b" post-update reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate"
+    b" fsmonitor-watchman p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
+).split()
+"""All that git runs by itself (githooks(5))."""
+_MOST_NAMES = 1_000
+"""So many names are looked at in a directory."""
+
+
+class Links:
+    """Follows links of the host; not in the mount."""
+
+    def __init__(self, base: Base, project: bytes, home: bytes, mountpoint: bytes | None) -> None:
+        self._base = base
+        self._project = tuple(_names(project))
+        self._home = home
+        self._top = tuple(_names(home))
+        self._mountpoint = mountpoint
+        self._targets: dict[bytes, bytes | None] = {}
+        self._missing: set[bytes] = set()
+        """Where nothing is: nothing is below that either, and most of what is looked for is not there."""
+
+    def fixed(self, lines: Lines) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield where else lies what absolute patterns are about, and what links in their directories lead to."""
+        for names, mark in lines:
+            if names[:1] != (ANY_DEPTH,):
+                looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
+                yield from self._elsewhere(names, mark, looks_in=looks_in)
+
+    def of_directories(
+        self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: Lines
+    ) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield where else lies what patterns are about, in projects and in those directories that are repositories.
+
+        ``directories`` and ``projects`` are relative to base, ``lines`` to each of them.
+        """
+        tops = dict.fromkeys(projects)
+        tops.update(dict.fromkeys(itertools.islice(filter(self._is_repository, directories), _MOST_REPOSITORIES)))
+        for directory in tops:
+            top = tuple(_names(self._base.path(directory)))
+            for names, mark in lines:
+                yield from self._elsewhere((*top, *names), mark)
+            git = b"/".join((b"", *top, b".git"))
+            for settings in (git + b"/config", *self._settings_elsewhere(git)):
+                yield from self.named_by_git(self._place(settings), self._base.path(directory))
+
+    def _is_repository(self, directory: RelPath) -> bool:
+        return self._base.has(join(directory, b".git"))
+
+    def _settings_elsewhere(self, path: bytes) -> list[bytes]:
+        """Return where the settings are of a submodule or worktree, whose ``.git`` is a file."""
+        try:
+            text = read_plain(path, MOST_BYTES)
+        except OSError:
+            return []
+        target = os.path.join(os.path.dirname(path), text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+        return [os.path.normpath(os.path.join(target, name)) for name in (b"config", b"../../config")]
+
+    def named_by_git(self, path: bytes, directory: bytes) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield the hooks and settings that settings of git's at ``path`` name; hooks relative to ``directory``."""
+        for section, _, key, value in self._git_settings(path):
+            if value is None:
+                continue
+            if (section, key) == ("core", "hookspath"):
+                yield from self._hooks_in(self._written(value, directory))
+            elif section in ("include", "includeif") and key == "path":
+                names = self._written(value, os.path.dirname(path))
+                if not self._holds_project(names):  # it is a directory, and no settings
+                    yield names, Mark.GIT
+                    yield from self._elsewhere(names, Mark.GIT)
+
+    def _git_settings(self, path: bytes) -> Iterable[tuple[str, str | None, str, str | None]]:
+        try:
+            return parse(read_plain(path, MOST_BYTES)) or ()
+        except OSError:
+            return ()
+
+    def _written(self, value: str, directory: bytes) -> Pattern:
+        raw = os.fsencode(value)
+        if raw.startswith(b"~/"):
+            raw = self._home + raw[1:]
+        return tuple(_names(os.path.normpath(os.path.join(directory, raw))))
+
+    def _hooks_in(self, names: Pattern) -> Iterator[tuple[Pattern, Mark]]:
+        places = (names, tuple(_names(self._place(b"/" + b"/".join(names)))))
+        for place in dict.fromkeys(places):
+            if self._holds_project(place):  # not all of the project is hooks for that
+                yield from (((*place, hook), Mark.GIT) for hook in _HOOKS)
+            else:
+                yield place, Mark.GIT
+                yield from self._elsewhere(place, Mark.GIT)
+
+    def _holds_project(self, place: Pattern) -> bool:
+        return self._project[: len(place)] == place
+
+    def _elsewhere(self, names: Pattern, mark: Mark, *, looks_in: bool = True) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield the patterns that one comes to by links, and what links in its directory lead to.
+
+        But for what would hold all of the project: a tree could have a link to itself.
+        """
+        head = next((at for at, name in enumerate(names) if is_wild(name)), len(names))
+        start, rest = b"/" + b"/".join(names[:head]), names[head:]
+        way = follow(start, self._target)
+        for place in (*way.links, way.place) if way.links else ():
+            found = (*_names(place), *rest)
+            if not self._holds_project(found):
+                yield found, mark
+        if not looks_in or way.is_circle or rest[:1] == (ANY_DEPTH,) or way.place in self._missing:
+            return
+        for link in self._links_in(way.place):
+            if not rest or Wildcards([os.fsdecode(rest[0])]).fit(os.fsdecode(os.path.basename(link))):
+                found = (*_names(self._place(link)), *rest[1:])
+                if not self._holds_project(found):
+                    yield found, mark
+
+    def _links_in(self, directory: bytes) -> list[bytes]:
+        try:
+            with os.scandir(directory) as entries:
+                return [entry.path for _, entry in zip(range(_MOST_NAMES), entries, strict=False) if entry.is_symlink()]
+        except OSError:
+            return []
+
+    def _place(self, path: bytes) -> bytes:
+        return follow(path, self._target).place
+
+    def _target(self, path: bytes) -> bytes | None:
+        """Return what the host's link at a path holds; the mount stands for base, and is not touched."""
+        if path == self._mountpoint:
+            return self._base.root
+        if path not in self._targets:
+            self._targets[path] = None
+            if os.path.dirname(path) in self._missing:
+                self._missing.add(path)
+                return None
+            try:
+                self._targets[path] = os.readlink(path)
+            except FileNotFoundError:
+                self._missing.add(path)
+            except OSError:
+                pass  # it is no link
+        return self._targets[path]
+
+
+def _names(path: bytes) -> list[bytes]:
+    return [name for name in path.split(b"/") if name]

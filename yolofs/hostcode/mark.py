@@ -1,0 +1,52 @@
+"""What a file becomes by a change, so that a commit takes it only by its name or with ``--trusted``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias
+
+from yolofs.paths import RelPath
+
+
+class Mark(Enum):
+    """What a file becomes by a change; the value is the word that JSON has for it."""
+
+    SETUID = "setuid"
+    SETGID = "setgid"
+    COMMAND = "command"
+    GIT = "git"
+    SHELL = "shell"
+    LOGIN = "login"
+    SSH = "ssh"
+    EDITOR = "editor"
+    AGENT = "agent"
+    DIRECTORY = "directory"
+    TOOL = "tool"
+    SYSTEM = "system"
+    YOLOFS = "yolofs"
+    LISTED = "listed"
+
+    @property
+    def text(self) -> str:
+        """What a person reads."""
+        return _TEXTS.get(self, self.value)
+
+
+_TEXTS = {
+    Mark.COMMAND: "command on PATH",
+    Mark.GIT: "run by git",
+    Mark.SHELL: "run by shells",
+    Mark.LOGIN: "run at login",
+    Mark.SSH: "trusted by ssh",
+    Mark.EDITOR: "run by editors",
+    Mark.AGENT: "run by agents",
+    Mark.DIRECTORY: "run on entering the directory",
+    Mark.TOOL: "run by tools",
+    Mark.SYSTEM: "run by the system",
+    Mark.YOLOFS: "governs yolofs",
+    Mark.LISTED: "listed in host_code",
+}
+
+Marks: TypeAlias = Mapping[RelPath, tuple[Mark, ...]]
+"""What becomes of the files at which paths."""

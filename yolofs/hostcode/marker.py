@@ -1,0 +1,117 @@
+"""Which changes give the host something to run that it did not have: what only a commit that names it makes real.
+
+Three kinds.  A regular file that runs with the rights of its owner or group, not of who runs it (setuid, or setgid
+where its group may execute it; without that bit setgid once stood for mandatory locks, and on a directory it is
+ordinary: what is made there gets its group).  A *command*: what somebody runs by its name alone, as it
+lies in a directory of ``PATH``, or a link there leads to it.  And what the table names.  A directory that was renamed
+is one change, so it counts for what is in it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+
+from yolofs.changes import Aspect, Change, Kind, Side
+from yolofs.hostcode.commands import SearchPath
+from yolofs.hostcode.files import FileMarker
+from yolofs.hostcode.mark import Mark, Marks
+from yolofs.paths import RelPath, is_below, join
+
+_RIGHTS = stat.S_ISUID | stat.S_ISGID
+_ANY_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_SPECIAL = _RIGHTS | _ANY_EXECUTE
+
+
+class Marker:
+    """Tells what changes make of files."""
+
+    def __init__(self, path: SearchPath, files: Callable[[Sequence[Change]], FileMarker]) -> None:
+        """``files`` returns what tells the marks of files by the table, given all changes."""
+        self._search = path
+        self._directories = path.directories
+        self._ways = path.ways
+        self._files = files
+
+    def marks(self, changes: Sequence[Change]) -> Marks:
+        """Return what becomes of the files at which paths, of all changes from one state to another."""
+        found: dict[RelPath, tuple[Mark, ...]] = {}
+        files = self._files(changes)
+        gone = {change.paths[0] for change in changes if change.old is not None}
+        for change in changes:
+            new = change.new
+            if new is None or (change.kind is Kind.METADATA and change.metadata == (Aspect.TIME,)):
+                continue
+            marks = self._of_what_is_there(change.path, new)
+            if (mark := files.mark(change)) is not None:
+                marks += (mark,)
+            if change.is_subtree:
+                marks = _in_order({*marks, *self._in_renamed(change, gone, files)})
+            if marks:
+                found[change.path] = marks
+        return found
+
+    def _of_what_is_there(self, path: RelPath, new: Side) -> tuple[Mark, ...]:
+        """Return what a file or link is by its mode, and as a command at a path."""
+        if new.type == stat.S_IFREG:
+            if not new.mode & _SPECIAL:
+                return ()
+            marks = _rights(new.mode)
+            return (*marks, Mark.COMMAND) if new.mode & _ANY_EXECUTE and self._is_on_path(path) else marks
+        if new.type == stat.S_IFLNK and (path in self._ways or self._is_on_path(path)):
+            return (Mark.COMMAND,)
+        return ()
+
+    def _is_on_path(self, path: RelPath) -> bool:
+        return path.rpartition(b"/")[0] in self._directories or path in self._search.linked
+
+    def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarker) -> set[Mark]:
+        """Return what a renamed directory brings along; ``gone``: the old paths of what has a line of its own."""
+        assert change.new is not None
+        top, source = change.path, change.old_path
+        if change.new.data is None or source is None:
+            return set()
+        marks: set[Mark] = set()
+        is_near = any(is_below(one, top) for one in self._directories | self._ways | self._search.linked)
+        todo = [b""]
+        while todo:
+            inner = todo.pop()
+            try:
+                entries = os.scandir(os.path.join(change.new.data, inner))
+            except OSError:
+                continue
+            with entries:
+                for entry in entries:
+                    rel = inner + b"/" + entry.name if inner else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(rel)
+                    elif join(source, rel) not in gone:
+                        path = join(top, rel)
+                        marks.update(self._in_directory(entry, path, is_near=is_near))
+                        if (mark := files.mark_in(path, is_link=entry.is_symlink())) is not None:
+                            marks.add(mark)
+        return marks
+
+    def _in_directory(self, entry: os.DirEntry[bytes], path: RelPath, *, is_near: bool) -> tuple[Mark, ...]:
+        if entry.is_symlink():
+            return (Mark.COMMAND,) if is_near and (path in self._ways or self._is_on_path(path)) else ()
+        try:
+            mode = entry.stat(follow_symlinks=False).st_mode
+        except OSError:
+            return ()
+        if not stat.S_ISREG(mode) or not mode & _SPECIAL:
+            return ()
+        marks = _rights(mode)
+        return (*marks, Mark.COMMAND) if is_near and mode & _ANY_EXECUTE and self._is_on_path(path) else marks
+
+
+def _in_order(marks: set[Mark]) -> tuple[Mark, ...]:
+    return tuple(mark for mark in Mark if mark in marks)
+
+
+def _rights(mode: int) -> tuple[Mark, ...]:
+    if not mode & _RIGHTS:
+        return ()
+    marks: tuple[Mark, ...] = (Mark.SETUID,) if mode & stat.S_ISUID else ()
+    return (*marks, Mark.SETGID) if mode & stat.S_ISGID and mode & stat.S_IXGRP else marks

@@ -1,0 +1,328 @@
+"""What base files were when the view took them over: the ground of a merge (``docs/design/commit.md``).
+
+One file, ``bases`` in the store, that is only appended to: 16 random bytes, then entries, each of which begins with
+them again::
+
+    key[16]  header length (4, big-endian)  content length (8)  CRC-32 of all but itself (4)  header  content
+
+The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum, and is passed over.
+Losing the file loses no work: what it would tell is not known then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from yolofs.copying import Metadata
+from yolofs.gitbinary import is_binary
+from yolofs.paths import RelPath
+from yolofs.plain_files import open_plain
+from yolofs.records import Fingerprint
+from yolofs.store import Store
+from yolofs.tree import Staged
+
+MOST_KEPT_BYTES = 128 << 10
+"""Of so much text a copy is kept: it costs less than a tenth of the copy-up."""
+_MOST_FILE_BYTES = 1 << 30
+_KEY_BYTES = 16
+_LENGTHS = struct.Struct(">IQI")
+_START_BYTES = _KEY_BYTES + _LENGTHS.size
+_MOST_HEADER_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 20
+
+
+class Owned(msgspec.Struct, frozen=True, array_like=True):
+    """The metadata of a base file that a merge looks at."""
+
+    mode: int
+    """As ``st_mode``."""
+    uid: int
+    gid: int
+    xattrs: bytes
+    """A digest of the extended attributes, empty if there are none."""
+
+
+class KeptBase(msgspec.Struct, frozen=True, array_like=True):
+    """What a base file was, or (with ``like``) that it is known by another name, too."""
+
+    path: RelPath
+    """In base."""
+    known_by: bytes
+    """Which staged file was made of it, or took its place: see :func:`known_by`."""
+    owned: Owned | None = None
+    like: bytes = b""
+    """Of the same path what is known by this."""
+
+
+Extra: TypeAlias = tuple[tuple[str, bytes], ...]
+"""Further options of a record."""
+_WAS = "was"
+
+
+class Kept(NamedTuple):
+    """What was kept of a base file."""
+
+    owned: Owned
+    content: bytes
+
+
+def owned(metadata: Metadata) -> Owned:
+    """Return what is kept of some metadata."""
+    st = metadata.st
+    return Owned(st.st_mode, st.st_uid, st.st_gid, digest_of_xattrs(metadata.xattrs))
+
+
+def was_of(metadata: Owned) -> Extra:
+    """Return the option by which a record tells what a base file was of which the data stays in base."""
+    text = b"%o:%d:%d" % (metadata.mode, metadata.uid, metadata.gid)
+    return ((_WAS, text + b":" + metadata.xattrs.hex().encode() if metadata.xattrs else text),)
+
+
+def owned_by_record(extra: Extra) -> Owned | None:
+    """Return what :func:`was_of` told, None if a record has no such option, or one that is no such thing."""
+    for key, value in extra:
+        if key == _WAS:
+            mode, *others = value.split(b":")
+            try:
+                uid, gid = map(int, others[:2])
+                return Owned(int(mode, 8), uid, gid, bytes.fromhex(b"".join(others[2:]).decode("ascii")))
+            except ValueError:
+                return None
+    return None
+
+
+def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return a digest of extended attributes, empty if there are none."""
+    fields = [os.fsencode(name) + b"\0%d\0" % len(value) + value for name, value in sorted(xattrs)]
+    return hashlib.blake2b(b"".join(fields), digest_size=16).digest() if fields else b""
+
+
+def known_by(staged: Staged) -> bytes:
+    """Return how a staged file is known over all its versions: by its fingerprint, or by its key if it has none."""
+    return known_by_fingerprint(staged.base) if staged.base is not None else b"#%b" % str(staged.key).encode()
+
+
+def known_by_fingerprint(base: Fingerprint) -> bytes:
+    """Return how what is copied up from a base file with this fingerprint is known."""
+    return b"%d:%d:%d" % (base.mtime_ns, base.size, base.ino)
+
+
+class KeptBases:
+    """Appends what base files are.  One process at a time does; what cannot be kept is no error."""
+
+    def __init__(self, store: Store) -> None:
+        """Open nothing yet."""
+        self._path = path_in(store)
+        self._fd = -1
+        self._key = b""
+        self._size = 0
+
+    def close(self) -> None:
+        """Close the file; the next entry opens it anew."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int) -> None:
+        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read, if it is a small text."""
+        size = metadata.st.st_size
+        if size > MOST_KEPT_BYTES:
+            return
+        with contextlib.suppress(OSError):
+            content = os.pread(fd, size + 1, 0)
+            if len(content) == size and not is_binary(content):
+                self._append(KeptBase(path, known, owned(metadata)), content)
+
+    def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
+        """Note that what is kept of a base file counts for another staged file, too, which takes the place of one."""
+        with contextlib.suppress(OSError):
+            self._append(KeptBase(path, known, like=like), b"")
+
+    def add(self, path: RelPath, known: bytes, kept: Kept) -> None:
+        """Keep what has been read of a base file, durably.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._append(KeptBase(path, known, kept.owned), kept.content)
+        os.fsync(self._fd)
+
+    def _append(self, header: KeptBase, content: bytes) -> None:
+        if self._fd < 0:
+            self._open()
+        if self._size > _MOST_FILE_BYTES:
+            return
+        entry = _encode(self._key, header, content)
+        try:
+            if self._write(entry) != len(entry):
+                os.ftruncate(self._fd, self._size)
+                return
+        except OSError:
+            os.ftruncate(self._fd, self._size)
+            raise
+        self._size += len(entry)
+
+    def _write(self, entry: bytes) -> int:
+        return os.write(self._fd, entry)
+
+    def _open(self) -> None:
+        fd = open_plain(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        try:
+            self._size = os.fstat(fd).st_size
+            self._key = os.pread(fd, _KEY_BYTES, 0)
+            if len(self._key) < _KEY_BYTES:
+                os.ftruncate(fd, 0)
+                self._key = os.urandom(_KEY_BYTES)
+                self._size = os.write(fd, self._key)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+
+def path_in(store: Store) -> bytes:
+    """Return where the file lies."""
+    return os.path.join(store.directory, b"bases")
+
+
+def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
+    """Return what is kept of base files, by path and what knows them, if that is wanted; of several the last.
+
+    Blocks while the headers of all are read.
+    """
+    with _reading(store) as fd:
+        if fd < 0:
+            return {}
+        places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]] = {}
+        for header, start, end in _entries(fd):
+            places[header.path, header.known_by] = header, start, end
+        found = {}
+        for place in [place for place in places if is_wanted(*place)]:
+            kept = _follow(fd, places, place)
+            if kept is not None:
+                found[place] = kept
+        return found
+
+
+def retain(store: Store, staged: Iterable[Staged]) -> None:
+    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has ended.
+
+    Raises:
+        OSError: it cannot be written anew.
+    """
+    path = path_in(store)
+    if not os.path.lexists(path):
+        return
+    left = frozenset(map(known_by, staged))
+    kept = find_kept(store, lambda _, known: known in left) if left else {}
+    new = KeptBases(store)
+    new._path = path + b".new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new._path)
+    try:
+        for (base_path, known), one in kept.items():
+            new._append(KeptBase(base_path, known, one.owned), one.content)
+    finally:
+        new.close()
+    if kept:
+        os.rename(new._path, path)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _encode(key: bytes, header: KeptBase, content: bytes) -> bytes:
+    text = msgspec.msgpack.encode(header)
+    crc = zlib.crc32(content, zlib.crc32(text, len(content)))
+    return b"".join((key, _LENGTHS.pack(len(text), len(content), crc), text, content))
+
+
+@contextlib.contextmanager
+def _reading(store: Store) -> Iterator[int]:
+    try:
+        fd = open_plain(path_in(store), os.O_RDONLY)
+    except OSError:
+        yield -1
+        return
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _entries(fd: int) -> Iterator[tuple[KeptBase, int, int]]:
+    """Yield the header of each entry, and where the entry begins and ends; contents have not been checked."""
+    key, size = os.pread(fd, _KEY_BYTES, 0), os.fstat(fd).st_size
+    position = _KEY_BYTES
+    while 0 <= position < size and len(key) == _KEY_BYTES:
+        header, end = _entry_at(fd, key, position)
+        if header is not None and (end == size or os.pread(fd, _KEY_BYTES, end) == key):
+            yield header, position, end
+            position = end
+        else:  # torn: the next one begins anew
+            position = _find(fd, key, position + 1, size)
+
+
+def _entry_at(fd: int, key: bytes, position: int) -> tuple[KeptBase | None, int]:
+    start = os.pread(fd, _START_BYTES + 512, position)
+    if len(start) < _START_BYTES or not start.startswith(key):
+        return None, 0
+    header_bytes, content_bytes, _ = _LENGTHS.unpack_from(start, _KEY_BYTES)
+    text = start[_START_BYTES : _START_BYTES + header_bytes]
+    if header_bytes > _MOST_HEADER_BYTES:
+        return None, 0
+    if len(text) < header_bytes:
+        text = os.pread(fd, header_bytes, position + _START_BYTES)
+    try:
+        header = msgspec.msgpack.decode(text, type=KeptBase)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None, 0
+    return header, position + _START_BYTES + header_bytes + content_bytes
+
+
+def _find(fd: int, key: bytes, position: int, size: int) -> int:
+    """Return where the next entry begins, -1 if there is none."""
+    while position < size:
+        chunk = os.pread(fd, _CHUNK_BYTES, position)
+        at = chunk.find(key)
+        if at >= 0:
+            return position + at
+        if len(chunk) < _KEY_BYTES:
+            return -1
+        position += len(chunk) - _KEY_BYTES + 1
+    return -1
+
+
+def _follow(
+    fd: int, places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]], place: tuple[RelPath, bytes]
+) -> Kept | None:
+    """Return what was kept of an entry, or of the one that it is like; None if that is not whole."""
+    seen = set()
+    while place in places and place not in seen:
+        seen.add(place)
+        header, start, end = places[place]
+        if not header.like:
+            return _content(fd, header, start, end)
+        place = (header.path, header.like)
+    return None
+
+
+def _content(fd: int, header: KeptBase, start: int, end: int) -> Kept | None:
+    if end - start > _START_BYTES + _MOST_HEADER_BYTES + (1 << 23) or header.owned is None:
+        return None
+    entry = os.pread(fd, end - start, start)
+    if len(entry) < end - start:
+        return None
+    header_bytes, content_bytes, crc = _LENGTHS.unpack_from(entry, _KEY_BYTES)
+    body = entry[_START_BYTES:]
+    if zlib.crc32(body, content_bytes) != crc:
+        return None
+    return Kept(header.owned, body[header_bytes:])

@@ -1,0 +1,191 @@
+"""Patterns of paths, many at once: which of them fits a path, or a directory above it.
+
+A pattern is written as a path.  In a name ``*``, ``?`` and ``[...]`` are wildcards, as ``fnmatch`` has them; ``**``
+stands for any number of directories, none included.  What fits a directory fits all below it, so that ``x/**`` says
+no more than ``x``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Generic, TypeAlias, TypeVar
+
+from yolofs.wildcards import Wildcards
+
+Value = TypeVar("Value")
+Pattern: TypeAlias = tuple[bytes, ...]
+"""The names of an absolute pattern, wildcards among them, as :func:`parse` returns them; no name fits everything."""
+ANY_DEPTH = b"**"
+_WILD = (b"*", b"?", b"[")
+
+
+class _Reach:
+    """How far patterns have come at a directory."""
+
+    __slots__ = ("_by_name", "_wild", "begun", "found")
+
+    def __init__(self, found: int | None, begun: tuple[tuple[int, int], ...]) -> None:
+        self.found = found
+        """The number of the first pattern that fits it, or a directory above it."""
+        self.begun = begun
+        """Patterns whose beginning fits: their numbers, and how many names of them."""
+        self._by_name: dict[bytes, list[tuple[int, int]]] | None = None
+        self._wild: list[tuple[int, int]] = []
+
+    def going_on(self, name: bytes, patterns: list[Pattern]) -> list[tuple[int, int]]:
+        """Return those that may go on with a name: what wildcards fit is not looked at."""
+        if self._by_name is None:  # most are asked for nothing below them
+            self._by_name = {}
+            for number, count in self.begun:
+                following = patterns[number][count]
+                if is_wild(following):
+                    self._wild.append((number, count))
+                else:
+                    self._by_name.setdefault(following, []).append((number, count))
+        found = self._by_name.get(name, [])
+        return found + self._wild if self._wild else found
+
+
+_NOWHERE = _Reach(None, ())
+
+
+class Patterns(Generic[Value]):
+    """Patterns, each with what is to be said of what it fits; of several that fit the first counts.
+
+    Paths are given without a slash at either end, and are those that the patterns' names lead to from ``/``.
+    """
+
+    def __init__(self, patterns: Iterable[tuple[Pattern, Value]]) -> None:
+        self._values: list[Value] = []
+        self._names: list[Pattern] = []
+        for names, value in patterns:
+            self._names.append(names)
+            self._values.append(value)
+        self._wildcards: dict[bytes, Wildcards] = {}
+        self._begin: dict[bytes, list[int]] = {}
+        """Patterns that may begin anywhere, by the first name after their ``**``."""
+        wild: list[int] = []
+        start: list[tuple[int, int]] = []
+        found: int | None = None
+        for number, names in enumerate(self._names):
+            if not names:
+                found = number if found is None else found
+            elif names[0] != ANY_DEPTH:
+                start.append((number, 0))
+            elif is_wild(names[1]):
+                wild.append(number)
+            else:
+                self._begin.setdefault(names[1], []).append(number)
+        self._begin_wild = wild
+        self._any_wild = Wildcards(os.fsdecode(self._names[number][1]) for number in wild)
+        firsts = [self._names[number][1] for number in wild]
+        are_endings = not any(is_wild(first[1:]) for first in firsts) and all(first[:1] == b"*" for first in firsts)
+        self._endings = tuple(first[1:] for first in firsts) if are_endings else (b"",)
+        self._at: dict[bytes, _Reach] = {b"": _Reach(found, tuple(start))}
+
+    def find(self, path: bytes) -> Value | None:
+        """Return what is said of a path, None if no pattern fits it."""
+        directory, _, name = path.rpartition(b"/")
+        if self._at.get(directory) is _NOWHERE and name not in self._begin and not name.endswith(self._endings):
+            return None  # as at nearly all paths
+        found = self._reach(path).found
+        return self._values[found] if found is not None else None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """What is said of what each of the patterns fits, in their order."""
+        return tuple(self._values)
+
+    def used_by(self, paths: Iterable[bytes]) -> set[Value]:
+        """Return what is said by those patterns of which each fits one of some paths, or a directory above."""
+        left = {number: Patterns([(names, None)]) for number, names in enumerate(self._names)}
+        for path in paths:
+            for number in [number for number, alone in left.items() if alone.fits(path)]:
+                del left[number]
+        return {value for number, value in enumerate(self._values) if number not in left}
+
+    def fits(self, path: bytes) -> bool:
+        """Tell whether any pattern fits a path."""
+        return self._reach(path).found is not None
+
+    def leads_to(self, path: bytes) -> Value | None:
+        """Return what is said of things that lie somewhere below a path, by their names; None if there are none."""
+        for number, count in self._reach(path).begun:
+            names = self._names[number]
+            if count and names[count] != ANY_DEPTH:
+                return self._values[number]
+        return None
+
+    def _reach(self, path: bytes) -> _Reach:
+        """Return how far patterns have come at a path; remembered for directories."""
+        directory, _, name = path.rpartition(b"/")
+        if not name:
+            return self._at[b""]
+        above = self._at.get(directory)
+        if above is None:
+            above = self._at[directory] = self._reach(directory)
+        return self._step(above, name)
+
+    def _step(self, above: _Reach, name: bytes) -> _Reach:
+        if above.found is not None:
+            return above
+        going_on, beginning = above.going_on(name, self._names), self._begin.get(name, ())
+        may_begin = name.endswith(self._endings) and self._any_wild.fit(os.fsdecode(name))
+        if not (going_on or beginning or may_begin):
+            return _NOWHERE
+        found: set[int] = set()
+        begun: set[tuple[int, int]] = set()
+        for number, count in going_on:
+            names = self._names[number]
+            if names[count] == ANY_DEPTH:
+                begun.add((number, count))
+                count += 1
+            if self._fits(names[count], name):
+                self._note(number, count + 1, found, begun)
+        for number in beginning:
+            self._note(number, 2, found, begun)
+        for number in self._begin_wild if may_begin else ():
+            if self._fits(self._names[number][1], name):
+                self._note(number, 2, found, begun)
+        return _Reach(min(found, default=None), tuple(sorted(begun)))
+
+    def _note(self, number: int, count: int, found: set[int], begun: set[tuple[int, int]]) -> None:
+        if count == len(self._names[number]):
+            found.add(number)
+        else:
+            begun.add((number, count))
+
+    def _fits(self, pattern: bytes, name: bytes) -> bool:
+        if not is_wild(pattern):
+            return pattern == name
+        wildcards = self._wildcards.get(pattern)
+        if wildcards is None:
+            wildcards = self._wildcards[pattern] = Wildcards([os.fsdecode(pattern)])
+        return wildcards.fit(os.fsdecode(name))
+
+
+def is_wild(name: bytes) -> bool:
+    """Tell whether a name of a pattern holds a wildcard."""
+    return any(mark in name for mark in _WILD)
+
+
+def _shortest(names: Iterable[bytes]) -> Pattern:
+    """Return a pattern as short as it can be written: no ``**`` at its end, and no two in a row."""
+    kept: list[bytes] = []
+    for name in names:
+        if not (name == ANY_DEPTH and kept and kept[-1] == ANY_DEPTH):
+            kept.append(name)
+    while kept and kept[-1] == ANY_DEPTH:
+        kept.pop()
+    return tuple(kept)
+
+
+def parse(text: str, directory: bytes, home: bytes) -> Pattern:
+    """Return the pattern that a text spells: absolute, below ``~``, beginning with ``**/``, or below ``directory``."""
+    raw = os.fsencode(text)
+    if raw == b"~" or raw.startswith(b"~/"):
+        raw = home + raw[1:]
+    elif not raw.startswith((b"/", b"**/")):
+        raw = directory + b"/" + raw
+    return _shortest(name for name in os.path.normpath(raw).split(b"/") if name)

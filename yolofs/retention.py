@@ -1,0 +1,66 @@
+"""Which commits are kept: so many, so long, and so much of what base had before; never less than the newest.
+
+A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was given up half way is
+never among them: what it keeps was never put back, and perhaps nobody else has it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from yolofs.archive import commit_directory
+from yolofs.commit.trees import remove_tree
+from yolofs.config.settings import KeepCommits
+from yolofs.kept_size import kept_bytes
+from yolofs.session import Session
+from yolofs.session_undo import Ended, ended_commits
+
+_GONE = b"gone-"
+"""How directories of commits are called that are being removed."""
+_DAY_NS = 86_400 * 10**9
+
+
+def surplus(commits: Sequence[Ended], keep: KeepCommits, now_ns: int) -> list[Ended]:
+    """Return those of some commits, oldest first, that are not kept any more."""
+    size = 0
+    for at in range(len(commits) - 1, -1, -1):
+        size += kept_bytes(commits[at].directory)
+        newer = len(commits) - 1 - at
+        is_old = now_ns - commits[at].began_ns > keep.days * _DAY_NS
+        if newer and (newer >= keep.count or is_old or size > keep.gib * 2**30):
+            return [one for one in commits[: at + 1] if not one.is_given_up]
+    return []
+
+
+def surplus_of(session: Session) -> list[Ended]:
+    """Return the commits of a session that its settings do not keep any more.
+
+    Raises:
+        TrustError: the state directory is not the user's alone.
+    """
+    return surplus(ended_commits(session), session.settings.keep_commits, time.time_ns())
+
+
+def put_aside(commits: Iterable[Ended]) -> None:
+    """Take commits out of their session, in no time; :func:`remove_gone` removes them.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    for commit in commits:
+        above, name = os.path.split(commit.directory)
+        os.rename(commit.directory, os.path.join(above, _GONE + name))
+
+
+def remove_gone(directory: bytes) -> None:
+    """Remove what was put aside in the session in ``directory``.  Blocks.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    commits = os.path.dirname(commit_directory(directory, 1))
+    for name in os.listdir(commits) if os.path.isdir(commits) else ():
+        if name.startswith(_GONE):
+            remove_tree(os.path.join(commits, name))

@@ -1,0 +1,153 @@
+"""Settling conflicts in the view before a commit: what merges is staged, where base wins nothing is staged any more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator, Sequence
+
+from yolofs import copying
+from yolofs.clock import coarse_clock_ns
+from yolofs.commit.merging import Merge, Refused, merge_paths
+from yolofs.commit.restating import Rebased, restate
+from yolofs.commit.split import MARKS, Authors
+from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks
+from yolofs.commit.units import natural_path
+from yolofs.errors import ConflictError
+from yolofs.journal import Journal
+from yolofs.journal_file import may_have_marks, read_chunks, sync_directory_of
+from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
+from yolofs.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, was_of
+from yolofs.paths import Generation, RelPath, StoreIno, display
+from yolofs.plain_files import open_plain
+from yolofs.records import Keep, Snapshot, Travel
+from yolofs.session import Session
+from yolofs.tree import Entry, Tree
+
+_MERGED_JOURNAL = b".merged"
+
+
+def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refused]:
+    """Return what merging comes to at the paths of conflicts; nothing is written."""
+    tree = session.state()
+    marked = frozenset(marked_paths(session, tree))
+    found = merge_paths(
+        tree, session.base, session.store, session.live_changes(), [path for path in paths if path not in marked]
+    )
+    return [*found, *(Refused((path,), "it still has the marks of a conflict") for path in paths if path in marked)]
+
+
+def marked_paths(session: Session, tree: Tree) -> list[RelPath]:
+    """Return the paths of a state that still have the marks of an earlier merge in them."""
+    if not may_have_marks(session.journal.path):
+        return []
+    homes = {
+        record.home or record.path
+        for record in session.live_changes()
+        if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra)
+    }
+    return sorted(
+        path
+        for path, entry in tree.walk()
+        if entry.staged is not None
+        and (entry.staged.home in homes or natural_path(entry) in homes)
+        and _has_marks(session, entry)
+    )
+
+
+def _has_marks(session: Session, entry: Entry) -> bool:
+    assert entry.staged is not None
+    with contextlib.suppress(OSError), open(session.store.open(entry.staged.ino, os.O_RDONLY), "rb") as file:
+        return has_marks(file.read(2 * MOST_MERGED_BYTES))
+    return False
+
+
+def settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPath]) -> tuple[RelPath, ...]:
+    """Stage what was merged, and let base win at the ``dropped`` paths; return all paths that show base again.
+
+    What was staged before is a generation.  Durable when this returns; a mount of the session must be paused.
+
+    Raises:
+        ConflictError: base has changed since it was read; nothing was done.
+        OSError: it cannot be written; nothing that was staged is lost.
+    """
+    for merge in merges:
+        now = session.base.look(merge.theirs.path)
+        if now is None or session.base.fingerprint(now) != merge.base or now.st_ctime_ns != merge.theirs.st.st_ctime_ns:
+            raise ConflictError(
+                f"base changes just now at {display(session.base.path(merge.theirs.path))}, so nothing is merged",
+                paths=merge.paths,
+                hint="try again when what writes there is done",
+            )
+    tree = session.state()
+    session.skip_named_numbers()
+    rebased = dict(_staged(session, merges))
+    authors = Authors(session.live_changes(), coarse_clock_ns())
+    restated = restate(tree, session.base, session.store, authors, dropped=dropped, rebased=rebased)
+    _replace_journal(session, restated.records)
+    return restated.dropped
+
+
+def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIno, Rebased]]:
+    """Make what was merged in the store, durably, and keep what base is."""
+    bases = KeptBases(session.store)
+    try:
+        for merge in merges:
+            ino = _make(session, merge)
+            was = owned(merge.theirs.metadata)
+            if merge.content is not None:
+                kept = Kept(was, merge.theirs.content)
+                bases.add(merge.theirs.path, known_by_fingerprint(merge.base), kept)
+            extra = was_of(was) if merge.content is None else ((MARKS, b"1"),) if merge.conflicts else ()
+            yield merge.staged.ino, Rebased(ino, merge.theirs.path, merge.base, merge.content is None, extra)
+    finally:
+        bases.close()
+
+
+def _make(session: Session, merge: Merge) -> StoreIno:
+    ino = session.store.reserve()
+    path = session.store.path(ino)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
+        if merge.content is not None:
+            file.write(merge.content)
+        else:
+            file.truncate(merge.theirs.st.st_size)
+        file.flush()
+        copying.write_metadata(file.fileno(), merge.metadata, times=False)
+        if merge.content is None:
+            os.utime(file.fileno(), ns=(merge.theirs.st.st_atime_ns, _mtime_ns(session, merge)))
+        os.fsync(file.fileno())
+    sync_directory_of(path)
+    return ino
+
+
+def _mtime_ns(session: Session, merge: Merge) -> int:
+    """Return the mtime of a file whose data is in base: the view's, if that was set there."""
+    staged_ns = os.lstat(session.store.path(merge.staged.ino)).st_mtime_ns
+    was_set = merge.staged.base is not None and staged_ns != merge.staged.base.mtime_ns
+    return staged_ns if was_set else merge.theirs.st.st_mtime_ns
+
+
+def _replace_journal(session: Session, records: Sequence[Keep]) -> None:
+    """Go on with another state, durably and at once: no crash leaves a part of it."""
+    path = session.journal.path
+    new = path + _MERGED_JOURNAL
+    for name in (new, new + LENGTH_SUFFIX):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+    with (
+        open(open_plain(path, os.O_RDONLY), "rb") as old,
+        open(open_plain(new, os.O_WRONLY | os.O_CREAT), "wb") as copy,
+    ):
+        for chunk in read_chunks(old.fileno(), 0, session.journal.size):
+            copy.write(chunk)
+    now = coarse_clock_ns()
+    with Journal.open(new) as journal:
+        before = [Snapshot(now, b"before merging")] if session.has_unsnapshotted() else []
+        journal.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, b"merged with base"))
+        journal.sync()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new + LENGTH_SUFFIX)
+    os.rename(new, path)
+    sync_directory_of(path)
+    session.reopen()

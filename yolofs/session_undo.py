@@ -1,0 +1,373 @@
+"""Undoing a commit: base becomes what it was before it, and what the commit had applied is staged again.
+
+An undo is a commit of its own, of the :mod:`yolofs.commit.inverse` of the other one.  So it has the same phases, may be
+finished or taken back if it is interrupted, and may be undone.  The view is the same before and after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from itertools import chain
+
+import msgspec
+
+from yolofs import restored
+from yolofs.archive import CARRIED, End, commit_directory, commit_numbers
+from yolofs.base import Base
+from yolofs.clock import coarse_clock_ns
+from yolofs.commit import execute, plan_commit
+from yolofs.commit.applied import Applied, Later
+from yolofs.commit.choice import Held
+from yolofs.commit.compose import Composed, compose
+from yolofs.commit.execution import before_it_begins
+from yolofs.commit.files import PLAN, SEAL, write_new
+from yolofs.commit.inverse import Inverse, invert
+from yolofs.commit.kept import KeptAndStore
+from yolofs.commit.plan import Create, Plan
+from yolofs.commit.split import Authors, split_state
+from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
+from yolofs.interrupted import CommitSeals
+from yolofs.journal import Journal
+from yolofs.kept_size import forget_size
+from yolofs.paths import RelPath, StoreIno, display
+from yolofs.progress import Progress
+from yolofs.records import Change, Keep, Snapshot
+from yolofs.selection import Selection
+from yolofs.session import Session
+from yolofs.session_commit import put_away
+from yolofs.sessions.seal import Sealer, began_ns, read_plainly
+from yolofs.states import States
+from yolofs.store import Store
+from yolofs.tree import Tree
+from yolofs.undo_notes import UNDOES, Undoes, read_undoes
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A commit that has ended."""
+
+    number: int
+    directory: bytes
+    began_ns: int
+    is_given_up: bool = False
+    undoes: Undoes | None = None
+    """What it undoes, if it is an undo."""
+    undone_by: int | None = None
+    """The undo that is in force."""
+    is_undone: bool = False
+    """Whether nothing of it is left in base."""
+
+
+class UndoResult(msgspec.Struct, frozen=True):
+    """What an undo did."""
+
+    number: int | None
+    """Of the undo, which is a commit; None if there was nothing to undo."""
+    undone: int
+    """The commit that it undid."""
+    steps: int
+    stays: dict[RelPath, str]
+    """What could not be taken back, by path in base, and why."""
+    held: tuple[Held, ...]
+    """What was selected and stays, as it goes together with what was not."""
+    copies: list[RelPath]
+    """Where a hard link came back as a file of its own."""
+    left_out: dict[RelPath, tuple[str, ...]]
+    """As :attr:`yolofs.commit.Outcome.left_out`."""
+    unfinished: str = ""
+    """Why the journal could not be put away, though it is done; the next command does that."""
+
+
+class Prepared(msgspec.Struct):
+    """An undo that is ready to be shown or done."""
+
+    applied: Applied
+    inverse: Inverse
+    tree: Tree
+    """What is committed."""
+    held: tuple[Held, ...]
+    is_whole: bool
+    """Whether nothing of the commit stays."""
+    store: KeptAndStore
+
+
+def ended_commits(session: Session) -> list[Ended]:
+    """Return the commits of a session that have ended, oldest first.
+
+    Raises:
+        TrustError: the state directory is not the user's alone.
+    """
+    found: dict[int, Ended] = {}
+    numbers = sorted(commit_numbers(session.directory))
+    sealer = Sealer.open(session.directory, make=True) if numbers else None
+    for number in numbers:
+        directory = commit_directory(session.directory, number)
+        sealed, done, given_up = (
+            read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
+        )
+        assert sealer is not None
+        is_given_up = sealer.is_given_up(given_up, number)
+        if is_given_up or sealer.is_end(done, sealed):
+            undoes = read_undoes(directory)
+            found[number] = Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes)
+    for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
+        one = found[number]
+        if one.undoes is None or one.is_undone or one.undoes.commit not in found:
+            continue
+        of = found[one.undoes.commit]
+        found[of.number] = msgspec.structs.replace(of, undone_by=number, is_undone=one.undoes.is_whole or of.is_undone)
+    return list(found.values())
+
+
+def choose(session: Session, number: int | None) -> Ended:
+    """Return the commit to undo: that with a number, or the last one that is no undo and is not undone.
+
+    Raises:
+        YolofsError: there is none, or it cannot be undone.
+    """
+    commits = ended_commits(session)
+    if number is None:
+        for one in reversed(commits):
+            if not (one.is_given_up or one.is_undone or one.undoes is not None):
+                return one
+        raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
+    found = next((one for one in commits if one.number == number), None)
+    if found is None:
+        raise YolofsError(f"there is no commit {number} any more, or not yet", hint="yolofs commits")
+    if found.is_given_up:
+        raise YolofsError(
+            f"commit {number} was given up half way, so nobody knows what of it is in base",
+            hint=f"what base had lies in {display(os.path.join(found.directory, b'replaced'))}",
+        )
+    if found.is_undone:
+        raise YolofsError(
+            f"commit {number} is undone already, by commit {found.undone_by}",
+            hint="what it had applied is staged: yolofs status; yolofs commit applies it again",
+        )
+    return found
+
+
+def prepare(
+    session: Session,
+    commit: Ended,
+    *,
+    selection: Selection | None = None,
+    force: bool = False,
+    into: Store | None = None,
+    made: list[StoreIno] | None = None,
+) -> Prepared:
+    """Return what undoing a commit comes to; with a ``selection`` only that part of it.
+
+    The store inodes that it takes are made in the session's store, or in ``into`` where that is only to look; they
+    are added to ``made``.
+
+    Raises:
+        ConflictError: the host has changed what the commit left, and ``force`` is not given.
+        TrustError: the commit was not made here.
+        YolofsError: its plan is damaged, or nothing of it can be taken back.
+        OSError: base or what is kept cannot be read, or a store inode not be made.
+    """
+    plan = _checked_plan(session, commit)
+    applied = Applied(commit.number, commit.directory, plan)
+    inverse = invert(
+        applied,
+        session.base,
+        session.store,
+        into=into,
+        later=_later(session, commit.number),
+        restored=restored.read(session.directory),
+        force=force,
+    )
+    if made is not None:
+        made += inverse.numbers
+    store = KeptAndStore(into or session.store, os.path.dirname(commit.directory))
+    tree, is_whole = inverse.tree(), not inverse.stays
+    held: tuple[Held, ...] = ()
+    if selection is not None and not selection.is_everything:
+        parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
+        tree, held, is_whole = parts.taken, parts.held, is_whole and not parts.rest
+    drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
+    if drifted and not force:
+        raise _drift_error(commit.number, sorted(drifted))
+    return Prepared(applied, inverse, tree, held, is_whole, store)
+
+
+def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:
+    count = "1 path" if len(paths) == 1 else f"{len(paths)} paths"
+    return ConflictError(
+        f"base has changed at {count} since commit {number}, so nothing is undone",
+        paths=paths,
+        hint=f"yolofs undo {number} PATH... takes back other paths alone; "
+        f"yolofs undo {number} --force replaces what base has, and keeps that",
+    )
+
+
+def _checked_plan(session: Session, commit: Ended) -> Plan:
+    """Return the plan of a commit that this user made, in this session, over this base."""
+    sealed, text = (read_plainly(os.path.join(commit.directory, name)) for name in (SEAL, PLAN))
+    problems = ["its seal or its plan cannot be read"]
+    if sealed is not None and text is not None:
+        problems = Sealer.open(session.directory).problems(sealed, commit.number, text, has_ended=True)
+    if problems:
+        raise TrustError(
+            f"commit {commit.number} is not undone: {problems[0]}",
+            hint=f"what base had lies in {display(os.path.join(commit.directory, b'replaced'))}",
+        )
+    assert text is not None
+    plan = Plan.decode(text)
+    if plan.root != session.base.root:
+        raise TrustError(
+            f"commit {commit.number} was made to {display(plan.root)}, and the session's base is"
+            f" {display(session.base.root)}",
+            hint=f"what base had lies in {display(os.path.join(commit.directory, b'replaced'))}",
+        )
+    return plan
+
+
+def _later(session: Session, number: int) -> list[Later]:
+    """Return the commits after one that are in force; a commit and the undo of all of it are as if neither were."""
+    ended = {one.number: one for one in ended_commits(session) if not one.is_given_up}
+    gone = {one.number for one in ended.values() if one.is_undone}
+    gone |= {one.undone_by for one in ended.values() if one.is_undone and one.undone_by is not None}
+    above = [one for one in ended.values() if one.number > number and one.number not in gone]
+    return [Later.read(one.number, one.directory) for one in above]
+
+
+def undo(
+    session: Session,
+    commit: Ended,
+    *,
+    selection: Selection | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> UndoResult:
+    """Undo a commit, and start another journal with what is staged then.  Blocks.
+
+    A mount of the session must be paused meanwhile.
+
+    Raises:
+        ConflictError, TrustError, YolofsError: as :func:`prepare`; nothing was done.
+        NotPreparedError: it could not be prepared; nothing was done.
+        RolledBackError: it failed, and base is as it was before.
+        CommitError: it failed half way, and nothing is lost.
+    """
+    session.check_no_interrupted_commit()
+    session.skip_named_numbers()
+    made: list[StoreIno] = []
+    try:
+        result = _undo(session, commit, selection, made, progress, force=force)
+    except ConflictError:
+        _remove(session.store, made)
+        raise
+    except (NotPreparedError, RolledBackError) as error:
+        _remove(session.store, made)
+        error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
+        error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}", 1)
+        raise
+    if result.number is None:
+        _remove(session.store, made)
+    return result
+
+
+def _remove(store: Store, numbers: Sequence[StoreIno]) -> None:
+    for ino in numbers:
+        store.remove(ino)
+
+
+def _undo(
+    session: Session,
+    commit: Ended,
+    selection: Selection | None,
+    made: list[StoreIno],
+    progress: Progress | None,
+    *,
+    force: bool,
+) -> UndoResult:
+    """Undo a commit; the store inodes that are made for it are added to ``made``."""
+    number = session.next_commit()
+    directory = session.commit_directory(number)
+    with before_it_begins(directory, session.base.root):
+        prepared = prepare(session, commit, selection=selection, force=force, made=made)
+        inverse = prepared.inverse
+        plan = plan_commit(prepared.tree, session.base, prepared.store)
+        result = UndoResult(None, commit.number, 0, inverse.stays, prepared.held, inverse.copies, {})
+        if not plan.steps:
+            return result
+        composed = _left_staged(session, commit, prepared, made)
+        seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
+        os.makedirs(directory, 0o700, exist_ok=True)
+        forget_size(commit.directory)
+        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers))
+        write_new(directory, UNDOES, msgspec.json.encode(note))
+        if composed.records:
+            _write_carried(directory, commit.number, composed.records)
+    outcome = execute(
+        plan,
+        prepared.store,
+        parking=directory,
+        seals=seals,
+        restored=lambda found: restored.add(session.directory, found),
+        arrived=lambda found: restored.add(session.directory, found),
+        progress=progress,
+    )
+    unfinished = put_away(session, directory)
+    return msgspec.structs.replace(
+        result,
+        number=number,
+        steps=outcome.steps,
+        left_out=inverse.left_out | composed.left_out | outcome.left_out,
+        unfinished=unfinished,
+    )
+
+
+def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list[StoreIno]) -> Composed:
+    """Return what is staged when the commit is undone, so that the view stays as it is."""
+    authors = Authors(chain(_changes_of(session, commit), session.live_changes()), coarse_clock_ns())
+    composed = compose(
+        prepared.tree,
+        session.state(),
+        session.base,
+        session.store,
+        os.path.dirname(commit.directory),
+        known=_known(prepared.applied, session.base, session.store),
+        sign=authors.sign,
+    )
+    made += composed.numbers
+    return composed
+
+
+def _changes_of(session: Session, commit: Ended) -> list[Change]:
+    """Return the changes that had led to a commit, which tell who made them; none if its journal is damaged."""
+    path = os.path.join(commit.directory, b"journal")
+    try:
+        with contextlib.closing(Journal.open(path, read_only=True)) as journal:
+            return list(States(session.directory, session.base, session.store, journal).live_changes())
+    except (YolofsError, OSError):
+        return []
+
+
+def _write_carried(directory: bytes, undone: int, records: Sequence[Keep]) -> None:
+    """Write the journal that is to follow, durably: what is staged when the commit is undone."""
+    with Journal.create(os.path.join(directory, CARRIED)) as journal:
+        journal.append(*records, Snapshot(coarse_clock_ns(), b"staged again by the undo of commit %d" % undone))
+        journal.sync()
+
+
+def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno]:
+    """Return the store inodes that are what base has, by path: those that the commit was made from."""
+    known: dict[RelPath, StoreIno] = {}
+    for index, step in enumerate(applied.plan.steps):
+        if not isinstance(step, Create):
+            continue
+        st = base.look(step.path)
+        if st is None or st.st_nlink > 1 or st.st_ino != applied.came(index):
+            continue
+        try:
+            source = os.lstat(store.path(step.ino))
+        except FileNotFoundError:
+            continue
+        looks = [(one.st_size, one.st_mtime_ns, one.st_mode, one.st_uid, one.st_gid) for one in (st, source)]
+        if looks[0] == looks[1] and applied.is_unchanged(st):
+            known[step.path] = step.ino
+    return known

@@ -1,0 +1,64 @@
+"""Committing what the view showed at an earlier generation: what was changed after it stays staged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from yolofs.clock import coarse_clock_ns
+from yolofs.commit.compose import compose
+from yolofs.commit.split import Authors, Split
+from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
+from yolofs.paths import StoreIno
+from yolofs.progress import Progress
+from yolofs.session import Session
+from yolofs.session_commit import CommitResult, Looked, commit
+
+
+def commit_up_to(
+    session: Session,
+    *,
+    parts: Split,
+    looked: Looked | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+    going_back: Callable[[], Progress | None] = lambda: None,
+) -> CommitResult:
+    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session_commit.commit` does; the view stays.
+
+    Raises:
+        YolofsError: as that; or both the earlier and the present state change names of one file with hard links.
+    """
+    session.check_no_interrupted_commit()
+    parts, made = _with_later(session, parts)
+    try:
+        result = commit(session, parts=parts, looked=looked, force=force, progress=progress, going_back=going_back)
+    except (ConflictError, NotPreparedError, RolledBackError):
+        _remove(session, made)
+        raise
+    if result.number is None:
+        _remove(session, made)
+    return result
+
+
+def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:
+    """Return a split of an earlier state with what makes the present view of it as its rest.
+
+    Also the numbers of the store inodes that are made for it: they are to be removed if there is no commit.
+
+    Raises:
+        YolofsError: both change names of one file with hard links.
+        OSError: base cannot be read, or a store inode not be made.
+    """
+    session.skip_named_numbers()
+    authors = Authors(session.live_changes(), coarse_clock_ns())
+    commits = os.path.dirname(session.commit_directory(1))
+    composed = compose(parts.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
+    return msgspec.structs.replace(parts, rest=tuple(composed.records)), composed.numbers
+
+
+def _remove(session: Session, numbers: list[StoreIno]) -> None:
+    for ino in numbers:
+        session.store.remove(ino)

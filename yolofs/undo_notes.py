@@ -1,0 +1,32 @@
+"""Which commit a commit undoes: in ``undoes`` of its directory, written before its plan."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from yolofs.plain_files import read_plain
+
+UNDOES = b"undoes"
+_MOST_BYTES = 1 << 30
+
+
+class Undoes(msgspec.Struct, frozen=True):
+    """What is noted of an undo."""
+
+    commit: int
+    """Which commit it undoes."""
+    is_whole: bool
+    """Whether nothing of that is left in base."""
+    numbers: list[int] = []
+    """The store inodes that its plan needs and no journal names."""
+
+
+def read_undoes(directory: bytes) -> Undoes | None:
+    """Return what is noted in a commit's directory, None if it is no undo, or the note is damaged."""
+    path = os.path.join(directory, UNDOES)
+    try:
+        return msgspec.json.decode(read_plain(path, _MOST_BYTES), type=Undoes)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
