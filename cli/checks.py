@@ -10,7 +10,6 @@ import os
 import platform
 import pwd
 import re
-import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import is_ours, mounts_at
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError
+from yolofs.host_programs import find_program
 from yolofs.journal import Journal
 from yolofs.links import misnamed
 from yolofs.paths import RelPath, display
@@ -130,7 +130,7 @@ def _has_name(uid: int) -> bool:
 
 
 def _fusermount() -> Finding:
-    program = shutil.which("fusermount3")
+    program = find_program("fusermount3")
     if program is None:
         if os.geteuid() == 0:
             return Finding("fusermount3", Level.OK, "is not there, and root does not need it")
@@ -185,7 +185,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _bubblewrap() -> Finding:
-    program = shutil.which("bwrap")
+    program = find_program("bwrap")
     if program is None:
         return Finding("bubblewrap", Level.WARN, "is not there: no sandbox", "install the package bubblewrap")
     return Finding("bubblewrap", Level.OK, program)

@@ -22,9 +22,10 @@ from yolofs.cli.native_mounts import mount_over
 from yolofs.cli.not_started import not_started
 from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import NotExecutableError, SandboxError, YolofsError
+from yolofs.host_programs import find_program
 from yolofs.paths import display, in_shell
 from yolofs.sandbox import launcher
-from yolofs.sandbox.bubblewrap import Sandbox
+from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 
 _MOST_HANDLES = 250
@@ -156,6 +157,9 @@ def confined(
     native = place.native if possible.native_mounts else {}
     is_root = os.geteuid() == 0
     search_path = os.fsdecode(environment.get(b"PATH", os.defpath.encode()))
+    program = find_program(PROGRAM, search_path)
+    if program is None:
+        raise SandboxError("bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap")
     guarded = own_host_files(search_path) if possible.native_mounts or is_root else ()
     with contextlib.ExitStack() as kept, contextlib.ExitStack() as handed_on:
         info_read, info_write = _pipe(kept, handed_on)
@@ -178,7 +182,7 @@ def confined(
         handed_on.callback(there.close)
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place.directory, command)
-            process = _popen(sandbox, native, guarded, start, environment, stdin, report_write, there)
+            process = _popen(program, sandbox, native, guarded, start, environment, stdin, report_write, there)
         handed_on.close()
         names = HostNames(_received(here, kept), [path for paths in native.values() for path in paths])
         try:
@@ -198,6 +202,7 @@ def confined(
 
 
 def _popen(
+    program: str,
     sandbox: Sandbox,
     native: Mapping[bytes, Sequence[bytes]],
     guarded: Sequence[bytes],
@@ -215,16 +220,13 @@ def _popen(
     try:
         return subprocess.Popen(
             sandbox.command(start),
+            executable=program,
             stdin=stdin or None,
             env=environment,
             process_group=0,
             preexec_fn=prepare if native or guarded else None,
             pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
         )
-    except FileNotFoundError:
-        raise SandboxError(
-            "bubblewrap is not installed, so there is no sandbox", hint="install the package bubblewrap"
-        ) from None
     except subprocess.SubprocessError:
         raise SandboxError("no mounts can be made for the sandbox here", hint=why_not()) from None
 

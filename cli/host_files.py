@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 
+from yolofs.host_programs import find_program
 from yolofs.sandbox.bubblewrap import DEVICES, PROGRAM
 
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND = 1, 32, 4096
@@ -27,7 +27,7 @@ def own_host_files(search_path: str | None) -> list[bytes]:
 
 
 def _host_files(search_path: str | None) -> Iterator[bytes]:
-    program = shutil.which(PROGRAM, path=search_path)
+    program = find_program(PROGRAM, search_path)
     if program is not None:
         yield os.fsencode(program)
     yield from DEVICES

@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 
 from yolofs.errors import MountError
+from yolofs.host_programs import find_program
 from yolofs.paths import display, is_below
 
 FILESYSTEM_TYPE = b"fuse.yolofs"
@@ -78,7 +79,6 @@ def unmount(mountpoint: bytes, *, lazy: bool) -> None:
         OSError: EBUSY while processes are inside, EINVAL if nothing is mounted there.
     """
     import ctypes  # this and more of it takes long, and most who look at mounts take none away
-    import shutil
     import subprocess
 
     if os.geteuid() == 0:
@@ -87,7 +87,7 @@ def unmount(mountpoint: bytes, *, lazy: bool) -> None:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
         return
-    program = shutil.which("fusermount3")
+    program = find_program("fusermount3")
     if program is None:
         raise FileNotFoundError(errno.ENOENT, "fusermount3 is not installed")
     done = subprocess.run(

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from yolofs import marks
+from yolofs.mount_table import read_mounts
 from yolofs.paths import RelPath, is_below, join, parse_relpath
 from yolofs.records import Fingerprint
 from yolofs.syscalls import open_by_no_link
@@ -392,24 +393,6 @@ def _lstat_or_none(path: bytes) -> os.stat_result | None:
         return os.lstat(path)
     except OSError:
         return None
-
-
-def read_mounts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the path and the filesystem type of each line of ``/proc/self/mountinfo``.
-
-    A path may come several times; what is mounted there last is what one sees.  Format: proc(5).
-    """
-    for line in lines:
-        fields, _, rest = line.partition(b" - ")
-        yield _unescape(fields.split(b" ")[4]), rest.split(b" ", 1)[0]
-
-
-def _unescape(field: bytes) -> bytes:
-    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
-    if b"\\" not in field:
-        return field
-    parts = field.split(b"\\")
-    return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])
 
 
 def _empty_directory(rel: bytes) -> os.stat_result:

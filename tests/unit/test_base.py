@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import PSEUDO_TYPES, Base, read_mounts
+from yolofs.base import PSEUDO_TYPES, Base
+from yolofs.mount_table import read_mounts
 from yolofs.paths import RelPath
 
 MOUNTINFO = (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from yolofs.commit import text_merge
 from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks, merge_texts, why_not_text
+from yolofs.host_programs import find_program
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -20,7 +21,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no 
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Merge by git, and without."""
     if request.param == "own":
-        monkeypatch.setattr(text_merge, "_git", lambda: None)
+        monkeypatch.setattr(text_merge, "find_program", lambda _: None)
     return str(request.param)
 
 
@@ -98,7 +99,7 @@ def test_a_git_that_fails_is_done_without(tmp_path: Path, monkeypatch: pytest.Mo
     git = tmp_path / "git"
     git.write_text("#!/bin/sh\nexit 255\n")
     git.chmod(0o755)
-    monkeypatch.setattr(text_merge, "_git", lambda: os.fspath(git))
+    monkeypatch.setattr(text_merge, "find_program", lambda _: os.fspath(git))
     assert merge_texts(b"A\nb\nc\n", b"a\nb\nc\n", b"a\nb\nC\n") == (b"A\nb\nC\n", 0)
 
 
@@ -128,11 +129,11 @@ def three_texts(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
 @settings(max_examples=40)
 @given(three_texts())
 def test_our_own_way_merges_as_git_does(texts: tuple[bytes, bytes, bytes]) -> None:
-    git = text_merge._git()
+    git = find_program("git")
     assert git is not None
     by_git = text_merge._merge_by_git(git, *texts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_merge, "_git", lambda: None)
+        patch.setattr(text_merge, "find_program", lambda _: None)
         own = merge_texts(*texts)
     assert by_git is not None
     assert bool(own.conflicts) == bool(by_git.conflicts)

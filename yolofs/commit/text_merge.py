@@ -7,13 +7,13 @@ and no attributes.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from typing import NamedTuple
 
 from yolofs.commit import diff3
 from yolofs.gitbinary import is_binary
+from yolofs.host_programs import find_program
 from yolofs.textdiff import split_lines
 
 MOST_MERGED_BYTES = 4 << 20
@@ -50,7 +50,7 @@ def merge_texts(ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
         return _marked([diff3.Piece(split_lines(ours), split_lines(theirs))])
     if ours == was:
         return Merged(theirs, 0)
-    git = _git()
+    git = find_program("git")
     merged = _merge_by_git(git, ours, was, theirs) if git is not None else None
     return merged if merged is not None else _marked(diff3.merge(ours, was, theirs))
 
@@ -59,11 +59,6 @@ def has_marks(content: bytes) -> bool:
     """Tell whether a text has the marks of a conflict in it, or a part of them."""
     lines = content.replace(b"\r\n", b"\n").split(b"\n")
     return _BEGIN in lines or _END in lines
-
-
-def _git() -> str | None:
-    found = shutil.which("git")
-    return found if found is not None and os.path.isabs(found) else None
 
 
 def _merge_by_git(git: str, ours: bytes, was: bytes, theirs: bytes) -> Merged | None:
@@ -75,7 +70,8 @@ def _merge_by_git(git: str, ours: bytes, was: bytes, theirs: bytes) -> Merged | 
         labels = [word for label in (_OURS, b"before", _THEIRS) for word in ("-L", label.decode())]
         try:
             done = subprocess.run(
-                [git, "merge-file", "-p", *labels, "ours", "was", "theirs"],
+                ["git", "merge-file", "-p", *labels, "ours", "was", "theirs"],
+                executable=git,
                 cwd=directory,
                 env={
                     "PATH": os.environ.get("PATH", os.defpath),

@@ -1,0 +1,23 @@
+"""The kernel's table of mounts, line by line (``/proc/PID/mountinfo``, proc(5))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+def read_mounts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the path and the filesystem type of each line of ``/proc/self/mountinfo``.
+
+    A path may come several times; what is mounted there last is what one sees.  Format: proc(5).
+    """
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        yield _unescape(fields.split(b" ")[4]), rest.split(b" ", 1)[0]
+
+
+def _unescape(field: bytes) -> bytes:
+    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
+    if b"\\" not in field:
+        return field
+    parts = field.split(b"\\")
+    return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])
