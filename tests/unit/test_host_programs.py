@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def mount_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+def mount_at(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Where views are said to be."""
     mounts: list[Path] = []
     monkeypatch.setattr(host_programs, "_views", lambda: {os.fsencode(mount) for mount in mounts})
-    yield mounts
+    return mounts
 
 
 def search_path(*directories: object) -> str:
