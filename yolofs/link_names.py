@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from yolofs.base import Base, open_noatime
 from yolofs.paths import RelPath, join, split
@@ -37,16 +37,27 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
     return search.run(), search.is_complete
 
 
-def find_name_near(base: Base, file: tuple[int, int], path: RelPath, *, limit: int = LIMIT) -> RelPath | None:
-    """Return a base path of a file (device and inode number) that had a name at ``path``; None if none was found."""
-    search = _Search(base, limit)
+def find_name_near(
+    base: Base,
+    file: tuple[int, int],
+    path: RelPath,
+    *,
+    limit: int = LIMIT,
+    is_good: Callable[[RelPath], bool] = lambda _: True,
+) -> RelPath | None:
+    """Return a base path of a file (device and inode number) that had a name at ``path``; None if none was found.
+
+    Only a path that ``is_good`` counts.
+    """
+    search = _Search(base, limit, is_good)
     search.want_one(file, near=path)
     return next(iter(search.run()), None)
 
 
 class _Search:
-    def __init__(self, base: Base, limit: int) -> None:
+    def __init__(self, base: Base, limit: int, is_good: Callable[[RelPath], bool] = lambda _: True) -> None:
         self._base = base
+        self._is_good = is_good
         self._left = limit
         self._missing: dict[tuple[int, int], int] = {}
         """How many names are still to be found, by device and inode number."""
@@ -140,7 +151,7 @@ class _Search:
         except OSError:
             return
         file = st.st_dev, st.st_ino
-        if file in self._missing:
+        if file in self._missing and self._is_good(path):
             self._found.append(path)
             self._missing[file] -= 1
             if not self._missing[file]:

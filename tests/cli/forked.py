@@ -3,7 +3,7 @@
 A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports, and the tests
 give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
 All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
-as that process ends.
+as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way.
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
 start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
@@ -18,6 +18,7 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import selectors
 import signal
 import socket
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -174,6 +176,8 @@ def _serve(requests: socket.socket) -> None:
 
 def _import_program() -> None:
     import yolofs.cli
+    import yolofs.daemon.main
+    import yolofs.fuse.mount
 
     for module in pkgutil.iter_modules(yolofs.cli.__path__):
         importlib.import_module(f"yolofs.cli.{module.name}")
@@ -195,13 +199,90 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(request["env"])
         from yolofs.cli import main
+        from yolofs.daemon import launch
 
+        launch.subprocess = _Subprocess  # type: ignore[assignment, attr-defined]
         sys.argv = [main.__file__, *request["words"]]
         main.program()
     except BaseException:  # noqa: BLE001 - the process must not go on as a server
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+class _Daemon:
+    """A daemon that is started, as whoever started it sees it in ``subprocess.Popen``."""
+
+    def __init__(self, command: Sequence[str], *, stdout: int, pass_fds: Sequence[int]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become_daemon(command, stdout, pass_fds[0])
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for its end."""
+        if self.returncode is None:
+            pidfd = os.pidfd_open(self.pid)
+            ended, _, _ = select.select([pidfd], [], [], timeout_s)
+            os.close(pidfd)
+            if not ended:
+                raise subprocess.TimeoutExpired("yolofs.daemon", timeout_s or 0)
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+class _Subprocess:
+    """What :mod:`yolofs.daemon.launch` uses of ``subprocess``."""
+
+    DEVNULL = subprocess.DEVNULL
+    TimeoutExpired = subprocess.TimeoutExpired
+
+    @staticmethod
+    def Popen(command: Sequence[str], **options: Any) -> Any:  # noqa: N802 - its name
+        """Start a daemon; one in the foreground really, as it shares more with us."""
+        if options["start_new_session"]:
+            return _Daemon(command, stdout=options["stdout"], pass_fds=options["pass_fds"])
+        return subprocess.Popen(command, **options)
+
+
+def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoReturn:
+    """Be the process of a daemon in a session of its own, with what a start would have given it."""
+    status = 1
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        for fd, ours in ((null, 0), (log_fd, 1), (log_fd, 2)):
+            os.dup2(fd, ours)
+        ready_fd = os.dup2(ready_fd, 3)
+        os.closerange(4, _MAX_FD)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        warnings.resetwarnings()
+        for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        gc.enable()
+        from yolofs.daemon import main
+
+        words = list(command[command.index("--ready-fd") :])
+        words[1] = str(ready_fd)
+        sys.argv = [main.__file__, *words]
+        status = main.main(words)
+    except BaseException:  # noqa: BLE001 - the process must not go on as a command
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

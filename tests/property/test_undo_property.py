@@ -74,6 +74,70 @@ def test_base_is_what_it_was_where_it_has_hard_links(
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @settings(max_examples=30)
 @given(programs, programs, hard_links)
+@example(  # both names of a file are taken away
+    [("chmod", (38, b"a"), 384), ("remove", (1, None)), ("write", (1, None), b"")],
+    [("write", (0, None), b""), ("freeze",), ("symlink", (13, b"c"), b"d"), ("write", (32, None), b"one\n")],
+    [(b"d/d/d/a", b"d/d/d", b"link"), (b"c/a/b", b"c", b"link"), (b"b", b"a", b"link"), (b"d/d/a", b"d", b"link")],
+)
+@example(  # a file with hard links is changed by one of its names, and gets another
+    [
+        ("mkfifo", (32, b"d")),
+        ("chmod", (22, None), 2541),
+        ("chown", (29, None), 7, 8),
+        ("link", (5, None), (18, b"d")),
+        ("freeze",),
+    ],
+    [("write", (39, b"a"), b"three")],
+    [
+        (b"d/d/a", b"d/d", b"link"),
+        (b"c/a/b", b"d/d", b"link"),
+        (b"e f", b"c", b"link"),
+        (b"c/c", b"d/d/d", b"link"),
+        (b"d/d/d/a", b"c", b"link"),
+        (b"c/a/b", b"d/d/d", b"b"),
+    ],
+)
+@example(  # a name goes of a file whose times are changed by another one
+    [
+        ("write", (4, b"c"), b""),
+        ("mkfifo", (30, b"d")),
+        ("utime_any", (6, b"b"), 929718082316402048),
+        ("utime_any", (20, None), 131009749429383056),
+        ("recreate", (18, None)),
+        ("freeze",),
+        ("remove", (13, None)),
+        ("mkdir", (16, None)),
+    ],
+    [],
+    [(b"c/c", b"d/d/d", b"link")],
+)
+@example(  # a file gets another name while one of its names goes
+    [
+        ("write", (4, None), b"one\n"),
+        ("symlink", (7, None), b"c"),
+        ("rename", (39, b"a"), (5, b"c")),
+        ("recreate", (1, None)),
+        ("mkfifo", (38, b"e f")),
+        ("exchange", (14, None), (33, b"c")),
+        ("chown", (2, b"\xff\xfe"), 7, 8),
+        ("symlink", (11, None), b"b"),
+        ("exchange", (12, None), (20, None)),
+        ("recreate", (1, b"a")),
+        ("freeze",),
+        ("write", (21, b"e f"), b"one\n"),
+        ("link_metadata", (5, None), (31, b"e f")),
+        ("chmod", (37, b"a"), 384),
+    ],
+    [],
+    [
+        (b"c/a/b", b"d/d/d", b"b"),
+        (b"d/c", b"c/b", b"link"),
+        (b"e f", b"d/d/d", b"b"),
+        (b"d/d/a", b"c", b"link"),
+        (b"c/a/b", b"a", b"b"),
+        (b"c/c", b"a", b"b"),
+    ],
+)
 def test_base_is_what_it_was_where_the_session_is_on_another_device(
     program: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
 ) -> None:

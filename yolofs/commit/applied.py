@@ -23,6 +23,7 @@ from yolofs.commit.plan import (
     Plan,
     Remove,
     Rewrite,
+    SetMetadata,
     Step,
     paths_of,
 )
@@ -83,6 +84,10 @@ class Applied:
             return os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def changes_in_place(self, inode: int) -> bool:
+        """Tell whether the commit has changed content or metadata of a file of base that keeps its inode number."""
+        return any(isinstance(step, Rewrite | SetMetadata) for step in self._steps_of.get(inode, ()))
 
     def is_unchanged(self, st: os.stat_result) -> bool:
         """Tell whether something is, to its time of change, what a step has left."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 import msgspec
@@ -153,7 +153,12 @@ class _Composing:
     def _change_of(self, rel: RelPath) -> Staged | None:
         """Return what the first tree makes of a thing of base that stays: other metadata, or other content."""
         holder = self._holdings.holders.get(rel)
-        return holder.staged if holder is not None else None
+        if holder is not None and holder.staged is not None:
+            return holder.staged
+        st = self._base.look(rel)
+        if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
+            return None
+        return self._holdings.version_of(st)
 
     def _is_content_kept(self, rel: RelPath) -> bool:
         """Tell whether a thing of base that stays keeps its content."""
@@ -403,17 +408,25 @@ class _Composing:
             return None
         name, place = staying[0]
         path = self._path_in_view(name)
-        if path is None or not self._is_content_kept(name):
+        if path is None:
             self._refuse(rel)
-        ino = self._copy(name, data=False)
-        gone = len(names) - len(staying)
-        links = st.st_nlink - gone if st.st_nlink - gone > 1 else 0
+        has_data = self._is_content_kept(name) and stat.S_ISREG(st.st_mode)
+        ino = self._copy(name, data=not has_data)
+        links = self._links_after(st, names)
         key = -self._base.number(st) if links else 0
         fingerprint = self._fingerprint(name)
         self._noted.discard(path)
         self._found.records = [record for record in self._found.records if record.path != path]
-        self._add(Keep(0, path, ino, origin=place, home=place, base=fingerprint, key=key, links=links))
+        origin = place if has_data else None
+        self._add(Keep(0, path, ino, origin=origin, home=place, base=fingerprint, key=key, links=links))
         return ino
+
+    def _links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
+        """Return how many names base has afterwards for a file that has these now; 0 for one."""
+        version = self._holdings.version_of(st)
+        made = [entry for entry in version.names if entry not in self._holdings.held] if version is not None else []
+        count = st.st_nlink - sum(self._place_of(name) is None for name in names) + len(made)
+        return count if count > 1 else 0
 
     def _path_in_view(self, rel: RelPath) -> RelPath | None:
         """Return where the view shows what base has at a path; None if that cannot be told, or it does not."""
@@ -440,7 +453,7 @@ class _Composing:
         if ino_or_none is None:
             ino_or_none = self._copies[file] = self._copy(thing.base, data=not has_data)
         fingerprint = self._fingerprint(thing.base)
-        links = st.st_nlink if st.st_nlink > 1 else 0
+        links = self._links_after(st, find_names_at(self._base, thing.base)[0]) if st.st_nlink > 1 else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
         self._add(Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key))

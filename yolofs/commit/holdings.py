@@ -54,6 +54,10 @@ class Holdings:
         """Return the attributes of a store inode."""
         return self.store_stats[staged.ino]
 
+    def version_of(self, st: os.stat_result) -> Staged | None:
+        """Return what the view makes of a file of base, by whichever of its names; None if it stays as it is."""
+        return next(iter(self._versions.get((st.st_dev, st.st_ino), ())), None)
+
     def sharing(self, staged: Staged) -> Staged:
         """Return the staged file that keeps the base inode where the view gives its hard links different metadata.
 

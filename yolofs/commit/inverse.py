@@ -112,6 +112,12 @@ class _Place(msgspec.Struct):
     touched_ns: int = 0
 
 
+def _order(item: tuple[RelPath, _Place]) -> int:
+    """Return when the record of a place is made: what files become goes first, as others may be links of them."""
+    place = item[1]
+    return 0 if place.was is not None else 1 if place.link is not None else 2
+
+
 class _Inverting:
     def __init__(
         self,
@@ -145,6 +151,12 @@ class _Inverting:
         self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
+        self._lone: dict[File, tuple[RelPath, Kept]] = {}
+        """Where a file comes back of which base has no name, and what is kept of it: by its first name."""
+        self._with_links: set[RelPath] = set()
+        """Where files show that get further names, which is said with these."""
+        self._brought: dict[Kept, Keep] = {}
+        """The records of what comes back."""
         self._linked: dict[File, Keep] = {}
         """The records of files that have, or get, several names, by which file of base it is."""
 
@@ -157,8 +169,8 @@ class _Inverting:
             self._invert(index, step)
         self._open_up()
         self._sources = {place.source for place in self._places.values() if place.source is not None}
-        for path, place in sorted(self._places.items(), key=lambda item: item[1].was is None):
-            self._record(path, place)  # first what files become, as others may be links of them
+        for path, place in sorted(self._places.items(), key=_order):
+            self._record(path, place)
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         return self._found
 
@@ -317,22 +329,52 @@ class _Inverting:
         else:
             self._place(slot).is_gone = True
 
-    def _link(self, path: RelPath, file: File, kept: Kept) -> bool:
-        """Let a path be a hard link of a file of base again; return whether a name of that was found."""
+    def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
+        """Let a path be a hard link of a file of base again, or return what of the commit's own comes back there."""
         copy = os.lstat(kept.path(self._commits))
-        name = find_name_near(self._base, file, path)
+        name = find_name_near(self._base, file, path, is_good=lambda found: not self._goes(found))
         st = self._base.look(name)
-        if (
-            st is not None
-            and file[0] != copy.st_dev
-            and (st.st_size, st.st_mtime_ns) != (copy.st_size, copy.st_mtime_ns)
-        ):
+        if st is not None and file[0] != copy.st_dev and not self._is_still(st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
         if name is None:
-            self._found.copies.append(path)
-            return False
+            return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
-        return True
+        return None
+
+    def _goes(self, path: RelPath) -> bool:
+        """Tell whether what the commit brought to a path, or the directory that it made around it, is taken away."""
+        index_and_step = self._arrivals.get(path)
+        if index_and_step is not None:
+            step = index_and_step[1]
+            is_moved = isinstance(step, Place) and step.number in self._applied.parks
+            return path not in self._blocked and not is_moved
+        while path:
+            path = split(path)[0]
+            if path in self._arrivals:
+                return path not in self._blocked and isinstance(self._arrivals[path][1], MakeDirectory)
+        return False
+
+    def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
+        """Tell whether a file of base is that of which there is a copy: as it was, or as the commit has changed it."""
+        if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
+            return True
+        is_changed = self._applied.changes_in_place(st.st_ino)
+        return is_changed and self._applied.is_as_left(st, self._store, self._restored)
+
+    def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
+        """Return what comes back at a path of a file that base has no more: all names of it become one file again."""
+        known = self._lone.setdefault(file, (path, kept))
+        if known == (path, kept):
+            self._found.copies.append(path)
+            return kept
+        first, other = known
+        if first in self._found.copies:
+            self._found.copies.remove(first)
+        st = os.lstat(other.path(self._commits))
+        if (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino) and copy.st_dev == file[0]:
+            return kept  # both come back by a rename, as what they are
+        self._place(first).kept = other
+        return other
 
     def _keep(self, slot: RelPath, number: int, *, replaces: RelPath | None = None) -> None:
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
@@ -342,12 +384,17 @@ class _Inverting:
             return
         thing = Kept(self._applied.number, number)
         top = b"%d" % number
-        if top in self._applied.parted and self._link(slot, self._applied.parted[top], thing):
-            return
+        if top in self._applied.parted:
+            shown = self._link(slot, self._applied.parted[top], thing)
+            if shown is None:
+                return
+            thing = shown
         for name, file in self._applied.parted.items():
             if name.startswith(top + b"/"):
-                inside = name.partition(b"/")[2]
-                self._link(join(slot, inside), file, thing.below(inside))
+                path, own = join(slot, name.partition(b"/")[2]), thing.below(name.partition(b"/")[2])
+                other = self._link(path, file, own)
+                if other not in (None, own):
+                    self._place(path).kept = other
         place = self._place(slot)
         place.kept, place.replaces = thing, replaces
         place.touched_ns = self._time_of(slot, place.kept)
@@ -435,7 +482,8 @@ class _Inverting:
         elif place.source is not None and place.was is not None:
             self._add(place, self._changed(path, place, place.source, place.was))
         elif place.source is not None:
-            self._add(place, Keep(0, path, source=place.source))
+            if path not in self._with_links:
+                self._add(place, Keep(0, path, source=place.source))
         elif place.is_gone:
             self._add(place, Keep(0, path))
 
@@ -444,11 +492,16 @@ class _Inverting:
 
     def _kept(self, path: RelPath, place: _Place, kept: Kept) -> Keep:
         """Return the record of what comes back; if it takes the place of a file, that is what it replaces."""
+        known = self._brought.get(kept)
+        if known is not None:
+            return msgspec.structs.replace(known, path=path)
         now = place.replaces
         st = self._base.look(now)
-        if st is None or stat.S_ISDIR(st.st_mode) or now in self._sources:
-            return Keep(0, path, kept.ino)
-        return Keep(0, path, kept.ino, home=now, base=self._base.fingerprint(st))
+        record = Keep(0, path, kept.ino)
+        if st is not None and not stat.S_ISDIR(st.st_mode) and now not in self._sources:
+            record = Keep(0, path, kept.ino, home=now, base=self._base.fingerprint(st))
+        self._brought[kept] = record
+        return record
 
     def _changed(self, path: RelPath, place: _Place, source: RelPath, was: Attributes) -> Keep:
         st = self._base.lstat(source)
@@ -487,6 +540,7 @@ class _Inverting:
                 key=-self._base.number(st) if links else 0,
             )
             self._found.records.append(known)
+            self._with_links.add(known.path)
         self._found.records.append(msgspec.structs.replace(known, path=path, touched_ns=0))
 
     def _fingerprint(self, st: os.stat_result) -> Fingerprint:

@@ -183,7 +183,7 @@ class _Planner:
         st = self._holdings.st(staged)
         first = self._holdings.first[staged]
         kept = kept_of(staged.ino)
-        if kept is not None:
+        if kept is not None and first is name.entry:
             number = self._slot()
             self._fetched.append(Fetch(name.path, number, kept.commit, kept.slot, st.st_ino, kept.inside))
             self._in.append(Place(name.path, number, replaced))

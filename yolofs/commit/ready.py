@@ -76,7 +76,7 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     """By number of the slot."""
     directories: list[Before] = []
     looks: dict[int, Looks] = {}
-    """By inode number: what all that is moved or changed looked like before (:func:`looks_of`)."""
+    """By inode number: what all that is moved, linked or changed looked like before (:func:`looks_of`)."""
 
     def encode(self) -> bytes:
         """Return it as JSON."""
@@ -144,6 +144,8 @@ class _Check:
                 self._check_kept(step)
             case Create() | Place() | Link() | Duplicate() | MakeDirectory():
                 self._check_arrival(step.path, getattr(step, "replaced", None))
+                if isinstance(step, Link):
+                    self._note_linked(self._moves.before(step.existing))
             case Rewrite() | SetMetadata():
                 path = step.path if step.inode is not None and _is_first(step) else self._moves.before(step.path)
                 if path is not None:
@@ -200,6 +202,12 @@ class _Check:
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile", path)
         self._looks[st.st_ino] = looks_of(st)
         return st
+
+    def _note_linked(self, path: RelPath | None) -> None:
+        """Note what a file of base looks like that gets another name, if it is there before the commit."""
+        if path is not None and os.path.lexists(self._at(path)):
+            st = self._lstat(path)
+            self._looks[st.st_ino] = looks_of(st)
 
     def _enter(self, directory: RelPath) -> os.stat_result:
         """Return what a directory is in which names come or go, if they may."""
