@@ -31,7 +31,7 @@ from yolofs.disk_usage import size_text
 from yolofs.errors import YolofsError
 from yolofs.kept_size import kept_bytes
 from yolofs.plain_files import open_plain
-from yolofs.session_undo import Ended, ended_commits
+from yolofs.session_undo import Ended, ended_commits, named
 
 _LISTED = 20
 _RUN = re.compile(rb" run=(\d+)")
@@ -79,8 +79,8 @@ def _state(commit: Ended) -> str:
         words.append("given up half way")
     if commit.undoes is not None:
         words.append(f"undoes {'' if commit.undoes.is_whole else 'in part '}commit {commit.undoes.commit}")
-    if commit.undone_by is not None:
-        words.append(f"undone {part}by commit {commit.undone_by}")
+    if commit.undone_by:
+        words.append(f"undone {part}by {named(commit.undone_by)}")
     return f"[{'; '.join(words)}]" if words else ""
 
 
@@ -146,6 +146,6 @@ def _fields(commit: Ended) -> dict[str, Any]:
         "kept_bytes": kept_bytes(commit.directory),
         "given_up": commit.is_given_up,
         "undoes": commit.undoes.commit if commit.undoes is not None else None,
-        "undone_by": commit.undone_by,
+        "undone_by": list(commit.undone_by),
         "undone": commit.is_undone,
     }

@@ -151,7 +151,7 @@ def _report(result: UndoResult, root: bytes) -> None:
         say(f"nothing of commit {result.undone} is to be undone")
         return
     warn_of_unfinished(result.number, result.unfinished)
-    part = "in part " if result.stays or result.held else ""
+    part = "" if result.is_whole else "in part "
     say(
         f"commit {result.undone} is undone {part}by commit {result.number}; what it had applied is staged again:"
         " yolofs status"

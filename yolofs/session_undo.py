@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -53,8 +53,8 @@ class Ended(msgspec.Struct, frozen=True):
     is_given_up: bool = False
     undoes: Undoes | None = None
     """What it undoes, if it is an undo."""
-    undone_by: int | None = None
-    """The undo that is in force."""
+    undone_by: tuple[int, ...] = ()
+    """The undos that are in force, oldest first; each of a part, if there are several."""
     is_undone: bool = False
     """Whether nothing of it is left in base."""
 
@@ -67,6 +67,8 @@ class UndoResult(msgspec.Struct, frozen=True):
     undone: int
     """The commit that it undid."""
     steps: int
+    is_whole: bool
+    """Whether nothing of the commit is left in base."""
     stays: dict[RelPath, str]
     """What could not be taken back, by path in base, and why."""
     held: tuple[Held, ...]
@@ -116,20 +118,33 @@ def ended_commits(session: Session) -> list[Ended]:
         if one.undoes is None or one.is_undone or one.undoes.commit not in found:
             continue
         of = found[one.undoes.commit]
-        found[of.number] = msgspec.structs.replace(of, undone_by=number, is_undone=one.undoes.is_whole or of.is_undone)
+        found[of.number] = msgspec.structs.replace(of, undone_by=(number, *of.undone_by))
+        for other in reversed(found[of.number].undone_by):
+            undoes = found[other].undoes
+            if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
+                found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
     return list(found.values())
 
 
+def named(numbers: Sequence[int]) -> str:
+    """Return the numbers of commits as people read them."""
+    words = ", ".join(map(str, numbers[:-1])) + " and " if len(numbers) > 1 else ""
+    return f"commit{'s' if words else ''} {words}{numbers[-1]}"
+
+
 def choose(session: Session, number: int | None) -> Ended:
-    """Return the commit to undo: that with a number, or the last one that is no undo and is not undone.
+    """Return the commit to undo: that with a number, or the last one that is not undone and no undo.
+
+    The undo of an undo applies a commit again, and counts as one.
 
     Raises:
         YolofsError: there is none, or it cannot be undone.
     """
     commits = ended_commits(session)
     if number is None:
+        undos = {one.number: one.undoes.commit for one in commits if one.undoes is not None}
         for one in reversed(commits):
-            if not (one.is_given_up or one.is_undone or one.undoes is not None):
+            if not (one.is_given_up or one.is_undone or _takes_back(one.number, undos)):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in commits if one.number == number), None)
@@ -142,10 +157,19 @@ def choose(session: Session, number: int | None) -> Ended:
         )
     if found.is_undone:
         raise YolofsError(
-            f"commit {number} is undone already, by commit {found.undone_by}",
+            f"commit {number} is undone already, by {named(found.undone_by)}",
             hint="what it had applied is staged: yolofs status; yolofs commit applies it again",
         )
     return found
+
+
+def _takes_back(number: int, undos: Mapping[int, int]) -> bool:
+    """Tell whether a commit takes another one back, and does not apply it again."""
+    count = 0
+    while number in undos:
+        number = undos[number]
+        count += 1
+    return count % 2 == 1
 
 
 def prepare(
@@ -229,9 +253,15 @@ def _later(session: Session, number: int) -> list[Later]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if neither were."""
     ended = {one.number: one for one in ended_commits(session) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}
-    gone |= {one.undone_by for one in ended.values() if one.is_undone and one.undone_by is not None}
+    gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
-    return [Later.read(one.number, one.directory) for one in above]
+    undos = ended[number].undone_by if number in ended else ()
+    later = [Later.read(one.number, one.directory, takes_back=one.number in undos) for one in above]
+    for one in ended.values():
+        undone = ended.get(one.undoes.commit) if one.undoes is not None else None
+        if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
+            later.append(Later(one.number, (), applies_again=True))
+    return later
 
 
 def undo(
@@ -291,14 +321,14 @@ def _undo(
         prepared = prepare(session, commit, selection=selection, force=force, made=made)
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
-        result = UndoResult(None, commit.number, 0, inverse.stays, prepared.held, inverse.copies, {})
+        result = UndoResult(None, commit.number, 0, prepared.is_whole, inverse.stays, prepared.held, inverse.copies, {})
         if not plan.steps:
             return result
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         os.makedirs(directory, 0o700, exist_ok=True)
         forget_size(commit.directory)
-        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers))
+        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), list(commit.undone_by))
         write_new(directory, UNDOES, msgspec.json.encode(note))
         if composed.records:
             _write_carried(directory, commit.number, composed.records)

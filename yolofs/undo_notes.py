@@ -18,9 +18,11 @@ class Undoes(msgspec.Struct, frozen=True):
     commit: int
     """Which commit it undoes."""
     is_whole: bool
-    """Whether nothing of that is left in base."""
+    """Whether nothing of that is left in base, as long as all of ``besides`` are in force."""
     numbers: list[int] = []
     """The store inodes that its plan needs and no journal names."""
+    besides: list[int] = []
+    """Other undos of that commit, which had taken back what this one did not find any more."""
 
 
 def read_undoes(directory: bytes) -> Undoes | None:

@@ -77,7 +77,7 @@ def test_base_is_what_it_was_and_the_view_what_it_is(
     }
     assert looks(yolofs.project) == before
     told = yolofs("commits", "--json").json["commits"]
-    assert [(one["undoes"], one["undone_by"]) for one in told] == [(None, 2), (1, None), (None, 4), (3, None)]
+    assert [(one["undoes"], one["undone_by"]) for one in told] == [(None, [2]), (1, []), (None, [4]), (3, [])]
     assert "there is no commit to undo" in yolofs.refused("undo", "--yes", code=1)
     assert "commit 3 is undone already, by commit 4" in yolofs.refused("undo", "3", "--yes", code=1)
     yolofs("undo", "4", "--yes")  # an undo is a commit
@@ -111,7 +111,7 @@ def test_some_paths_alone(committed: tuple[Program, dict[str, tuple[object, ...]
     assert "new" not in now
     assert now["dir/moved"] == after["dir/moved"]
     told = yolofs("commits", "--json").json["commits"]
-    assert [(one["undone_by"], one["undone"]) for one in told] == [(2, False), (None, False)]
+    assert [(one["undone_by"], one["undone"]) for one in told] == [([2], False), ([], False)]
     assert "[undone in part by commit 2]" in yolofs("commits").out
     half = yolofs("undo", "1", "dir/moved", "--yes")
     assert "goes together with" in half.err + yolofs("undo", "1", "dir/moved", "--dry-run").err
@@ -120,6 +120,25 @@ def test_some_paths_alone(committed: tuple[Program, dict[str, tuple[object, ...]
     assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
         path: one[1] for path, one in before.items()
     }
+
+
+def test_part_after_part_is_all_of_it(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+    yolofs, before = committed
+    first = yolofs("undo", "1", "a.txt", "--yes").err
+    assert "commit 1 is undone in part by commit 2;" in first
+    assert "[undone in part by commit 2]" in yolofs("commits").out
+    rest = yolofs("undo", "--yes").err
+    assert "commit 1 is undone by commit 3;" in rest
+    assert "stays:" not in rest
+    assert looks(yolofs.project) == before
+    assert "[undone by commits 2 and 3]" in yolofs("commits").out
+    assert "commit 1 is undone already, by commits 2 and 3" in yolofs.refused("undo", "1", "--yes", code=1)
+    yolofs("undo", "2", "--yes")  # what that had taken back is applied again
+    assert "[undone in part by commit 3]" in yolofs("commits").out
+    assert "taken back and applied again: yolofs undo 4" in yolofs("undo", "1", "--yes").err
+    assert (yolofs.project / "a.txt").read_text() == "one\ntwo\nthree\n"
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before
 
 
 def test_what_the_host_has_changed_since_is_drift(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:

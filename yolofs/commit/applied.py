@@ -126,13 +126,17 @@ class Later(NamedTuple):
     number: int
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
+    takes_back: bool = False
+    """Whether it undoes a part of that commit, so that what it has changed is as it is to be."""
+    applies_again: bool = False
+    """Whether it undoes such an undo, and so has what that commit had kept."""
 
     @classmethod
-    def read(cls, number: int, directory: bytes) -> Later:
+    def read(cls, number: int, directory: bytes, *, takes_back: bool = False) -> Later:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
         paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
-        return cls(number, paths)
+        return cls(number, paths, takes_back)
 
     def touches(self, path: RelPath) -> bool:
         """Tell whether it is about a path, or about a directory that this lies in."""

@@ -139,6 +139,10 @@ class _Inverting:
         self._later = later
         self._restored = restored
         self._force = force
+        self._why_gone = f"commit {applied.number} does not keep what was there any more"
+        again = max((one.number for one in later if one.applies_again), default=None)
+        if again is not None:
+            self._why_gone = f"it was taken back and applied again: yolofs undo {again}"
         self._found = Inverse()
         self._places: dict[RelPath, _Place] = {}
         """By the path at which it is to show."""
@@ -181,9 +185,10 @@ class _Inverting:
 
         If another commit has changed it, or if there is a reason why it cannot go, it stays; else it has drifted.
         """
-        number = next((later.number for later in reversed(self._later) if later.touches(path)), None)
-        if number is not None:
-            self._found.stays.setdefault(path, f"commit {number} has changed it since")
+        later = next((one for one in reversed(self._later) if one.touches(path)), None)
+        if later is not None:
+            if not later.takes_back:
+                self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
         elif why:
             self._found.stays.setdefault(path, why)
         else:
@@ -380,7 +385,7 @@ class _Inverting:
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
         kept = self._applied.kept(number)
         if kept is None:
-            self._found.stays.setdefault(slot, f"commit {self._applied.number} does not keep it any more")
+            self._found.stays.setdefault(slot, self._why_gone)
             return
         thing = Kept(self._applied.number, number)
         top = b"%d" % number
@@ -443,7 +448,7 @@ class _Inverting:
             return
         content = step.number if isinstance(step, Rewrite) else None
         if content is not None and self._applied.kept(content) is None:
-            self._found.stays[now] = f"commit {self._applied.number} does not keep what it was"
+            self._found.stays[now] = self._why_gone
             return
         place = self._place(self._view(now))
         place.source, place.was, place.content = now, step.was, content
