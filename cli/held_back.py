@@ -1,17 +1,32 @@
-"""Output into files of the very mount that a command has paused: it would wait for itself."""
+"""Output that may wait for the very mount that a command has paused: files in there, and readers that write to it.
+
+``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full: ``tee`` waits for the
+mount, and the mount for the command.  So what nobody takes for some seconds is kept until the mount goes on.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
+import select
+import stat
 import sys
+import time
 from collections.abc import Iterator
+from typing import Any
+
+_PATIENCE_S = 3.0
+"""So long a reader may take nothing; who reads a list page by page takes longer, and gets the rest afterwards."""
+_MOMENT_MS = 20
+_AT_ONCE_BYTES = 256
+"""A socket of which poll(2) says that it takes something takes that much without waiting."""
 
 
 @contextlib.contextmanager
 def held_back(mountpoint: bytes) -> Iterator[None]:
-    """Keep what is written to stdout and stderr, as far as they lead into a mount, until the end of the block.
+    """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of the block.
 
     To be entered while the mount is served, and left when it is again.  What is kept is lost with the process, and an
     error of writing it is raised at the end.
@@ -20,35 +35,111 @@ def held_back(mountpoint: bytes) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            if isinstance(stream, io.TextIOWrapper) and _is_on(stream, device):
-                stack.enter_context(_kept(name, stream))
+            if isinstance(stream, io.TextIOWrapper) and (kind := _kind(stream, device)) is not None:
+                stack.enter_context(_kept(name, stream, kind))
         yield
 
 
-def _is_on(stream: io.TextIOWrapper, device: int) -> bool:
+class _Kept(io.RawIOBase):
+    """Writes what can be written at once, and keeps the rest."""
+
+    def __init__(self, fd: int, *, is_in_mount: bool) -> None:
+        self._fd = fd
+        self._impatient_fd = -1 if is_in_mount else _without_waiting(fd)
+        self._keeps = is_in_mount
+        self._is_terminal = os.isatty(fd)
+        self.kept = io.BytesIO()
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def write(self, data: Any, /) -> int:
+        left = memoryview(data).cast("B")
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while left and not self._keeps:
+            count = self._write_some(left)
+            if count:
+                deadline_s = time.monotonic() + _PATIENCE_S
+                left = left[count:]
+            elif time.monotonic() > deadline_s:
+                self._keeps = True
+        self.kept.write(left)
+        return memoryview(data).nbytes
+
+    def close(self) -> None:
+        if self._impatient_fd >= 0:
+            os.close(self._impatient_fd)
+            self._impatient_fd = -1
+        super().close()
+
+    def _write_some(self, data: memoryview) -> int:
+        """Write what is taken within a moment, and return how much that was."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLOUT)
+        found = poll.poll(_MOMENT_MS)
+        if not found:
+            return 0
+        if found[0][1] & select.POLLERR:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if self._impatient_fd < 0:
+            return os.write(self._fd, data[:_AT_ONCE_BYTES])
+        try:
+            return os.write(self._impatient_fd, data)
+        except BlockingIOError:  # a terminal may say that it takes something, and take nothing
+            time.sleep(_MOMENT_MS / 1000)
+            return 0
+
+
+def _without_waiting(fd: int) -> int:
+    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if that cannot be."""
     try:
-        return os.fstat(stream.fileno()).st_dev == device
+        return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _kind(stream: io.TextIOWrapper, device: int) -> int | None:
+    """Return the type (``S_IFMT``) of where a stream leads, None if what is written there never waits for the mount."""
+    try:
+        st = os.fstat(stream.fileno())
     except (OSError, ValueError):  # closed, or no file at all
-        return False
+        return None
+    kind = stat.S_IFMT(st.st_mode)
+    is_passed_on = kind in (stat.S_IFIFO, stat.S_IFSOCK) or os.isatty(stream.fileno())
+    return kind if is_passed_on or st.st_dev == device else None
 
 
 @contextlib.contextmanager
-def _kept(name: str, stream: io.TextIOWrapper) -> Iterator[None]:
+def _kept(name: str, stream: io.TextIOWrapper, kind: int) -> Iterator[None]:
     stream.flush()
-    kept = io.BytesIO()
-    instead = io.TextIOWrapper(kept, encoding=stream.encoding, errors=stream.errors, write_through=True)
+    raw = _Kept(stream.fileno(), is_in_mount=kind in (stat.S_IFREG, stat.S_IFDIR))
+    instead = io.TextIOWrapper(
+        io.BufferedWriter(raw, 1 << 16),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
     setattr(sys, name, instead)
     try:
         yield
     except BaseException:
         setattr(sys, name, stream)
         with contextlib.suppress(OSError):  # the first error is the one to tell
-            _write(stream, kept)
+            instead.flush()
+            _write(stream, raw)
         raise
     setattr(sys, name, stream)
-    _write(stream, kept)
+    instead.flush()
+    _write(stream, raw)
 
 
-def _write(stream: io.TextIOWrapper, kept: io.BytesIO) -> None:
-    stream.buffer.write(kept.getvalue())
+def _write(stream: io.TextIOWrapper, raw: _Kept) -> None:
+    stream.buffer.write(raw.kept.getvalue())
     stream.flush()

@@ -173,7 +173,7 @@ def say_marked(changes: Iterable[Change], marks: Marks) -> None:
     count = sum(is_marked(change, marks) for change in changes) if marks else 0
     if count:
         what = "is" if count == 1 else "are"
-        say(f"note: {count} {what} what the host would run or trust; a commit takes these only by name, or with --trusted")
+        say(f"note: {count} {what} what the host would run or trust; a commit takes these by name or with --trusted")
 
 
 def _letters() -> dict[Kind, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 
 import pytest
@@ -11,6 +12,21 @@ from tests.cli.program import COMMAND, Program
 pytestmark = pytest.mark.mount
 MANY = 200
 """So many that the list is longer than what Python keeps back by itself."""
+
+
+@pytest.mark.parametrize("through", ["tee", "terminal"])
+def test_nor_does_it_wait_for_whoever_passes_it_on_to_there(yolofs: Program, through: str) -> None:
+    """Once nothing more fits between the two, the command would wait for the reader, and that for the mount."""
+    name = "x" * 100
+    with yolofs.mounted() as view:
+        for number in range(MANY * 5):
+            (view / f"{name}{number}").touch()
+        command = f"{shlex.join(COMMAND)} commit --yes"
+        command += f" | tee {view}/out" if through == "tee" else ""
+        words = ["sh", "-c", command] if through == "tee" else ["script", "-qec", command, f"{view}/out"]
+        subprocess.run(words, cwd=yolofs.project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60)
+        assert f"{name}{MANY * 5 - 1}" in (view / "out").read_text()
+        assert len(list(yolofs.project.glob(f"{name}*"))) == MANY * 5
 
 
 @pytest.mark.parametrize("kind", ["commit", "abort"])

@@ -82,7 +82,7 @@ def test_it_stands_apart_and_stays_until_it_is_named(yolofs: Program) -> None:
         "A  .git/hooks/pre-commit  [run by git]",
         "A  clone/.git/hooks/post-checkout  [run by git]",
     ]
-    assert "4 are what the host would run or trust; a commit takes these only by name, or with --trusted" in status.err
+    assert "4 are what the host would run or trust; a commit takes these by name or with --trusted" in status.err
 
     with Terminal(project, ["commit"]) as terminal:  # before the question: what stays, and why
         terminal.wait_for("[y/N] ")
