@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,25 @@ class Done:
         return json.loads(self.out)
 
 
+def run_program(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``yolofs`` without a terminal, whatever comes of it."""
+    done = _run_forked(words, cwd, dict(os.environ))
+    out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def _run_forked(words: Sequence[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as a fork of a process that has imported the program, where that is as good as a start."""
+    done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S)
+    return done if done is not None else _run_cold([*COMMAND, *words], cwd, env)
+
+
+def _run_cold(command: Sequence[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=DEADLINE_S
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """``yolofs`` in a project; :meth:`__call__` runs a command there."""
@@ -55,18 +74,8 @@ class Program:
 
     def _run(self, words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
         if self.command == COMMAND and not self.starts_cold:
-            done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S)
-            if done is not None:
-                return done
-        return subprocess.run(
-            [*self.command, *words],
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=DEADLINE_S,
-        )
+            return _run_forked(words, cwd, env)
+        return _run_cold([*self.command, *words], cwd, env)
 
     def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None, **env: str) -> str:
         """Run a command that has to be refused: nothing on stdout; return what it says."""

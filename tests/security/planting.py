@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import COMMAND
+from tests.cli.program import run_program
 from tests.crash.test_commit_every_line import prepare
 from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.commit.plan import Create, Plan
@@ -88,9 +88,7 @@ def staged(project: Path) -> Tree:
 
 def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command without a terminal."""
-    return subprocess.run(
-        [*COMMAND, *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
-    )
+    return run_program(words, cwd)
 
 
 def interrupted(tmp_path: Path) -> tuple[Path, Tree]:
