@@ -136,5 +136,6 @@ def _finish(project: bytes) -> None:
     with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
         result = finish_interrupted(session, progress=update)
     if result is not None:
-        say(f"commit {result.number}, which was interrupted, is finished")
+        also = f"; {result.found}" if result.found else ""
+        say(f"commit {result.number}, which was interrupted, is finished{also}")
         warn_of_unfinished(result.number, result.unfinished)

@@ -1,4 +1,4 @@
-"""How long the model test runs: a little in CI, at length by night."""
+"""How long a model or a property is tested: a little in CI, at length by night."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def model_settings(*, ci: tuple[int, int], nightly: tuple[int, int]) -> settings
     is_nightly = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
     examples, steps = nightly if is_nightly else ci
     return settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+
+
+def so_many(*, ci: int, nightly: int) -> settings:
+    """Return the settings for a property that takes long: how many examples are drawn in each of the profiles."""
+    return model_settings(ci=(ci, 1), nightly=(nightly, 1))

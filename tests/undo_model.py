@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tests.commit_model import CommitScribe
@@ -48,10 +49,10 @@ class Commits(NamedTuple):
         self.scribe.records.clear()
         self.scribe.tree = tree
 
-    def prepare(self, number: int) -> Undo:
-        """Prepare to undo all of a commit, which nobody has changed since."""
+    def prepare(self, number: int, restored: Mapping[int, int] = {}) -> Undo:
+        """Prepare to undo all of a commit, which nobody has changed since, but for the ctimes ``restored``."""
         scribe = self.scribe
-        inverse = invert(Applied.read(number, self.parking(number)), scribe.base, scribe.store)
+        inverse = invert(Applied.read(number, self.parking(number)), scribe.base, scribe.store, restored=restored)
         assert not inverse.drifted, inverse.drifted
         assert not inverse.stays
         store, tree = KeptAndStore(scribe.store, self.directory), inverse.tree()
@@ -61,9 +62,9 @@ class Commits(NamedTuple):
         assert [decode(encode(record)) for record in left] == left
         return Undo(plan, store, left, inverse.records)
 
-    def undo(self, number: int, by: int) -> Undo:
+    def undo(self, number: int, by: int, restored: Mapping[int, int] = {}) -> Undo:
         """Undo all of a commit; what it had applied is staged again."""
-        undo = self.prepare(number)
+        undo = self.prepare(number, restored)
         execute(undo.plan, undo.store, parking=self.parking(by), durable=False)
         self.stage(Tree(undo.left))
         return undo

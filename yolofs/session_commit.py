@@ -21,7 +21,7 @@ from yolofs.commit.interrupts import no_interrupt
 from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
-from yolofs.commit.taking_back import roll_back, told_of
+from yolofs.commit.taking_back import found_text, roll_back, told_of
 from yolofs.errors import ConflictError, YolofsError, reason
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
@@ -54,6 +54,8 @@ class CommitResult(msgspec.Struct, frozen=True):
     """What was selected and stays staged all the same."""
     unfinished: str = ""
     """Why its journal could not be put away; the next command that opens the session does that first."""
+    found: str = ""
+    """What the host had put in its way while it was interrupted, and where that lies now; empty if nothing."""
 
 
 def split(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
@@ -247,7 +249,8 @@ def finish_interrupted(
         progress=progress,
     )
     unfinished = put_away(session, found.directory)
-    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished)
+    told = found_text(outcome.found, found.root, found.directory)
+    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=told)
 
 
 def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:

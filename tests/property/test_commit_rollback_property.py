@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import stat
 import sys
 import tempfile
 import time
@@ -17,13 +16,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.commit_model import CommitScribe, Node, contents, lacks_renameat2, scan
+from tests.host_edits import Edit, Host, works
+from tests.model_steps import so_many
 from tests.property.test_commit_property import (
     Operation,
     fill_base,
@@ -190,7 +191,8 @@ class Run:
         """Take it back or go on with it; return whether that came to its end."""
         note(f"{attempt}")
         lose_lines(self.parking, attempt.lost)
-        return dies(attempt.kill, self._take_back if attempt.goes_back else self._finish)
+        act = self._take_back if attempt.goes_back else self._finish
+        return dies(attempt.kill, act if attempt.kill is None else partial(dies_if_it_fails, act))
 
     def _take_back(self) -> None:
         self.found += roll_back(
@@ -202,7 +204,7 @@ class Run:
         ).found
 
     def _finish(self) -> None:
-        resume(self.plan, self.scribe.store, parking=self.parking)
+        self.found += resume(self.plan, self.scribe.store, parking=self.parking).found
 
     def has(self, name: bytes) -> bool:
         return os.path.lexists(os.path.join(self.parking, name))
@@ -251,66 +253,119 @@ def check(
         assert os.listdir(parking + b"/parked") == os.listdir(parking + b"/new") == []
 
 
-def act_as_host(root: bytes, edits: list[tuple[int, bool]]) -> set[bytes]:
-    """Write to files of base, whichever they are by now, in place or to one that takes its place; return what."""
-    written: dict[bytes, bytes] = {}
-    for count, (number, in_place) in enumerate(edits):
-        files = sorted(path for path, node in scan(root).items() if node.kind == stat.S_IFREG and _is_seen(path))
-        if not files:
-            break
-        path = os.path.join(root, files[number % len(files)])
-        content = b"the host's %d" % count
-        if in_place:
-            one = next((old for old in written if os.path.samefile(old, path)), path)
-            written.pop(one, None)
-        else:
-            os.unlink(path)
-            written = {old: text for old, text in written.items() if old != path}
-        with open(path, "wb") as file:
-            file.write(content)
-        written[path] = content
-    return set(written.values())
-
-
-def _is_seen(path: bytes) -> bool:
-    """Tell whether it is no name that the commit has set something aside under."""
-    return not os.path.basename(path).startswith(b".yolofs-")
-
-
-edits = st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=4)
-
-
 def check_with_host(
     program: list[Operation],
     links: list[tuple[bytes, ...]],
     kill: Kill,
-    some: list[tuple[int, bool]],
+    work: list[list[Edit]],
+    some: list[Attempt],
     end: Attempt,
     session: str | None = None,
 ) -> None:
+    """``work``: what the host does after each time that it is broken off."""
     with staged(program, links, session) as (scribe, parking):
         root = scribe.base.root
-        run = Run(scribe, parking)
+        run, had = Run(scribe, parking), contents(root)
         if not run.plan.steps or not run.begin(kill):
             return
-        if run.has(b"done") or run.has(b"settled"):
-            return
-        written = act_as_host(root, some)
-        note(f"the host wrote {written}")
+        check_work_of_host(run, root, had, work, [*some, end])
+
+
+class Broken(Protocol):
+    """A commit or undo that is broken off and gone on with."""
+
+    @property
+    def plan(self) -> Plan:
+        """What it is to do."""
+        ...
+
+    @property
+    def parking(self) -> bytes:
+        """Its directory."""
+        ...
+
+    @property
+    def found(self) -> list[RelPath]:
+        """Where the host had put or changed something, as was told."""
+        ...
+
+    def has(self, name: bytes) -> bool:
+        """Tell whether its directory has that."""
+        ...
+
+    def go_on(self, attempt: Attempt) -> bool:
+        """Take it back or go on with it; return whether that came to its end."""
+        ...
+
+
+def check_work_of_host(
+    run: Broken, root: bytes, had: set[bytes], work: list[list[Edit]], attempts: list[Attempt]
+) -> None:
+    """Have the host at work each time that it is broken off: nothing that was in base (``had``) or comes is lost."""
+    host, tells = Host(root), False
+    for number, attempt in enumerate(attempts):
+        if run.has(b"done") or not run.has(b"plan.json"):
+            break
+        host.act(work[number] if number < len(work) else [])
+        goes_back = attempt.goes_back and not run.has(b"settled")
         try:
-            run.go_on(end)
+            if run.go_on(attempt._replace(goes_back=goes_back)):
+                event("taken back" if goes_back else "finished")
+                tells = attempt.kill is None  # else it is a child that was told of what was found
+                break
         except CommitError as error:
             event("the host is in the way")
             note(error.message)
-        kept = contents(parking) if os.path.lexists(parking) else set()
-        assert written <= contents(root) | kept
+    if run.has(b"plan.json") and not run.has(b"done") and not run.has(b"settled"):
+        event("only the way back is open")
+        tells = run.go_on(Attempt(True, None, 0))
+        assert tells
+    commits = os.path.dirname(run.parking)
+    there = contents(root) | (contents(commits) if os.path.lexists(commits) else set())
+    assert host.written <= there
+    assert had - host.thrown_away <= there
+    for name in os.listdir(run.parking + b"/found") if tells and run.has(b"found") else ():
+        number = int(name.rstrip(b"+").removesuffix(b"-placed"))
+        paths = {step.path for step in run.plan.steps if getattr(step, "number", None) == number}
+        assert not paths.isdisjoint(run.found), (name, run.found)
 
 
-@given(programs, hard_links, kills, edits, ends)
-def test_nothing_that_the_host_wrote_meanwhile_is_lost(
-    program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[tuple[int, bool]], end: Attempt
+def dies_if_it_fails(act: Callable[[], object]) -> None:
+    """Let it be the same to be killed and to fail, as the host is in the way."""
+    try:
+        act()
+    except CommitError:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+few = so_many(ci=30, nightly=3000)
+
+
+@few
+@given(programs, hard_links, kills, works, attempts, ends)
+def test_nothing_that_was_in_base_meanwhile_is_lost(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    work: list[list[Edit]],
+    some: list[Attempt],
+    end: Attempt,
 ) -> None:
-    check_with_host(program, links, kill, some, end)
+    check_with_host(program, links, kill, work, some, end)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@few
+@given(programs, hard_links, kills, works, attempts, ends)
+def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_another_device(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    work: list[list[Edit]],
+    some: list[Attempt],
+    end: Attempt,
+) -> None:
+    check_with_host(program, links, kill, work, some, end, session="/dev/shm")
 
 
 @given(programs, hard_links, kills, attempts, ends)

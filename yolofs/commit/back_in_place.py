@@ -11,9 +11,10 @@ import msgspec
 from yolofs import copying, syscalls
 from yolofs.commit import log
 from yolofs.commit.directories import rename_with
+from yolofs.commit.found import FOUND, place_for
 from yolofs.commit.places import Spot
 from yolofs.commit.plan import Attributes, Plan, Rewrite, SetMetadata
-from yolofs.commit.resume import FOUND, ResumedSteps
+from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
 from yolofs.paths import RelPath, split
 from yolofs.store import StoreFiles
@@ -75,10 +76,11 @@ class BackInPlace(ResumedSteps):
             return
         if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
             return  # the host's: what it was stays in ``replaced``
-        if said.came is not None and not self._is_as_set(st, step.ino):
-            self._copy_found(spot, step)
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+        is_as_set = said.came is not None and self._is_as_set(st, step.ino)
+        if not is_as_set and not self._is_half_written(spot, step):
+            self._copy_found(spot, step)
         source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))
         try:
             target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
@@ -95,17 +97,13 @@ class BackInPlace(ResumedSteps):
         self._written.append(backup)
 
     def _copy_found(self, spot: Spot, step: Rewrite) -> None:
-        self.meanwhile.found.append(step.path)
-        target = os.path.join(self._found_path, b"%d" % step.number)
-        if os.path.lexists(target):  # it was interrupted since, and the file is partly what it is to be again
-            return
         os.makedirs(self._found_path, 0o700, exist_ok=True)
         half = self._in(self._new, step.number)
         self._clear(half)
         copying.copy_node(self._at(spot), self._at(half))
         if self._durable:
             _sync(self._at(half))
-        os.rename(self._at(half), target)
+        os.rename(self._at(half), place_for(self._parking, step))
 
     def _set_back(self, step: SetMetadata, said: log.Line) -> None:
         spot = Spot(*split(step.path))

@@ -17,6 +17,7 @@ import msgspec
 
 from yolofs.commit import log
 from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
+from yolofs.commit.found import paths_found
 from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
 from yolofs.commit.log import Log
 from yolofs.commit.plan import Create, Plan, Step, describe
@@ -63,6 +64,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """How many there were."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """Paths whose ``owner``, ``group``, ``times``, ``hard link`` or ``xattr NAME`` could not be carried over."""
+    found: tuple[RelPath, ...] = ()
+    """Where the host had put or changed something while it was interrupted: that lies in the folder ``found``."""
 
 
 def execute(
@@ -176,14 +179,14 @@ def resume(
             try:
                 for index, line in enumerate(lines):
                     check()
-                    steps.recall(plan.steps[index])
+                    _do_one(index, plan, parking, steps.recall)
                     if not is_durable:
                         _do_one(index, plan, parking, partial(steps.redo, said=line))
                 _do_from(len(lines), plan, steps, parking, progress, check)
             except KeyboardInterrupt:
                 raise stopped_by_user("finishing the commit", parking) from None
         _complete(plan, steps, parking, seals if seals is not None else Unsealed(), arrived, durable=True)
-        return Outcome(len(plan.steps), steps.left_out)
+        return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
 class _Counted:

@@ -7,6 +7,7 @@ moves something between places that only this commit uses, or may simply be done
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ from typing import IO, TypeAlias
 
 from yolofs import copying
 from yolofs.commit.far import Folder
+from yolofs.commit.found import FOUND, is_mixture, place_for, places_of
 from yolofs.commit.log import Line
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
@@ -37,10 +39,9 @@ from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
 from yolofs.store import StoreFiles
 
-FOUND = b"found"
-"""In a commit's directory: what the host had put in the way, by number of the slot."""
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 _CHUNK_BYTES = 1 << 20
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ResumedSteps(Steps):
@@ -119,8 +120,8 @@ class ResumedSteps(Steps):
         """Tell whether a file has the data that it was given."""
         spot, _ = self._reach(step.path)
         with (
-            open(os.open(spot.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot)), "rb") as there,
-            open(self._store.open(step.ino, os.O_RDONLY), "rb") as wanted,
+            _reading(os.open(spot.name, _READING, dir_fd=self._fd(spot))) as there,
+            _reading(self._store.open(step.ino, os.O_RDONLY)) as wanted,
         ):
             return _have_same_bytes(there, wanted)
 
@@ -181,19 +182,31 @@ class ResumedSteps(Steps):
         self._leftovers.append(aside)
         return True
 
-    def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
+    def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
         """Keep, besides, what is neither what the file was nor surely ours: the host may have written it meanwhile."""
-        kept = self._in(self._replaced, number)
+        kept = self._in(self._replaced, step.number)
         if self._inode(kept) is not None:
             was = os.lstat(self._at(kept))
-            if (st.st_size, st.st_mtime_ns) != (was.st_size, was.st_mtime_ns):
-                folder = os.path.join(os.path.dirname(self._replaced.path), FOUND)
-                os.makedirs(folder, 0o700, exist_ok=True)
-                name = os.path.join(folder, b"%d" % number)
-                while os.path.lexists(name):
-                    name += b"+"
-                copying.copy_node(self._at(spot), name)
-        super()._back_up(spot, st, number)
+            is_as_before = (st.st_size, st.st_mtime_ns) == (was.st_size, was.st_mtime_ns)
+            if not is_as_before and not self._is_half_written(spot, step):
+                os.makedirs(os.path.join(self._parking, FOUND), 0o700, exist_ok=True)
+                copying.copy_node(self._at(spot), place_for(self._parking, step))
+        super()._back_up(spot, st, step)
+
+    def _is_half_written(self, spot: Spot, step: Rewrite) -> bool:
+        """Tell whether a file that is kept already holds nothing but what it was, what it is to be, or what is found.
+
+        What was found is kept as well: it was so before it was written over once more.
+        """
+        kept = self._in(self._replaced, step.number)
+        found = places_of(self._parking, step)[:-1]
+        with contextlib.ExitStack() as opened:
+            there = opened.enter_context(_reading(os.open(spot.name, _READING, dir_fd=self._fd(spot))))
+            parts = [opened.enter_context(_reading(os.open(kept.name, _READING, dir_fd=self._fd(kept))))]
+            with contextlib.suppress(FileNotFoundError):  # the store may have lost it
+                parts.append(opened.enter_context(_reading(self._store.open(step.ino, os.O_RDONLY))))
+            parts += [opened.enter_context(_reading(os.open(path, _READING))) for path in found]
+            return is_mixture(there, parts)
 
     def _has_arrived(self, step: _Arrival) -> bool:
         """Tell whether a step has put its thing in place, or do what is left of that; else clear what is half made."""
@@ -279,8 +292,10 @@ class ResumedSteps(Steps):
         if number not in self._parks:  # it was fetched
             return self._in(self._parked, number)
         aside = self._shelter(self._parks[number].path, number)
-        if not isinstance(aside.directory, Folder) and self._directories.device(aside.directory) != self._device:
-            return aside
+        if not isinstance(aside.directory, Folder):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host has moved or removed it
+                if self._directories.device(aside.directory) != self._device:
+                    return aside
         return self._in(self._parked, number)
 
     def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
@@ -315,6 +330,10 @@ class ResumedSteps(Steps):
         if self._inode(spot) is not None:
             self._unlocked(spot)
             remove_tree(self._at(spot))
+
+
+def _reading(fd: int) -> IO[bytes]:
+    return open(fd, "rb")
 
 
 def _have_same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:

@@ -19,6 +19,7 @@ from yolofs.commit import log
 from yolofs.commit.back_in_place import BackInPlace
 from yolofs.commit.directories import rename_out, rename_with
 from yolofs.commit.far import Folder
+from yolofs.commit.found import place_for
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
@@ -184,7 +185,7 @@ class BackSteps(BackInPlace):
             return
         target = split(step.path)
         self._directories.forget(step.path)
-        self._make_way(step.path, step.number)
+        self._make_way(step)
         rename_with(self._directories, (self._unlocked(source), source.name), target, syscalls.rename_noreplace)
 
     def _put_removed_back(self, step: Remove) -> None:
@@ -201,30 +202,27 @@ class BackSteps(BackInPlace):
         if self._inode(parked) is not None:
             self._move_kept(parked, kept)
 
-    def _make_way(self, path: RelPath, number: int) -> None:
+    def _make_way(self, step: Park | Remove) -> None:
         """Move what the host has put at a path to ``found``."""
-        target = Spot(*split(path))
+        target = Spot(*split(step.path))
         if self._inode(target) is not None:
-            self._keep_found(target, path, number)
+            self._keep_found(target, step)
 
-    def _keep_found(self, spot: Spot, path: RelPath, number: int) -> None:
+    def _keep_found(self, spot: Spot, step: Step) -> None:
         os.makedirs(self._found_path, 0o700, exist_ok=True)
         folder = Folder(self._found_path, os.open(self._found_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         try:
-            name = b"%d" % number
-            while os.path.lexists(os.path.join(folder.path, name)):
-                name += b"+"
+            name = os.path.basename(place_for(self._parking, step))
             try:
                 self._unlocked(spot)
                 syscalls.rename_noreplace(self._fd(spot), spot.name, folder.fd, name)
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                self._copy_tree(spot, Spot(folder, name), path)
+                self._copy_tree(spot, Spot(folder, name), step.path)
                 self._clear(spot)
         finally:
             os.close(folder.fd)
-        self.meanwhile.found.append(path)
 
     # ---- in
 
@@ -297,7 +295,7 @@ class BackSteps(BackInPlace):
     def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: log.Line, source: Spot | None) -> None:
         """Take away what a step had brought in and what lies at ``spot`` now."""
         if not is_ours or (not isinstance(step, Place) and self._was_changed(spot, step, said)):
-            self._keep_found(spot, step.path, step.number)
+            self._keep_found(spot, step)
         elif isinstance(step, Place) and source is not None:
             if spot != source:
                 self._rename(spot, source)
@@ -312,7 +310,7 @@ class BackSteps(BackInPlace):
         if are_alike(self._at(spot), self._at(copied_from(self._comes_from(step)))):
             self._clear(spot)
         else:
-            self._keep_found(spot, step.path, step.number)
+            self._keep_found(spot, step)
 
     def _rename(self, source: Spot, target: Spot) -> None:
         dst = self._unlocked(target), target.name
@@ -320,7 +318,21 @@ class BackSteps(BackInPlace):
             syscalls.rename_noreplace(self._fd(source), source.name, *dst)
             return
         self._directories.forget(RelPath(self._spelled(source)))
-        rename_out(self._directories, (source.directory, source.name), dst, syscalls.rename_noreplace)
+        try:
+            rename_out(self._directories, (source.directory, source.name), dst, syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV or not isinstance(target.directory, Folder):
+                raise
+            self._copy_back(source, target)
+
+    def _copy_back(self, source: Spot, target: Spot) -> None:
+        """Move something to the session's device: the directory on its own from which it had come is gone."""
+        if self._inode(target) is None:  # else all of it has been copied
+            half = Spot(self._new, target.name + b"-half")
+            self._clear(half)
+            self._copy_tree(source, half, RelPath(self._spelled(source)))
+            self._rename(half, target)
+        self._clear(source)
 
     def _was_changed(self, spot: Spot, step: _Arrival, said: log.Line) -> bool:
         """Tell whether the host has changed a file since a step brought it in."""
@@ -362,4 +374,4 @@ class BackSteps(BackInPlace):
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            self._keep_found(target, step.path, step.number)
+            self._keep_found(target, step)

@@ -193,6 +193,7 @@ class Steps(Preparing):
         Raises:
             OSError: something cannot be deleted; its ``filename`` tells which.
         """
+        self._leftovers = list(dict.fromkeys(self._leftovers))  # what was recalled and is done again is there twice
         while self._leftovers:
             spot = self._leftovers[-1]
             try:
@@ -410,7 +411,7 @@ class Steps(Preparing):
             raise OSError(errno.ESTALE, "it was replaced while the commit ran")
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
-        self._back_up(spot, st, step.number)
+        self._back_up(spot, st, step)
         target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
         try:
             source = self._store.open(step.ino, os.O_RDONLY)
@@ -434,12 +435,12 @@ class Steps(Preparing):
         finally:
             os.close(fd)
 
-    def _back_up(self, spot: Spot, st: os.stat_result, number: int) -> None:
+    def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
         """Keep a copy of what is about to be overwritten; one that is there is whole, from before a crash."""
-        name = b"%d" % number
+        name = b"%d" % step.number
         if _exists(self._replaced.fd, name):
             return
-        made = self._made.get(number)
+        made = self._made.get(step.number)
         if made is not None and (made.size, made.mtime_ns) != (
             st.st_size,
             st.st_mtime_ns,

@@ -9,10 +9,10 @@ from typing import TypeAlias
 from yolofs.commit import log
 from yolofs.commit.back_in_place import Meanwhile
 from yolofs.commit.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
+from yolofs.commit.found import FOUND, paths_found
 from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.log import Log
 from yolofs.commit.plan import Plan, describe
-from yolofs.commit.resume import FOUND
 from yolofs.commit.rollback import BackSteps
 from yolofs.commit.trees import remove_tree
 from yolofs.errors import CommitError, RolledBackError, reason
@@ -65,24 +65,32 @@ def _told(failure: BaseException) -> str:
 
 def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
-
-    def shown(paths: Sequence[RelPath]) -> str:
-        more = f" and {len(paths) - 1} more" if paths[1:] else ""
-        return f"{display(os.path.join(root, paths[0]))}{more}"
-
     is_whole = not meanwhile.gone and not meanwhile.left
     text = f"base is as it was{'' if is_whole else ', but for what the host took away'}, and all stays staged"
     if meanwhile.found:
-        place = display(os.path.join(parking, FOUND))
-        text += f"; what the host had put at {shown(meanwhile.found)} meanwhile lies in {place}"
+        text += f"; {found_text(meanwhile.found, root, parking)}"
     if meanwhile.gone:
         text += (
-            f"; what base had at {shown(meanwhile.gone)} went with the directory that the commit had put it into, "
-            "which the host has moved or removed"
+            f"; what base had at {_shown(meanwhile.gone, root)} went with the directory that the commit had put it"
+            " into, which the host has moved or removed"
         )
     if meanwhile.left:
-        text += f"; what base had at {shown(meanwhile.left)} lies in {display(parking)}, as its directory is gone"
+        text += (
+            f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"
+        )
     return text
+
+
+def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
+    """Say what the host had put in the way of a commit, and where that lies now; nothing if it had not."""
+    if not found:
+        return ""
+    return f"what the host had put at {_shown(found, root)} meanwhile lies in {display(os.path.join(parking, FOUND))}"
+
+
+def _shown(paths: Sequence[RelPath], root: bytes) -> str:
+    more = f" and {len(paths) - 1} more" if paths[1:] else ""
+    return f"{display(os.path.join(root, paths[0]))}{more}"
 
 
 def roll_back(
@@ -140,8 +148,9 @@ def roll_back(
             steps.remove_far()
         except OSError as error:
             raise _not_taken_back(error, parking, 0) from error
+    found = paths_found(parking, plan)  # what was found before this was interrupted, too
     _end_taken_back(parking)
-    return steps.meanwhile
+    return steps.meanwhile._replace(found=found)
 
 
 def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:

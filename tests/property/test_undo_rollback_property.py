@@ -1,0 +1,258 @@
+"""An undo that is broken off, however often, is finished or taken back: base is as before the commit, or as after it.
+
+As in :mod:`tests.property.test_commit_rollback_property` it is killed at any line of its code, and so is what takes it
+back or finishes it; a power failure takes lines of its log away.  The host is at work in base meanwhile, and whatever
+has been in base by then is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import pytest
+from hypothesis import event, example, given, note
+from hypothesis import strategies as st
+
+from tests.commit_model import CommitScribe, contents, scan
+from tests.host_edits import Edit, works
+from tests.model_steps import so_many
+from tests.property.test_commit_property import Operation, hard_links, has_second_device, perform, programs
+from tests.property.test_commit_rollback_property import (
+    Attempt,
+    Kill,
+    check_work_of_host,
+    dies,
+    dies_if_it_fails,
+    ends,
+    kills,
+    lose_lines,
+    lost,
+    staged,
+    whole,
+)
+from tests.undo_model import Commits, Undo
+from yolofs import restored
+from yolofs.commit import execute, resume
+from yolofs.commit.taking_back import roll_back
+from yolofs.errors import HardLinksError
+from yolofs.paths import RelPath
+from yolofs.tree import Tree
+
+attempts = st.lists(st.builds(Attempt, st.booleans(), kills, lost), max_size=3)
+
+
+class Run:
+    """The undo of commit 1, as commit 2, that is broken off and gone on with."""
+
+    def __init__(self, commits: Commits) -> None:
+        self.undo: Undo = commits.prepare(1)
+        self.plan = self.undo.plan
+        self.parking = commits.parking(2)
+        self.found: list[RelPath] = []
+        """Where the host had put something, as is told."""
+        self._session = os.path.dirname(commits.directory)
+        for record in (*self.undo.inverse, *self.undo.left):
+            note(str(record))
+        for line in self.undo.plan.lines():
+            note(line)
+
+    def begin(self, kill: Kill) -> bool:
+        """Undo, until it is killed; return whether it was."""
+        undo = self.undo
+        return not dies(kill, partial(execute, undo.plan, undo.store, parking=self.parking, durable=False))
+
+    def go_on(self, attempt: Attempt) -> bool:
+        """Take it back or go on with it; return whether that came to its end, and did not fail."""
+        note(f"{attempt}")
+        lose_lines(self.parking, attempt.lost)
+        act = self._take_back if attempt.goes_back else self._finish
+        return dies(attempt.kill, act if attempt.kill is None else partial(dies_if_it_fails, act))
+
+    def _take_back(self) -> None:
+        self.found += roll_back(
+            self.undo.plan,
+            self.undo.store,
+            parking=self.parking,
+            restored=partial(restored.add, self._session),
+            durable=False,
+        ).found
+
+    def _finish(self) -> None:
+        self.found += resume(self.undo.plan, self.undo.store, parking=self.parking).found
+
+    def has(self, name: bytes) -> bool:
+        return os.path.lexists(os.path.join(self.parking, name))
+
+
+def undone(
+    scribe: CommitScribe, parking: bytes, second: list[Operation], links: list[tuple[bytes, ...]]
+) -> tuple[Commits, Run] | None:
+    """Commit what is staged, stage more, and return what is to undo the commit; None if there is nothing to it."""
+    commits = Commits(scribe, os.path.dirname(parking))
+    if not commits.commit(1).steps:
+        return None
+    for name, *arguments in second:
+        if name == "freeze":
+            scribe.freeze()
+        else:
+            perform(scribe, name, *arguments)
+    try:
+        return commits, Run(commits)
+    except HardLinksError:
+        event("refused for hard links")
+        return None
+
+
+def check(
+    program: list[Operation],
+    second: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    some: list[Attempt],
+    end: Attempt,
+    session: str | None = None,
+) -> None:
+    with staged(program, links, session) as (scribe, parking):
+        root = scribe.base.root
+        before = scan(root)
+        ready = undone(scribe, parking, second, links)
+        if ready is None:
+            return
+        commits, run = ready
+        view, after, kept = scribe.expected(), whole(root), whole(commits.parking(1) + b"/replaced")
+        had = contents(root)
+        if not run.begin(kill):
+            event("it was not broken off")
+            return
+        goes_back = False
+        for attempt in (*some, end):
+            if run.has(b"done") or not run.has(b"plan.json"):
+                event("it was at its very end")
+                break
+            goes_back = attempt.goes_back and not run.has(b"settled")
+            if run.go_on(attempt._replace(goes_back=goes_back)):
+                break
+            event("it was broken off once more")
+        if goes_back:
+            event("taken back")
+            assert whole(root) == after
+            assert scribe.expected() == view
+            assert whole(commits.parking(1) + b"/replaced") == kept
+            assert not run.found
+            assert not os.path.lexists(run.parking)
+            commits.undo(1, by=2, restored=restored.read(os.path.dirname(commits.directory)))
+        else:
+            event("finished")
+            commits.stage(Tree(run.undo.left))
+        assert scan(root) == before
+        assert scribe.expected() == view
+        assert had <= contents(root) | contents(run.parking + b"/replaced")
+        assert os.listdir(run.parking + b"/parked") == os.listdir(run.parking + b"/new") == []
+
+
+def check_with_host(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    work: list[list[Edit]],
+    some: list[Attempt],
+    end: Attempt,
+    session: str | None = None,
+) -> None:
+    """``work``: what the host does after each time that it is broken off."""
+    with staged(program, links, session) as (scribe, parking):
+        root = scribe.base.root
+        before = contents(root)
+        ready = undone(scribe, parking, [], links)
+        had = before | contents(root)
+        if ready is None or not ready[1].begin(kill):
+            return
+        check_work_of_host(ready[1], root, had, work, [*some, end])
+
+
+few = so_many(ci=20, nightly=3000)
+
+
+@few
+@given(programs, programs, hard_links, kills, attempts, ends)
+def test_it_is_taken_back_or_finished(
+    program: list[Operation],
+    second: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    some: list[Attempt],
+    end: Attempt,
+) -> None:
+    check(program, second, links, kill, some, end)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@few
+@given(programs, programs, hard_links, kills, attempts, ends)
+@example(  # what is recalled from the log and done again is left over once
+    [("rename", b"b", b"d/a/e f"), ("mkfifo", b"b")],
+    [],
+    [],
+    Kill(2, 0),
+    [],
+    Attempt(False, None, 0),
+)
+def test_it_is_taken_back_or_finished_where_the_session_is_on_another_device(
+    program: list[Operation],
+    second: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    some: list[Attempt],
+    end: Attempt,
+) -> None:
+    check(program, second, links, kill, some, end, session="/dev/shm")
+
+
+@few
+@given(programs, hard_links, kills, works, attempts, ends)
+@example(  # the directory is gone from which what is in its place had come
+    [("rename", b"b", b"d/a/c")], [], Kill(2, 0), [[("rmtree", 4, 0)]], [], Attempt(False, None, 0)
+)
+@example(  # what was found is told also by who takes it back after another was killed over that
+    [("write", b"b", b"new")],
+    [],
+    Kill(2, 0),
+    [[("replace", 0, 0)]],
+    [Attempt(True, Kill(2, 0), 0)],
+    Attempt(True, None, 0),
+)
+@example(  # a file that has been written back already
+    [("write", b"b", b"new"), ("write", b"e f", b"new")],
+    [(b"b", b"d", b"link")],
+    Kill(3, 0),
+    [[], [("append", 0, 0)]],
+    [Attempt(True, Kill(3, 0), 0)],
+    Attempt(True, None, 0),
+)
+def test_nothing_that_was_in_base_meanwhile_is_lost(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    work: list[list[Edit]],
+    some: list[Attempt],
+    end: Attempt,
+) -> None:
+    check_with_host(program, links, kill, work, some, end)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@few
+@given(programs, hard_links, kills, works, attempts, ends)
+@example(  # what is to go back into a directory on its device that is gone
+    [("rename", b"b", b"d/a/c")], [], Kill(2, 0), [[("move", 4, 0)]], [], Attempt(True, None, 0)
+)
+def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_another_device(
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    kill: Kill,
+    work: list[list[Edit]],
+    some: list[Attempt],
+    end: Attempt,
+) -> None:
+    check_with_host(program, links, kill, work, some, end, session="/dev/shm")
