@@ -372,6 +372,13 @@ def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_anot
 @example(  # nothing that was parked is parked again where the log was lost
     [("exchange", b"b", b"e f"), ("rename", b"d/b", b"a/x")], [], Kill(4, 0), [], Attempt(False, None, 1000)
 )
+@example(  # another name of what was parked lies where that is to come, in a directory that moves later
+    [("rename", b"d/d", b"x"), ("mkdir", b"d/d"), ("rename", b"x/\xff\xfe", b"d/d/b")],
+    [(b"d/d/\xff\xfe", b"d/d", b"b")],
+    Kill(1, 0),
+    [],
+    Attempt(True, None, 0),
+)
 @example(  # what was made and taken away is made once more
     [("write", b"x", b"new"), ("mkdir", b"y"), ("write", b"y/z", b"new")],
     [],

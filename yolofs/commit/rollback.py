@@ -237,7 +237,7 @@ class BackSteps(BackInPlace):
             self._leave_note(b"%d%b" % (step.number, UNMADE))
         ours = self._ours(step, said)
         there = self._inode(target)
-        is_ours = there is not None and there in ours
+        is_ours = there is not None and there in ours and not self._is_parked_still(step, source)
         old = self._where_old_is(step, [beside, source, kept])
         is_copy = self._inode(copied) is not None  # what came is a copy; the thing itself lies here
         if step.replaced is not None and there == self._replaced_by(step):
@@ -253,6 +253,11 @@ class BackSteps(BackInPlace):
             syscalls.rename_noreplace(self._unlocked(copied), copied.name, self._fd(source), source.name)
         if self._inode(beside) is not None and beside != source:
             self._clear(beside)
+
+    def _is_parked_still(self, step: _Arrival, source: Spot) -> bool:
+        """Tell whether what a step was to bring in was not: a hard link of it may lie where it was to come."""
+        park = self._parks.get(step.number) if isinstance(step, Place) else None
+        return park is not None and self._inode(source) == park.inode
 
     def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
