@@ -30,7 +30,8 @@ class Recorder:
 
     def __init__(self, *tops: bytes) -> None:
         """Take note of all that lies in the directories ``tops``."""
-        self._things: dict[int, Thing] = {}
+        self._things: dict[tuple[int, int], Thing] = {}
+        """By device and inode number."""
         self._directories: dict[Thing, int] = {}
         """Descriptors, by which their times can be looked at wherever they are moved."""
         self.tops = [self._scan(top) for top in tops]
@@ -93,7 +94,7 @@ class Recorder:
         for name in ("fsync", "fdatasync"):
             wrap(os, name, self._synced)
         wrap(os, "sync", self._all_synced)
-        wrap(syscalls, "sync_filesystem", self._all_synced)
+        wrap(syscalls, "sync_filesystem", self._device_synced)
 
     # ---- what there is
 
@@ -105,23 +106,26 @@ class Recorder:
                 thing.names[name] = self._scan(os.path.join(path, name))
         return thing
 
+    def _known(self, st: os.stat_result) -> Thing | None:
+        return self._things.get(_file(st))
+
     def _see(self, path: bytes) -> Thing:
         st = os.lstat(path)
-        known = self._things.get(st.st_ino)
+        known = self._known(st)
         if known is None:
             data = b""
             if stat.S_ISREG(st.st_mode):
                 data = _read(path)
             elif stat.S_ISLNK(st.st_mode):
                 data = os.readlink(path)
-            known = self._things[st.st_ino] = Thing(st.st_ino, _attributes(path, st), data)
+            known = self._things[_file(st)] = Thing(st.st_ino, _attributes(path, st), data, device=st.st_dev)
         return known
 
     def _directory_of(self, path: bytes, dir_fd: int | None) -> tuple[Thing | None, bytes]:
         """Return the directory of a path, if it is one of ours, and the name in it."""
         above, name = os.path.split(os.fsencode(path).rstrip(b"/"))
         try:
-            return self._things.get(os.stat(above or b".", dir_fd=dir_fd).st_ino), name
+            return self._known(os.stat(above or b".", dir_fd=dir_fd)), name
         except OSError:
             return None, name
 
@@ -155,7 +159,7 @@ class Recorder:
         if fd in self._open:
             os.close(self._open.pop(fd)[1])
         st = os.fstat(fd)
-        thing = self._things.get(st.st_ino)
+        thing = self._known(st)
         if thing is not None and stat.S_ISREG(st.st_mode):
             watched = really(b"/proc/self/fd/%d" % fd, os.O_RDONLY | os.O_CLOEXEC)
             self._open[fd] = thing, watched
@@ -184,7 +188,7 @@ class Recorder:
         really(src, dst, **options)
         if directory is not None:
             st = os.stat(dst, dir_fd=options.get("dst_dir_fd"), follow_symlinks=False)
-            self._record((directory, name, self._things[st.st_ino]))
+            self._record((directory, name, self._things[_file(st)]))
 
     def _removed(self, really: Callable[..., None], path: Any, *, dir_fd: int | None = None) -> None:
         directory, name = self._directory_of(path, dir_fd)
@@ -236,20 +240,23 @@ class Recorder:
             place, follows = os.fsencode(path), options.get("follow_symlinks", follows)
         dir_fd = options.get("dir_fd")
         st = os.stat(place, dir_fd=dir_fd, follow_symlinks=follows)
-        thing = self._things.get(st.st_ino)
+        thing = self._known(st)
         if thing is not None:
             at = copying.at(dir_fd, place) if dir_fd is not None else place
             self.operations.append(Changed(thing, _attributes(at, st, follows=follows)))
 
     def _synced(self, really: Callable[..., None], fd: int) -> None:
         really(fd)
-        thing = self._things.get(os.fstat(fd).st_ino)
+        thing = self._known(os.fstat(fd))
         if thing is not None:
             self.operations.append(Synced(thing))
 
-    def _all_synced(self, _really: Callable[..., None], *_args: Any) -> None:
+    def _all_synced(self, _really: Callable[..., None]) -> None:
         """Note it, and do not wait: what others write to the disk meanwhile takes its time."""
         self.operations.append(Synced(None))
+
+    def _device_synced(self, _really: Callable[..., None], fd: int) -> None:
+        self.operations.append(Synced(None, os.fstat(fd).st_dev))
 
     # ---- what has changed by that
 
@@ -257,17 +264,17 @@ class Recorder:
         at = os.fsencode(path) if dir_fd is None else copying.at(dir_fd, os.fsencode(path))
         st = os.lstat(at)
         data = os.readlink(at) if stat.S_ISLNK(st.st_mode) else b""
-        thing = self._add(Thing(st.st_ino, _attributes(at, st), data))
+        thing = self._add(Thing(st.st_ino, _attributes(at, st), data, device=st.st_dev))
         if thing.is_directory:
             self._directories[thing] = os.open(at, os.O_PATH)
         return thing
 
     def _new(self, fd: int) -> Thing:
         st = os.fstat(fd)
-        return self._add(Thing(st.st_ino, _attributes(b"/proc/self/fd/%d" % fd, st, follows=True)))
+        return self._add(Thing(st.st_ino, _attributes(b"/proc/self/fd/%d" % fd, st, follows=True), device=st.st_dev))
 
     def _add(self, thing: Thing) -> Thing:
-        self._things[thing.number] = thing
+        self._things[thing.device, thing.number] = thing
         self._data[thing] = thing.data, thing.attributes.mtime_ns
         if thing.is_directory:
             self._names[thing] = {}
@@ -285,10 +292,14 @@ class Recorder:
                 self._names[directory][name] = thing
                 self._counts[thing] = self._counts.get(thing, 0) + 1
             if old is not None and not self._counts[old] and all(other is not old for _, _, other in names):
-                self._things.pop(old.number, None)
+                self._things.pop((old.device, old.number), None)
         directories = dict.fromkeys(directory for directory, _, _ in names)
         times = tuple((directory, os.fstat(self._directories[directory]).st_mtime_ns) for directory in directories)
         self.operations.append(Named(names, times, made))
+
+
+def _file(st: os.stat_result) -> tuple[int, int]:
+    return st.st_dev, st.st_ino
 
 
 def _attributes(path: bytes, st: os.stat_result, *, follows: bool = False) -> Attributes:

@@ -10,6 +10,8 @@ the disk is bounded by what was synced, and otherwise by one of these models, ea
   same name before, what happens in a directory on where that is by then, a move of a directory on what happened in it;
   an fsync is for one object alone, and of a directory for its names.  Data as above.  No filesystem that journals is
   as bad as that.
+
+Each device is on its own: a sync of one says nothing of what another has.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class Thing:
     """Of a file; the target of a symlink."""
     names: dict[bytes, Thing] = field(default_factory=dict)
     """Of a directory."""
+    device: int = 0
 
     @property
     def is_directory(self) -> bool:
@@ -82,6 +85,13 @@ class Synced(NamedTuple):
     """Something was waited for until it was durable; None: all there was."""
 
     thing: Thing | None
+    device: int | None = None
+    """All there was on that one; None: on all of them."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether all there was is durable."""
+        return self.thing is None
 
 
 Operation: TypeAlias = Named | Written | Changed | Synced
@@ -126,10 +136,10 @@ class Recording:
         """Return what may be on the disk if the power fails after the first ``end`` operations."""
         if model is Model.ALL:
             return self._build(end, [True] * end, {})
-        synced, last_sync = _synced(self.operations[:end], is_ordered=model is Model.ORDERED)
+        synced, last_syncs = _synced(self.operations[:end], is_ordered=model is Model.ORDERED)
         if model is Model.ORDERED:
-            cut = rng.randint(last_sync, end)
-            there = [index < cut for index in range(end)]
+            cuts = {device: rng.randint(last, end) for device, last in sorted(last_syncs.items())}
+            there = [index < cuts.get(device_of(self.operations[index]), end) for index in range(end)]
         else:
             there = self._loose(end, synced, rng)
         return self._build(end, there, self._data(end, synced, rng))
@@ -220,28 +230,43 @@ def _walk(tops: list[Thing]) -> Iterator[Thing]:
         todo.extend(thing.names.values())
 
 
-def _synced(operations: list[Operation], *, is_ordered: bool) -> tuple[set[int], int]:
-    """Return which operations are durable, and the number of the last sync of a journal."""
+def device_of(operation: Operation) -> int:
+    """Return the device that an operation is on; a sync that is for all is on none, which is 0."""
+    match operation:
+        case Named(names):
+            return names[0][0].device
+        case Written(thing) | Changed(thing):
+            return thing.device
+        case Synced(thing, device):
+            return thing.device if thing is not None else device or 0
+
+
+def _synced(operations: list[Operation], *, is_ordered: bool) -> tuple[set[int], dict[int, int]]:
+    """Return which operations are durable, and the number of the last sync of the journal of each device."""
     durable: set[int] = set()
-    last = 0
+    devices = {device_of(operation) for operation in operations} - {0}
+    last = dict.fromkeys(devices, 0)
     of_thing: dict[Thing, list[int]] = {}
     for index, operation in enumerate(operations):
         match operation:
-            case Synced(None):
-                durable.update(range(index))
-                last = index
+            case Synced(None, device):
+                for one in devices if device is None else {device}:
+                    durable.update(number for number in range(index) if device_of(operations[number]) == one)
+                    last[one] = index
             case Synced(thing):
                 assert thing is not None
                 durable.update(of_thing.get(thing, ()))
                 if is_ordered:
-                    last = index
+                    last[thing.device] = index
             case Named(names):
                 for directory, _, _ in names:
                     of_thing.setdefault(directory, []).append(index)
             case Written(thing) | Changed(thing):
                 of_thing.setdefault(thing, []).append(index)
     if is_ordered:
-        durable.update(index for index in range(last) if not isinstance(operations[index], Written))
+        for index, operation in enumerate(operations):
+            if not isinstance(operation, Written) and index < last.get(device_of(operation), 0):
+                durable.add(index)
     return durable, last
 
 
@@ -251,20 +276,20 @@ def _needs(operations: list[Operation], tops: list[Thing]) -> Iterator[tuple[int
     places = _Places(tops)
     made: dict[Thing, int] = {}
     of_attributes: dict[Thing, int] = {}
-    of_number: dict[int, int] = {}
-    """What has taken something of that inode number away."""
+    of_number: dict[tuple[int, int], int] = {}
+    """What has taken something of that device and inode number away."""
     for index, operation in enumerate(operations):
         needs: set[int] = set()
         match operation:
             case Named(names, _, new):
                 if new is not None:
-                    needs.add(of_number.get(new.number, -1))
+                    needs.add(of_number.get((new.device, new.number), -1))
                 for directory, name, thing in names:
                     before = of_name.get((directory, name), -1)
                     needs.update({before, made.get(directory, -1)}, places.moves_above(directory))
                     gone = _leads_to(operations, before, directory, name)
                     if gone is not None:
-                        of_number[gone.number] = index
+                        of_number[gone.device, gone.number] = index
                         if gone.is_directory:  # it has to be empty, or is moved with all that is in it
                             needs.update(places.done_in(gone))
                     if thing is not None and thing is not new:
@@ -330,10 +355,10 @@ def _leads_to(operations: list[Operation], index: int, directory: Thing, name: b
 # ---- putting it on a real disk
 
 
-def put(image: Image, top: Thing, path: bytes, numbers: dict[int, int]) -> None:
+def put(image: Image, top: Thing, path: bytes, numbers: dict[tuple[int, int], int]) -> None:
     """Make an existing and empty directory what an image has of ``top``; note the inode numbers that stand for others.
 
-    ``numbers``: what was recorded, by what the disk gives now.
+    ``numbers``: what was recorded, by the device and what that gives now.
     """
     links: dict[Thing, bytes] = {}
     directories = [(top, path)]
@@ -345,7 +370,8 @@ def put(image: Image, top: Thing, path: bytes, numbers: dict[int, int]) -> None:
                 os.link(first, target, follow_symlinks=False)
                 continue
             _make(child, target, image)
-            numbers[os.lstat(target).st_ino] = child.number
+            st = os.lstat(target)
+            numbers[st.st_dev, st.st_ino] = child.number
             if child.is_directory:
                 directories.append((child, target))
             else:

@@ -58,8 +58,8 @@ class Recorded(NamedTuple):
 # ---- the work of which all is recorded
 
 
-def populate(root: Path) -> None:
-    for number in range(8):
+def populate(root: Path, count: int = 8) -> None:
+    for number in range(count):
         for part in ("sub", "deep/below"):
             (root / f"d{number}" / part).mkdir(parents=True)
         for name in range(10):
@@ -74,9 +74,9 @@ def populate(root: Path) -> None:
         os.utime(os.path.join(os.fsencode(root), path), ns=(OLD, OLD), follow_symlinks=False)
 
 
-def work(view: CoreDriver) -> None:
-    """Leave some 500 changes, of every kind that there is."""
-    for number in range(8):
+def work(view: CoreDriver, count: int = 8) -> None:
+    """Leave some 500 changes, of every kind that there is; some 60 for each of the ``count`` directories."""
+    for number in range(count):
         d = b"d%d" % number
         view.overwrite(d + b"/f0", b"through one of its names %d" % number)
         for name in (1, 2):
@@ -112,7 +112,7 @@ def work(view: CoreDriver) -> None:
             view.rmdir(d + b"/deep")
             view.create(d + b"/deep", b"now a file", 0o644)
         view.create(d + b"/new/big", bytes(random.Random(number).randbytes(20_000)), 0o600)
-    view.rename(b"d6", b"d7/new/moved")
+    view.rename(b"d%d" % (count - 2), b"d%d/new/moved" % (count - 1))
     view.unlink(b"pipe")
     view.mkdir(b"pipe", 0o700)
 
@@ -168,12 +168,12 @@ def recorded_part(place: Path) -> Recorded:
 class Numbers:
     """Has this process see other inode numbers than the disk gives; and what nobody has touched is as old as can be."""
 
-    def __init__(self, known: dict[int, int]) -> None:
+    def __init__(self, known: dict[tuple[int, int], int]) -> None:
         self.known = known
-        self.ctimes: dict[int, int] = {}
+        self.ctimes: dict[tuple[int, int], int] = {}
 
     def of(self, st: os.stat_result) -> os.stat_result:
-        known = self.known.get(st.st_ino)
+        known = self.known.get((st.st_dev, st.st_ino))
         number = known if known is not None else st.st_ino + ELSEWHERE
         more = {
             "st_atime_ns": st.st_atime_ns,
@@ -185,7 +185,8 @@ class Numbers:
         return os.stat_result((st.st_mode, number, *st[2:10]), more)
 
     def is_untouched(self, st: os.stat_result) -> bool:
-        return st.st_ino in self.known and self.ctimes.setdefault(st.st_ino, st.st_ctime_ns) == st.st_ctime_ns
+        file = st.st_dev, st.st_ino
+        return file in self.known and self.ctimes.setdefault(file, st.st_ctime_ns) == st.st_ctime_ns
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         for name in ("stat", "lstat", "fstat"):
@@ -239,7 +240,7 @@ def empty(directory: bytes) -> None:
 def on_disk(recorded: Recorded, image: Image) -> Iterator[None]:
     """Have the disk be as an image for the time of the block; nobody waits for it in there."""
     tops = (recorded.project, recorded.session)
-    numbers = {(number := os.lstat(top).st_ino): number for top in tops}
+    numbers = {(st.st_dev, st.st_ino): st.st_ino for st in map(os.lstat, tops)}
     for top, path in zip(recorded.recording.tops, tops, strict=True):
         empty(path)
         put(image, top, path, numbers)
@@ -266,8 +267,11 @@ def next_command(recorded: Recorded, way: str) -> str:
         return "taken back"
 
 
-def check(recorded: Recorded, done: str) -> str:
-    """Check that base is as it was and all staged, or as the view was and nothing staged; return which."""
+def check(recorded: Recorded, done: str, number: bytes = b"1") -> str:
+    """Check that base is as it was and all staged, or as the view was and nothing staged; return which.
+
+    ``number``: of the commit.
+    """
     now = scan(recorded.project)
     journal = journal_of(recorded.session)
     if now == recorded.before and done != "finished":
@@ -276,7 +280,7 @@ def check(recorded: Recorded, done: str) -> str:
     assert now == recorded.after
     assert done != "taken back"
     assert journal.partition(b"\n")[2] == recorded.left.partition(b"\n")[2]  # the key of an empty one is drawn
-    assert os.path.lexists(os.path.join(recorded.session, b"commits/1/done"))
+    assert os.path.lexists(os.path.join(recorded.session, b"commits", number, b"done"))
     return "after"
 
 
@@ -299,7 +303,7 @@ def states(recording: Recording, count: int, share: int) -> Iterator[tuple[int, 
     """Yield so many moments, models and seeds: most of them while base is changed."""
     rng = random.Random(share)
     length = len(recording.operations)
-    barriers = [index for index, one in enumerate(recording.operations) if one == Synced(None)]
+    barriers = [index for index, one in enumerate(recording.operations) if isinstance(one, Synced) and one.is_barrier]
     first = barriers[0]
     for number in range(count):
         begin = 0 if number % 8 == 0 else first

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import pytest
-from hypothesis import event, given, note
+from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.commit_model import Node, contents, scan
@@ -343,6 +343,17 @@ def check(
 
 @so_many(ci=20, nightly=3000)
 @given(rounds, hard_links | st.just([]))
+@example(  # how many names a file has is a part of the view
+    [
+        (
+            [("chmod", b"d/b", 0o600)],
+            [],
+            [],
+            Committing((), None, "", None, merge=False, side="", trusted=True, is_undone=True),
+        )
+    ],
+    [(b"d/b", b"c/b", b"b")],
+)
 def test_nothing_is_lost_and_the_view_stays(some: list[Any], links: list[tuple[bytes, ...]]) -> None:
     check(some, links)
 

@@ -415,6 +415,8 @@ class _Composing:
         links = self._links_after(st, names)
         key = -self._base.number(st) if links else 0
         fingerprint = self._fingerprint(name)
+        if links:
+            self._count_name(-key)
         self._noted.discard(path)
         self._found.records = [record for record in self._found.records if record.path != path]
         origin = place if has_data else None
@@ -427,6 +429,10 @@ class _Composing:
         made = [entry for entry in version.names if entry not in self._holdings.held] if version is not None else []
         count = st.st_nlink - sum(self._place_of(name) is None for name in names) + len(made)
         return count if count > 1 else 0
+
+    def _count_name(self, number: int) -> None:
+        """Note that one of the names that base has for a file is an entry now, and no other one beside it."""
+        self._unlinked[number] = self._unlinked.get(number, 0) + 1
 
     def _path_in_view(self, rel: RelPath) -> RelPath | None:
         """Return where the view shows what base has at a path; None if that cannot be told, or it does not."""
@@ -456,6 +462,8 @@ class _Composing:
         links = self._links_after(st, find_names_at(self._base, thing.base)[0]) if st.st_nlink > 1 else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
+        if links:
+            self._count_name(self._base.number(st))
         self._add(Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key))
 
     def _content(self, rel: RelPath) -> StoreIno:

@@ -169,11 +169,10 @@ def resume(
     with ResumedSteps(plan, store, parking, durable=True) as steps:
         check_root(steps.root_fd)
         ready = read_ready(parking)
+        is_back = os.path.lexists(os.path.join(parking, BACK))
         if ready is not None:
-            steps.recall_made(ready)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(parking, BACK))
-        lines = log.read(parking)[: len(plan.steps)]
+            steps.recall_made(ready, is_back=is_back)
+        lines = log.read(parking)[: len(plan.steps)] if not is_back else []  # the disk may know what the log does not
         is_durable = os.path.lexists(os.path.join(parking, SETTLED))
         with interrupted_between() as check:
             try:
@@ -183,6 +182,8 @@ def resume(
                     if not is_durable:
                         _do_one(index, plan, parking, partial(steps.redo, said=line))
                 _do_from(len(lines), plan, steps, parking, progress, check)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(parking, BACK))
             except KeyboardInterrupt:
                 raise stopped_by_user("finishing the commit", parking) from None
         _complete(plan, steps, parking, seals if seals is not None else Unsealed(), arrived, durable=True)
@@ -297,8 +298,11 @@ def _complete(
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
         put_in_place(copies)
+        had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
         steps.remove_far()
+        if had_leftovers and durable:  # and the times that their directories have got back: nobody will look again
+            steps.sync()
         if arrived is not None:
             arrived({line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None})
         write_new(parking, DONE, seals.of_end(total), durable=durable)

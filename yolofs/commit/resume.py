@@ -57,12 +57,22 @@ class ResumedSteps(Steps):
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
         self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
 
-    def recall_made(self, ready: Ready) -> None:
-        """Take note of what was made before the first step, and of what the directories were."""
+    def recall_made(self, ready: Ready, *, is_back: bool = False) -> None:
+        """Take note of what was made before the first step, and of what the directories were.
+
+        ``is_back``: it was being taken back, and the disk may know more of that than was noted.
+        """
         notes = set(map(os.fsencode, os.listdir(self._new.fd)))
-        self._made = {number: made for number, made in ready.made.items() if b"%d%b" % (number, UNMADE) not in notes}
+        self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
+        for step in self._plan.steps:
+            if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
+                if not is_back and b"%d%b" % (step.number, UNMADE) not in notes:
+                    continue
+                places = self._made_at(step.number), Spot(*split(step.path))
+                if self._made[step.number].inode not in map(self._inode, places):
+                    del self._made[step.number]
 
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
@@ -176,11 +186,21 @@ class ResumedSteps(Steps):
         kept = self._in(self._replaced, step.number)
         aside = self._shelter(step.path, step.number)
         if self._inode(aside) is None:
+            if self._inode(kept) is not None and self._is_still_there(step):
+                self._clear(kept)  # a copy, which another device had before its own had what it was copied from aside
             return self._inode(kept) is not None
         self._clear(kept)  # a copy to this device, perhaps not whole
         self._copy_to_kept(aside, kept, step.path)
         self._leftovers.append(aside)
         return True
+
+    def _is_still_there(self, step: Remove) -> bool:
+        """Tell whether what is to be removed from another device lies where it was."""
+        try:
+            is_far = self._directories.device(split(step.path)[0]) != self._device
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return is_far and self._inode(Spot(*split(step.path))) == step.inode
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
         """Keep, besides, what is neither what the file was nor surely ours: the host may have written it meanwhile."""

@@ -53,7 +53,7 @@ class BackSteps(BackInPlace):
         super().__init__(plan, store, directory, durable=durable)
         self._times: dict[RelPath, tuple[int, int]] = {}
 
-    def recall_made(self, ready: Ready) -> None:
+    def recall_made(self, ready: Ready, *, is_back: bool = True) -> None:  # noqa: ARG002 - it is
         """Take note of all that was made, also if that was taken away again."""
         self._made = ready.made
         self._before = ready.directories
@@ -191,6 +191,8 @@ class BackSteps(BackInPlace):
     def _put_removed_back(self, step: Remove) -> None:
         kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)
         if self._inode(aside) is None:
+            if self._is_still_there(step):
+                self._clear(kept)  # a copy
             self._put_back(step, kept)
             return
         self._put_back(step, aside)

@@ -209,7 +209,8 @@ class Steps(Preparing):
         """Remove a leftover, and give its directory, which is finished already, its mtime back."""
         directory = self._unlocked(spot)
         st = os.stat(b".", dir_fd=directory)
-        remove_tree(at(directory, spot.name))
+        with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
+            remove_tree(at(directory, spot.name))
         with contextlib.suppress(PermissionError):  # another user's directory, such as /tmp
             os.utime(b".", ns=(st.st_atime_ns, st.st_mtime_ns), dir_fd=directory)
 
@@ -344,6 +345,7 @@ class Steps(Preparing):
         self._mark_made(beside, step)
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
+        self._sync_directory(copied)
         self._leftovers.append(copied)
         self._swap_in(beside, step)
 
@@ -367,6 +369,7 @@ class Steps(Preparing):
         """
         self._sync_beside(spot)
         self._leave_note(b"%d-is-%d" % (step.number, os.stat(self._at(spot), follow_symlinks=False).st_ino))
+        self._sync_directory(Spot(self._new, b""))
 
     def _leave_note(self, note: bytes) -> None:
         with contextlib.suppress(FileExistsError):
@@ -377,6 +380,7 @@ class Steps(Preparing):
         inode = self._reach(step.path)[1].st_ino
         if inode != step.replaced:
             self._leave_note(b"%d-replaces-%d" % (step.number, inode))
+            self._sync_directory(Spot(self._new, b""))
 
     def _keep(self, old: Spot, step: _Arrival) -> None:
         name = b"%d" % step.number
@@ -432,6 +436,16 @@ class Steps(Preparing):
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
         try:
             syscalls.sync_filesystem(fd)
+        finally:
+            os.close(fd)
+
+    def _sync_directory(self, spot: Spot) -> None:
+        """Make the names in a spot's directory durable: another device may have before what follows from them."""
+        if not self._durable:
+            return
+        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            os.fsync(fd)
         finally:
             os.close(fd)
 
