@@ -20,7 +20,7 @@ from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, rea
 from yolofs.commit.found import paths_found
 from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
 from yolofs.commit.log import Log
-from yolofs.commit.plan import Create, Plan, Step, describe
+from yolofs.commit.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import names_in, note_parted, put_in_place
 from yolofs.commit.steps import Steps
@@ -186,7 +186,7 @@ def resume(
                     os.unlink(os.path.join(parking, BACK))
             except KeyboardInterrupt:
                 raise stopped_by_user("finishing the commit", parking) from None
-        _complete(plan, steps, parking, seals if seals is not None else Unsealed(), arrived, durable=True)
+        _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
         return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
@@ -284,9 +284,16 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
 
 
 def _complete(
-    plan: Plan, steps: Steps, parking: bytes, seals: Seals, arrived: Restored | None, *, durable: bool
+    plan: Plan,
+    steps: Steps,
+    parking: bytes,
+    seals: Seals,
+    arrived: Restored | None,
+    *,
+    durable: bool,
+    is_again: bool = False,
 ) -> None:
-    """Make everything durable, tidy up what is kept, and say that it is done."""
+    """Make everything durable, tidy up what is kept, and say that it is done; ``is_again``: that had begun before."""
     total = len(plan.steps)
     try:
         copies = steps.copy_apart()
@@ -301,7 +308,14 @@ def _complete(
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
         steps.remove_far()
-        if had_leftovers and durable:  # and the times that their directories have got back: nobody will look again
+        if is_again:  # a leftover may have gone, and its directory not have got its time back
+            for step in plan.steps:
+                if isinstance(step, FinishDirectory):
+                    steps.do(step)
+            steps.release()
+        if (
+            had_leftovers or is_again
+        ) and durable:  # and the times that their directories have got back: nobody will look again
             steps.sync()
         if arrived is not None:
             arrived({line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None})

@@ -16,6 +16,7 @@ import msgspec
 
 from yolofs.commit.moves import Moves
 from yolofs.commit.trees import remove_tree
+from yolofs.journal_file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.plain_files import open_plain, read_plain
 from yolofs.syscalls import open_by_no_link
@@ -114,6 +115,7 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + b".new", path)
+    sync_directory_of(path)
 
 
 def remove(parking: bytes, name: bytes) -> None:

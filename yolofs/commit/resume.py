@@ -111,8 +111,14 @@ class ResumedSteps(Steps):
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
                     self.do(step)
-            case Create() | Place() | Duplicate() | MakeDirectory():
+            case MakeDirectory():
                 if self._inode(self._comes_from(step)) is not None:
+                    self.do(step)
+            case Create() | Place() | Duplicate():
+                source = self._comes_from(step)
+                is_copied = self._inode(copied_from(source)) is not None  # the copy may not be in its place yet
+                is_beside = is_copied and self._inode(self._beside(step.path, step.number)) is not None
+                if is_beside or self._inode(source) is not None:
                     self.do(step)
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
