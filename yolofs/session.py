@@ -84,6 +84,8 @@ class Session(States):
         self.settings = settings
         self.settings_problem = ""
         """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to change anything."""
+        self.in_use: frozenset[int] | None = frozenset() if access is Access.WRITE else None
+        """The store inodes that a mount has open for somebody, None if that is not known."""
         self._lock_fd = lock_fd
 
     @property

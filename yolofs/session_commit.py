@@ -19,6 +19,7 @@ from yolofs.commit.execution import before_it_begins
 from yolofs.commit.files import write_new
 from yolofs.commit.interrupts import no_interrupt
 from yolofs.commit.last_check import check_rest
+from yolofs.commit.linking import Spare, is_spare_never
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
 from yolofs.commit.taking_back import roll_back, told_of
@@ -174,12 +175,24 @@ def commit(
         arrived=_noting(session, is_needed=bool(parts.rest)),
         progress=progress,
         going_back=going_back,
+        is_spare=_spare(session, parts.rest),
     )
     unfinished = put_away(session, directory)
     if not (parts.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.remove(session.directory)
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held, unfinished)
+
+
+def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
+    """Return what tells which store inodes a commit may put into base themselves.
+
+    These are such as nothing that stays staged shows, and nobody has open: who has could write to base by that.
+    """
+    if session.in_use is None:
+        return is_spare_never
+    needed = session.in_use.union(record.ino for record in rest if record.ino is not None)
+    return lambda ino: ino not in needed
 
 
 def put_away(session: Session, directory: bytes) -> str:

@@ -21,7 +21,7 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from threading import Lock
 from typing import Protocol
 
@@ -80,6 +80,8 @@ class Store:
         """
         self.directory = directory
         self._prefixes: dict[int, bytes] = {}
+        self.elsewhere: Mapping[int, bytes] = {}
+        """Where store inodes are that a commit has put into base, while what shows them has not ended yet."""
         self.is_closed = False
         """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
@@ -103,6 +105,8 @@ class Store:
 
     def path(self, ino: int) -> bytes:
         """Return the path of a store inode; does not look whether it exists."""
+        if self.elsewhere and ino in self.elsewhere:
+            return self.elsewhere[ino]
         shard = ino >> _SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:
@@ -269,7 +273,7 @@ class Store:
         try:
             return os.open(path, flags)
         except PermissionError as error:
-            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid():
+            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid() or ino in self.elsewhere:
                 raise
         with self._modes, _widened(path, os.lstat(path)):
             return os.open(path, flags)

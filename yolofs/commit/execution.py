@@ -18,13 +18,14 @@ import msgspec
 from yolofs.commit import log
 from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
 from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
+from yolofs.commit.linking import Spare, is_spare_never
 from yolofs.commit.log import Log
 from yolofs.commit.plan import Create, Plan, Step, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import names_in, note_parted, put_in_place
 from yolofs.commit.steps import Steps
 from yolofs.commit.taking_back import Restored, take_back
-from yolofs.errors import CommitError, NotPreparedError, reason
+from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store import StoreFiles
@@ -75,6 +76,7 @@ def execute(
     arrived: Restored | None = None,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
+    is_spare: Spare = is_spare_never,
     durable: bool = True,
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
@@ -84,8 +86,9 @@ def execute(
     ``restored`` is told what is in its place again if the commit is taken back, ``arrived``, before it is done, what
     the steps have put in place or changed.
     ``progress`` is called after each file made and each step with how many are done, and of how many; ``going_back`` is
-    called if the commit is taken back, and returns the same for that.  Without ``durable`` the disk is not waited for:
-    for tests, which expect no power failure.  Blocks.
+    called if the commit is taken back, and returns the same for that.  ``is_spare`` tells which store inodes may be put
+    into base themselves.  Without ``durable`` the disk is not waited for: for tests, which expect no power failure.
+    Blocks.
 
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
@@ -107,7 +110,7 @@ def execute(
             steps = opened.enter_context(Steps(plan, store, parking, durable=durable))
         with opened:
             try:
-                _prepare(plan, steps, parking, counted, durable=durable)
+                _prepare(plan, steps, parking, counted, is_spare, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
                 with contextlib.suppress(OSError):  # then the next command removes it
@@ -122,7 +125,21 @@ def execute(
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return Outcome(len(plan.steps), steps.left_out)
-        raise take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable) from failure
+        told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
+    if not (steps.may_not_link and isinstance(told, RolledBackError) and not os.path.lexists(parking)):
+        raise told from failure
+    return execute(  # the disk has it that store inodes may not be named there (quotas by project, for example)
+        plan,
+        store,
+        parking=parking,
+        seals=seals,
+        restored=restored,
+        arrived=arrived,
+        progress=progress,
+        going_back=going_back,
+        is_spare=is_spare_never,
+        durable=durable,
+    )
 
 
 @contextlib.contextmanager
@@ -208,14 +225,16 @@ def _ended_before() -> NotPreparedError:
     return error
 
 
-def _prepare(plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, *, durable: bool) -> None:
+def _prepare(
+    plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, is_spare: Spare, *, durable: bool
+) -> None:
     """Do all that comes before the first step.
 
     Raises:
         NotPreparedError: something could not be made, or it is plain that a step would fail.
     """
     try:
-        steps.make(counted.made if counted is not None else lambda _: None)
+        steps.make(counted.made if counted is not None else lambda _: None, is_spare)
     except OSError as error:
         hint = (
             _make_room(parking)
@@ -290,14 +309,16 @@ def _complete(
         if durable:
             steps.sync()
         is_settled = os.path.lexists(os.path.join(parking, SETTLED))
-        if (copies or steps.has_leftovers) and not is_settled:  # from here on there is no way back
+        if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
         put_in_place(copies)
         steps.discard_leftovers()
         steps.remove_far()
+        steps.release_store()
         if arrived is not None:
-            arrived({line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None})
+            came = {line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None}
+            arrived({**came, **steps.ctimes_of_links()})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""

@@ -14,6 +14,8 @@ from typing import NamedTuple, Self
 from yolofs.plain_files import open_plain, read_plain
 
 _NAME = b"progress"
+UNKNOWN_NS = 0
+"""For the ctime of a store inode that has got a name in base: it changes once more when the store's name goes."""
 _MOST_BYTES = 1 << 30
 """As much as ten million steps write."""
 

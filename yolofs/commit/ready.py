@@ -34,20 +34,44 @@ from yolofs.commit.plan import (
 )
 from yolofs.paths import RelPath, split
 
+LINKED = -1
+"""In the place of a folder's number: nothing is made, the store inode itself gets a name in base."""
+
 
 class Made(msgspec.Struct, frozen=True, array_like=True):
-    """A thing that was made."""
+    """A thing that was made, or a store inode that is to get a name in base."""
 
     inode: int
     size: int
     mtime_ns: int
     folder: int = 0
-    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1."""
+    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1;
+    :data:`LINKED` for a store inode."""
+    ctime_ns: int = 0
+    """Of a store inode, as are those below: what it was before the first step."""
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a store inode, which gets a name in base."""
+        return self.folder == LINKED
 
     @classmethod
     def of(cls, st: os.stat_result, folder: int) -> Made:
         """Return what tells this thing from all others."""
         return cls(st.st_ino, st.st_size, st.st_mtime_ns, folder)
+
+    @classmethod
+    def linked(cls, st: os.stat_result) -> Made:
+        """Return what tells this store inode from all others, and what it is."""
+        return cls(st.st_ino, st.st_size, st.st_mtime_ns, LINKED, st.st_ctime_ns, st.st_mode, st.st_uid, st.st_gid)
+
+    def has_looks_of(self, st: os.stat_result) -> bool:
+        """Tell whether something has the size, time, mode and owner that this store inode had."""
+        looks = (st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
+        return looks == (self.size, self.mtime_ns, self.mode, self.uid, self.gid)
 
 
 class Before(msgspec.Struct, frozen=True, array_like=True):

@@ -7,6 +7,7 @@ moves something between places that only this commit uses, or may simply be done
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ from typing import IO, TypeAlias
 
 from yolofs import copying
 from yolofs.commit.far import Folder
+from yolofs.commit.files import SETTLED
 from yolofs.commit.log import Line
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
@@ -31,7 +33,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Looks, Ready
+from yolofs.commit.ready import Looks, Made, Ready
 from yolofs.commit.steps import UNMADE, Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
@@ -52,6 +54,8 @@ class ResumedSteps(Steps):
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._looks: dict[int, Looks] = {}
+        self._is_settled = False
+        """Whether all steps are done for certain, and names in the store may be gone."""
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
         self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
@@ -62,6 +66,7 @@ class ResumedSteps(Steps):
         self._made = {number: made for number, made in ready.made.items() if b"%d%b" % (number, UNMADE) not in notes}
         self._far.reopen()
         self._before = ready.directories
+        self._is_settled = os.path.lexists(os.path.join(self._parking, SETTLED))
 
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
@@ -72,6 +77,8 @@ class ResumedSteps(Steps):
                     self._set_aside[step.number] = aside
             case Remove():
                 self._recall_leftovers(self._shelter(step.path, step.number))
+            case Create() if self._linked_from(step) is not None:
+                pass
             case Create() | Place() | Link() | Duplicate():
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
                 spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
@@ -100,6 +107,9 @@ class ResumedSteps(Steps):
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
                     self.do(step)
+            case Create() if (made := self._linked_from(step)) is not None:
+                if self._was_never_named(step, made):
+                    self.do(step)
             case Create() | Place() | Duplicate() | MakeDirectory():
                 if self._inode(self._comes_from(step)) is not None:
                     self.do(step)
@@ -114,6 +124,23 @@ class ResumedSteps(Steps):
                     super().do(step)
             case Fetch() | FinishDirectory():
                 self.do(step)
+
+    def _was_never_named(self, step: Create, made: Made) -> bool:
+        """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
+        try:
+            st = os.lstat(self._store.path(step.ino))
+        except FileNotFoundError:
+            return False
+        return st.st_ino == made.inode and st.st_nlink == 1 and st.st_ctime_ns <= made.ctime_ns
+
+    def release_store(self) -> None:
+        """Take the names in the store away, but for those of which base has no other: the host has removed them."""
+        for step, made in self._store_names:
+            path = self._store.path(step.ino)
+            with contextlib.suppress(FileNotFoundError):
+                st = os.lstat(path)
+                if st.st_ino == made.inode and st.st_nlink > 1:
+                    os.unlink(path)
 
     def _has_data(self, step: Rewrite) -> bool:
         """Tell whether a file has the data that it was given."""
@@ -136,6 +163,8 @@ class ResumedSteps(Steps):
                 return self._inode(self._made_at(step.number)) is None
             case MakeDirectory():
                 return self._is_directory_made(step)
+            case Create() if (made := self._linked_from(step)) is not None:
+                return self._is_settled or self._inode(Spot(*split(step.path))) == made.inode
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)
             case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:

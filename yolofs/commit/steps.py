@@ -19,7 +19,7 @@ from yolofs import copying, syscalls
 from yolofs.commit import separate
 from yolofs.commit.directories import rename_between, rename_out, rename_with
 from yolofs.commit.far import Folder
-from yolofs.commit.log import Identity, Line
+from yolofs.commit.log import UNKNOWN_NS, Identity, Line
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
@@ -63,6 +63,8 @@ class Steps(Preparing):
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
+        self.may_not_link = False
+        """Whether a step failed as a store inode may not get a name where it is to be."""
 
     def do(self, step: Step) -> None:
         """Do one step.
@@ -106,6 +108,8 @@ class Steps(Preparing):
                 return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
             case Remove():
                 return Line(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
+            case Create() if (made := self._linked_from(step)) is not None:
+                return Line(Identity(self._device, made.inode, UNKNOWN_NS, made.size))
             case _:
                 came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
                 went = None
@@ -282,6 +286,9 @@ class Steps(Preparing):
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
+        if self._linked_from(step) is not None:
+            self._name_store_inode(step)
+            return
         if step.number in self._made:
             spot = self._made_at(step.number)
         else:
@@ -289,6 +296,38 @@ class Steps(Preparing):
             self._make_file(step, spot)
             self._mark_made(spot, step)
         self._bring_in(spot, step)
+
+    def _name_store_inode(self, step: Create) -> None:
+        source, (parent, name) = self._store.path(step.ino), split(step.path)
+
+        def link(fd: int) -> None:
+            os.link(source, name, dst_dir_fd=fd, follow_symlinks=False)
+
+        try:
+            self._directories.within(parent, link)
+        except OSError as error:
+            self.may_not_link = error.errno in _NO_LINK
+            raise
+
+    def release_store(self) -> None:
+        """Take the names in the store away of what has one in base by now, which is durable.
+
+        Raises:
+            OSError: one cannot be taken away.
+        """
+        for step, _ in self._store_names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._store.path(step.ino))
+
+    def ctimes_of_links(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
+        found: dict[int, int] = {}
+        for step, made in self._store_names:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                _, st = self._reach(step.path)
+                if st.st_ino == made.inode:
+                    found[st.st_ino] = st.st_ctime_ns
+        return found
 
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
