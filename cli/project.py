@@ -68,13 +68,9 @@ def looking(project: bytes) -> Iterator[Session]:
 
 
 def warnings_of(session: Session) -> list[str]:
-    """Return what is said of a session whoever looks at it; see that it finds what a commit has put into base."""
+    """Return what is said of a session whoever looks at it."""
     interrupted = session.interrupted()
     found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
-    if interrupted is not None and interrupted.plan is not None and interrupted.way_back is None:
-        from yolofs.commit.linking import places_in_base
-
-        session.store.elsewhere = places_in_base(interrupted.plan, interrupted.directory)
     if session.settings_problem:
         found.append(f"{session.settings_problem}; no mount, commit or abort until that is mended")
     return found

@@ -259,6 +259,7 @@ def finish_interrupted(
         ),
         progress=progress,
     )
+    session.store.elsewhere = {}
     unfinished = put_away(session, found.directory)
     return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished)
 

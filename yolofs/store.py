@@ -56,6 +56,10 @@ class StorePaths(Protocol):
 class StoreFiles(StorePaths, Protocol):
     """What who reads needs of a store."""
 
+    def own_path(self, ino: int) -> bytes:
+        """Return the absolute path that a store inode has in the store, and nowhere else."""
+        ...
+
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode whatever its mode and return the descriptor."""
         ...
@@ -105,8 +109,10 @@ class Store:
 
     def path(self, ino: int) -> bytes:
         """Return the path of a store inode; does not look whether it exists."""
-        if self.elsewhere and ino in self.elsewhere:
-            return self.elsewhere[ino]
+        return self.elsewhere[ino] if ino in self.elsewhere else self.own_path(ino)
+
+    def own_path(self, ino: int) -> bytes:
+        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is base."""
         shard = ino >> _SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:
@@ -269,6 +275,8 @@ class Store:
             OSError: as open(2); ELOOP for a symlink.
         """
         path = self.path(ino)
+        if ino in self.elsewhere and flags & os.O_ACCMODE != os.O_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         flags |= os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return os.open(path, flags)
@@ -296,7 +304,7 @@ class Store:
         Raises:
             FileNotFoundError: there is none.
         """
-        path = self.path(ino)
+        path = self.own_path(ino)
         try:
             os.unlink(path)
         except IsADirectoryError:

@@ -63,6 +63,10 @@ class KeptAndStore:
         kept = kept_of(ino)
         return self._store.path(ino) if kept is None else kept.path(self._commits)
 
+    def own_path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode in the store."""
+        return self._store.own_path(ino)
+
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode, or what is kept, and return the descriptor.
 

@@ -128,7 +128,7 @@ class ResumedSteps(Steps):
     def _was_never_named(self, step: Create, made: Made) -> bool:
         """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
         try:
-            st = os.lstat(self._store.path(step.ino))
+            st = os.lstat(self._store.own_path(step.ino))
         except FileNotFoundError:
             return False
         return st.st_ino == made.inode and st.st_nlink == 1 and st.st_ctime_ns <= made.ctime_ns
@@ -136,7 +136,7 @@ class ResumedSteps(Steps):
     def release_store(self) -> None:
         """Take the names in the store away, but for those of which base has no other: the host has removed them."""
         for step, made in self._store_names:
-            path = self._store.path(step.ino)
+            path = self._store.own_path(step.ino)
             with contextlib.suppress(FileNotFoundError):
                 st = os.lstat(path)
                 if st.st_ino == made.inode and st.st_nlink > 1:

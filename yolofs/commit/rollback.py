@@ -270,7 +270,7 @@ class BackSteps(BackInPlace):
 
     def _take_name_away(self, step: Create, made: Made) -> None:
         """Take the name in base away that a store inode has got; what the host has changed of it is kept, too."""
-        spot, path = Spot(*split(step.path)), self._store.path(step.ino)
+        spot, path = Spot(*split(step.path)), self._store.own_path(step.ino)
         if self._inode(spot) == made.inode:
             if self._was_changed(spot, step, log.Line()):
                 self._copy_found(spot, step)
@@ -382,7 +382,7 @@ class BackSteps(BackInPlace):
     def _names_in_base(self, st: os.stat_result) -> int:
         """Return how many names a file has, but for the one that the store has for it."""
         if not self._in_store:
-            self._in_store.update((made.inode, self._store.path(step.ino)) for step, made in self._store_names)
+            self._in_store.update((made.inode, self._store.own_path(step.ino)) for step, made in self._store_names)
         path = self._in_store.get(st.st_ino)
         return st.st_nlink - (path is not None and _inode_at(path) == st.st_ino)
 

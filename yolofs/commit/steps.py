@@ -298,7 +298,7 @@ class Steps(Preparing):
         self._bring_in(spot, step)
 
     def _name_store_inode(self, step: Create) -> None:
-        source, (parent, name) = self._store.path(step.ino), split(step.path)
+        source, (parent, name) = self._store.own_path(step.ino), split(step.path)
 
         def link(fd: int) -> None:
             os.link(source, name, dst_dir_fd=fd, follow_symlinks=False)
@@ -317,7 +317,7 @@ class Steps(Preparing):
         """
         for step, _ in self._store_names:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._store.path(step.ino))
+                os.unlink(self._store.own_path(step.ino))
 
     def ctimes_of_links(self) -> dict[int, int]:
         """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
