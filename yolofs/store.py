@@ -48,6 +48,14 @@ _MINE = stat.S_IRUSR | stat.S_IWUSR
 class StorePaths(Protocol):
     """What who looks needs of a store."""
 
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode.
+
+        Raises:
+            OSError: there is none.
+        """
+        ...
+
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode."""
         ...
@@ -84,6 +92,7 @@ class Store:
         """
         self.directory = directory
         self._prefixes: dict[int, bytes] = {}
+        self._looks: dict[int, os.stat_result] | None = None
         self.elsewhere: Mapping[int, bytes] = {}
         """Where store inodes are that a commit has put into base, while what shows them has not ended yet."""
         self.is_closed = False
@@ -110,6 +119,32 @@ class Store:
     def path(self, ino: int) -> bytes:
         """Return the path of a store inode; does not look whether it exists."""
         return self.elsewhere[ino] if ino in self.elsewhere else self.own_path(ino)
+
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode.
+
+        Raises:
+            OSError: there is none.
+        """
+        looks = self._looks
+        if looks is None:
+            return os.lstat(self.path(ino))
+        st = looks.get(ino)
+        if st is None:
+            st = looks[ino] = os.lstat(self.path(ino))
+        return st
+
+    @contextlib.contextmanager
+    def looking_once(self) -> Iterator[None]:
+        """Have each store inode looked at once in the block, for a command that asks of the same several times.
+
+        Danger: nobody else may change a store inode meanwhile.
+        """
+        self._looks = {}
+        try:
+            yield
+        finally:
+            self._looks = None
 
     def own_path(self, ino: int) -> bytes:
         """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is base."""

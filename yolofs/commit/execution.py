@@ -278,8 +278,14 @@ def _do_from(
         done.cut(first)
         for index in range(first, total):
             check()
-            _do_one(index, plan, parking, steps.do)
-            done.add(steps.seen(plan.steps[index]))
+            step = plan.steps[index]
+            if isinstance(step, Create) and (made := steps.linked_from(step)) is not None:
+                _do_one(index, plan, parking, steps.do)
+                done.hold(steps.seen_linked(made))
+            else:
+                done.flush()
+                _do_one(index, plan, parking, steps.do)
+                done.add(steps.seen(step))
             if progress is not None:
                 progress(index + 1, total)
 

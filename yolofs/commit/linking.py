@@ -62,7 +62,7 @@ class Linking:
             is_near = self._is_near[directory] = self._lies_near(directory)
         if not is_near:
             return None
-        st = os.lstat(self._store.own_path(step.ino))
+        st = self._store.lstat(step.ino)
         return st if self._is_as_a_copy(st) else None
 
     def _is_as_a_copy(self, st: os.stat_result) -> bool:

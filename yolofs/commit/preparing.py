@@ -18,7 +18,7 @@ from yolofs.commit.making import is_plain, make_file, open_inode
 from yolofs.commit.moves import Moves
 from yolofs.commit.places import Places, Spot, hidden_far
 from yolofs.commit.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
-from yolofs.commit.ready import Before, Made, Ready, check
+from yolofs.commit.ready import LINKED, Before, Made, Ready, check
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import StoreFiles
@@ -112,18 +112,17 @@ class Preparing(Places):
         self._made[step.number] = Made.of(st, number)
         return True
 
-    def _linked_from(self, step: Step) -> Made | None:
-        """Return what the store inode is that itself gets a step's name, None if it is not of that kind."""
-        if not isinstance(step, Create):
-            return None
+    def linked_from(self, step: Create) -> Made | None:
+        """Return what the store inode is that itself gets a step's name, None if a copy does."""
         made = self._made.get(step.number)
-        return made if made is not None and made.is_link else None
+        return made if made is not None and made.folder == LINKED else None
 
     @property
     def _store_names(self) -> Iterator[tuple[Create, Made]]:
+        made = self._made
         for step in self._plan.steps:
-            if (made := self._linked_from(step)) is not None and isinstance(step, Create):
-                yield step, made
+            if isinstance(step, Create) and (one := made.get(step.number)) is not None and one.folder == LINKED:
+                yield step, one
 
     @property
     def has_links(self) -> bool:

@@ -32,7 +32,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, split
+from yolofs.paths import ROOT, RelPath, split
 
 LINKED = -1
 """In the place of a folder's number: nothing is made, the store inode itself gets a name in base."""
@@ -138,6 +138,8 @@ class _Check:
         self._moves = Moves(plan)
         self._directories: dict[RelPath, os.stat_result] = {}
         self._looks: dict[int, Looks] = {}
+        self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
+        """The directory of the plan that was asked for last, and where base has it."""
         self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
 
     def check(self) -> Ready:
@@ -162,11 +164,13 @@ class _Check:
 
     def _check(self, step: Step) -> None:
         match step:
+            case Create():
+                self._check_arrival(step.path, step.replaced)
             case Park() | Remove():
                 self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]))
             case Fetch():
                 self._check_kept(step)
-            case Create() | Place() | Link() | Duplicate() | MakeDirectory():
+            case Place() | Link() | Duplicate() | MakeDirectory():
                 self._check_arrival(step.path, getattr(step, "replaced", None))
                 if isinstance(step, Link):
                     self._note_linked(self._moves.before(step.existing))
@@ -192,7 +196,10 @@ class _Check:
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
 
     def _check_arrival(self, path: RelPath, replaced: int | None) -> None:
-        above = self._moves.before(split(path)[0])
+        directory = split(path)[0]
+        if self._last[0] != directory:  # of many new files one after the other
+            self._last = directory, self._moves.before(directory)
+        above = self._last[1]
         if above is None:
             return
         parent = self._enter(above)

@@ -77,7 +77,7 @@ class ResumedSteps(Steps):
                     self._set_aside[step.number] = aside
             case Remove():
                 self._recall_leftovers(self._shelter(step.path, step.number))
-            case Create() if self._linked_from(step) is not None:
+            case Create() if self.linked_from(step) is not None:
                 pass
             case Create() | Place() | Link() | Duplicate():
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
@@ -107,7 +107,7 @@ class ResumedSteps(Steps):
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
                     self.do(step)
-            case Create() if (made := self._linked_from(step)) is not None:
+            case Create() if (made := self.linked_from(step)) is not None:
                 if self._was_never_named(step, made):
                     self.do(step)
             case Create() | Place() | Duplicate() | MakeDirectory():
@@ -163,7 +163,7 @@ class ResumedSteps(Steps):
                 return self._inode(self._made_at(step.number)) is None
             case MakeDirectory():
                 return self._is_directory_made(step)
-            case Create() if (made := self._linked_from(step)) is not None:
+            case Create() if (made := self.linked_from(step)) is not None:
                 return self._is_settled or self._inode(Spot(*split(step.path))) == made.inode
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)

@@ -240,7 +240,7 @@ class BackSteps(BackInPlace):
     def _take_away(self, step: _Arrival, said: log.Line) -> None:
         """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
         self._directories.forget(step.path)
-        if isinstance(step, Create) and (linked := self._linked_from(step)) is not None:
+        if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
             self._take_name_away(step, linked)
             return
         target, source = Spot(*split(step.path)), self._comes_from(step)

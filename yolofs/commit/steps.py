@@ -37,6 +37,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.preparing import Preparing
+from yolofs.commit.ready import Made
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
@@ -73,6 +74,8 @@ class Steps(Preparing):
             OSError: it could not be done.
         """
         match step:
+            case Create():  # which most are
+                self._create(step)
             case Park():
                 self._move_out(step.path, self._parked, step.number)
             case Remove():
@@ -81,8 +84,6 @@ class Steps(Preparing):
                 self._move_kept(self._kept_at(step), Spot(self._parked, b"%d" % step.number))
             case MakeDirectory():
                 self._make_directory(step)
-            case Create():
-                self._create(step)
             case Place():
                 parked = Spot(self._parked, b"%d" % step.number)
                 self._bring_in(self._set_aside.get(step.number, parked), step)
@@ -108,14 +109,18 @@ class Steps(Preparing):
                 return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
             case Remove():
                 return Line(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
-            case Create() if (made := self._linked_from(step)) is not None:
-                return Line(Identity(self._device, made.inode, UNKNOWN_NS, made.size))
+            case Create() if (made := self.linked_from(step)) is not None:
+                return Line(self.seen_linked(made))
             case _:
                 came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
                 went = None
                 if isinstance(step, Rewrite) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
                     went = self._seen(Spot(self._replaced, b"%d" % step.number))
                 return Line(came, went)
+
+    def seen_linked(self, made: Made) -> Identity:
+        """Return what the log is to say of a store inode that has got a name in base just now."""
+        return Identity(self._device, made.inode, UNKNOWN_NS, made.size)
 
     def _seen(self, spot: Spot) -> Identity | None:
         try:
@@ -286,7 +291,7 @@ class Steps(Preparing):
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
-        if self._linked_from(step) is not None:
+        if self.linked_from(step) is not None:
             self._name_store_inode(step)
             return
         if step.number in self._made:
@@ -298,13 +303,15 @@ class Steps(Preparing):
         self._bring_in(spot, step)
 
     def _name_store_inode(self, step: Create) -> None:
-        source, (parent, name) = self._store.own_path(step.ino), split(step.path)
-
-        def link(fd: int) -> None:
-            os.link(source, name, dst_dir_fd=fd, follow_symlinks=False)
-
+        source = self._store.own_path(step.ino)
+        parent, _, name = step.path.rpartition(b"/")
         try:
-            self._directories.within(parent, link)
+            try:
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
+            except PermissionError:
+                if not self._directories.unlock(RelPath(parent)):
+                    raise
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
         except OSError as error:
             self.may_not_link = error.errno in _NO_LINK
             raise
@@ -316,8 +323,10 @@ class Steps(Preparing):
             OSError: one cannot be taken away.
         """
         for step, _ in self._store_names:
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.unlink(self._store.own_path(step.ino))
+            except FileNotFoundError:
+                continue
 
     def ctimes_of_links(self) -> dict[int, int]:
         """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
