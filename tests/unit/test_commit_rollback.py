@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.commit_model import CommitScribe, Node, have_linked, scan
+from tests.property.core_driver import CoreDriver
 from yolofs import copying, syscalls
 from yolofs.commit import Plan, execute, execution, files, log, resume
 from yolofs.commit.plan import Rewrite, Step
@@ -21,6 +22,9 @@ from yolofs.commit.steps import Steps
 from yolofs.commit.taking_back import roll_back
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
+from yolofs.selection import Selection
+from yolofs.session import Access, Session
+from yolofs.session_commit import commit
 
 OLD = 1_400_000_000_000_000_007
 
@@ -631,26 +635,55 @@ def test_a_name_that_the_host_gave_it_meanwhile_does_not_change_with_what_is_sta
 
 @pytest.mark.usefixtures("linked")
 @pytest.mark.parametrize("reason", [errno.EXDEV, errno.EPERM, errno.EMLINK])
-def test_where_no_link_may_be_made_all_is_taken_back_and_copied(
+def test_where_no_link_may_be_made_all_is_taken_back_and_may_be_copied(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, reason: int
 ) -> None:
     """Such as where a directory has another quota (by project), or another key, than the store."""
     scribe.write(b"first", b"1")
     scribe.mkdir(b"new", 0o755)
     scribe.write(b"new/file", b"2")
-    expected = scribe.expected()
-    really = os.link
-
-    def link(source: bytes, target: bytes, **options: Any) -> None:
-        if source.startswith(scribe.store.directory) and target == b"file":
-            raise OSError(reason, os.strerror(reason), source)
-        really(source, target, **options)
-
-    monkeypatch.setattr(os, "link", link)
-    execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    before, expected = whole(scribe), scribe.expected()
+    refuse_links(monkeypatch, scribe.store.directory, b"file", reason)
+    with pytest.raises(RolledBackError) as error:
+        execute(scribe.plan(), scribe.store, parking=parking, durable=False)
+    assert error.value.may_not_link
+    assert whole(scribe) == before
+    assert not os.path.lexists(parking)
+    execute(scribe.plan(), scribe.store, parking=parking, is_spare=lambda _: False, durable=False)
     assert scan(scribe.base.root) == expected
     assert store_of(scribe, b"first").read_bytes() == b"1"
     assert at(scribe, b"first").stat().st_nlink == 1
+
+
+def refuse_links(patch: pytest.MonkeyPatch, store: bytes, name: bytes, reason: int) -> None:
+    """Have it refused to give a store inode a name."""
+    really = os.link
+
+    def link(source: bytes, target: bytes, **options: Any) -> None:
+        if source.startswith(store) and target == name:
+            raise OSError(reason, os.strerror(reason), source)
+        really(source, target, **options)
+
+    patch.setattr(os, "link", link)
+
+
+def test_a_commit_of_a_part_is_tried_again_with_copies_and_the_rest_stays_staged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = os.fsencode(tmp_path / "project")
+    os.mkdir(project)
+    view = CoreDriver(project)
+    view.create(b"a", b"taken", 0o644)
+    view.create(b"b", b"stays", 0o644)
+    view.close()
+    with Session.open(project, Access.WRITE) as session:
+        refuse_links(monkeypatch, session.store.directory, b"a", errno.EXDEV)
+        done = commit(session, selection=Selection(session.regions, paths=(RelPath(b"a"),)))
+        assert done.number == 1
+        assert Path(os.fsdecode(project), "a").read_bytes() == b"taken"
+        assert os.stat(os.path.join(project, b"a")).st_nlink == 1
+        (left,) = session.state().staged.values()
+        assert Path(os.fsdecode(session.store.path(left.ino))).read_bytes() == b"stays"
 
 
 @pytest.mark.usefixtures("linked")

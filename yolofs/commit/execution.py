@@ -93,7 +93,8 @@ def execute(
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
             is gone.
-        RolledBackError: a step failed, or Ctrl-C; base is as it was.
+        RolledBackError: a step failed, or Ctrl-C; base is as it was.  With ``may_not_link`` nothing of it is left,
+            and it may be tried again with none of ``is_spare``.
         CommitError: a step failed, and so did taking back those before it; or all are done, and the end failed.
         FileExistsError: a commit was there already; nothing was done.
     """
@@ -126,20 +127,9 @@ def execute(
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return Outcome(len(plan.steps), steps.left_out)
         told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
-    if not (steps.may_not_link and isinstance(told, RolledBackError) and not os.path.lexists(parking)):
+        if isinstance(told, RolledBackError):
+            told.may_not_link = steps.may_not_link and not os.path.lexists(parking)
         raise told from failure
-    return execute(  # the disk has it that store inodes may not be named there (quotas by project, for example)
-        plan,
-        store,
-        parking=parking,
-        seals=seals,
-        restored=restored,
-        arrived=arrived,
-        progress=progress,
-        going_back=going_back,
-        is_spare=is_spare_never,
-        durable=durable,
-    )
 
 
 @contextlib.contextmanager
