@@ -23,7 +23,7 @@ import struct
 import time
 from collections.abc import Container, Iterator, Mapping
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, cast
 
 from yolofs import copying
 from yolofs.paths import StoreIno
@@ -405,7 +405,7 @@ class Store:
         """Return the numbers in one shard; a file that is not ours is passed over."""
         names = os.listdir(b"%b/%02x" % (self.directory, shard))
         numbers = [int(name) for name in names if _is_ino(name)]
-        return [StoreIno(ino) for ino in numbers if ino >> _SHARD_BITS == shard]
+        return cast("list[StoreIno]", [ino for ino in numbers if ino >> _SHARD_BITS == shard])
 
     def _highest(self) -> int:
         for shard in sorted(self._shards, reverse=True):

@@ -37,7 +37,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.preparing import Preparing
-from yolofs.commit.ready import Made
+from yolofs.commit.ready import LINKED, Made
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
@@ -291,10 +291,11 @@ class Steps(Preparing):
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
-        if self.linked_from(step) is not None:
+        made = self._made.get(step.number)
+        if made is not None and made.folder == LINKED:
             self._name_store_inode(step)
             return
-        if step.number in self._made:
+        if made is not None:
             spot = self._made_at(step.number)
         else:
             spot = self._workplace(step.path, step.number)
