@@ -323,6 +323,7 @@ def _store(project: bytes) -> Iterator[Finding]:
     """Look whether all is there that the present shows."""
     try:
         with Session.open(project, Access.READ) as session:
+            session.interrupted()  # the store knows then what has got into base
             staged = session.state().staged
             missing = [staged[ino] for ino in sorted(staged) if not os.path.lexists(session.store.path(ino))]
     except (YolofsError, OSError):

@@ -200,7 +200,7 @@ def command(
         if before is not None and not before.taken:
             check_named(before)
             return
-        with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
+        with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
             shown, parts = look(session, selection, asked.generation(session))
             if before is not None and before != shown:

@@ -21,6 +21,8 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
     Raises:
         UsageError: some of these are neither in the view nor in base, so they are misspelt.
     """
+    if not paths:
+        return []
     changed = sorted({path for change in everything for path in change.paths})
     unchanged = [path for path in paths if not _has_below(changed, path)]
     nowhere = [path for path in unchanged if not _is_anywhere(session, path)]

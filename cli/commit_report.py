@@ -88,7 +88,9 @@ def look(
             marks = {**marks, **more}
             if selection.takes_marked or more.keys() <= set(selection.paths):
                 break
-    if up_to is None:
+    if taken is everything and up_to is None:
+        stays: list[Change] = []
+    elif up_to is None:
         known = {(change.kind, change.path, change.old_path) for change in taken}
         stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
     else:

@@ -79,7 +79,14 @@ def seen(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> lis
 
 def hidden_by(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the others: those that touch a path that nobody may know of."""
-    return [change for change in changes if guard is not None and not all(map(guard.may_see, _paths(change, root)))]
+    if guard is None:
+        return []
+    top, may_see = absolute(root, b"").rstrip(b"/") + b"/", guard.may_see
+    return [
+        change
+        for change in changes
+        if not may_see(top + change.path) or (change.old_path is not None and not may_see(top + change.old_path))
+    ]
 
 
 def readable(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:

@@ -32,6 +32,8 @@ _HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
     "what the host would run or trust:",
 )
 """The titles of the parts of a list, in this order."""
+_PLAIN = bytes(code for code in range(ord("!"), ord("~") + 1) if code not in b'"\\')
+"""The characters of names that are shown as they are."""
 _WORDS = {
     Kind.ADDED: "added",
     Kind.MODIFIED: "modified",
@@ -103,7 +105,10 @@ def emit_changes(
     apart = set(map(id, hidden))
     letters = _letters()
     parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
+    plain = _PlainAdditions(place, regions, parts, letters[Kind.ADDED]) if not (apart or changed or from_both) else None
     for change in changes:
+        if plain is not None and change.kind is Kind.ADDED and change.path not in marks and plain.takes(change):
+            continue
         inside = place.holds(change)
         if is_marked(change, marks):
             title = _CODE
@@ -133,6 +138,46 @@ def emit_changes(
     if changes:
         emit()
     emit(summary(changes))
+
+
+class _PlainAdditions:
+    """Makes the lines of what was added under plain names: nearly all of a long list, many in one directory."""
+
+    def __init__(self, place: Place, regions: Regions, parts: dict[str, list[str]], letter: str) -> None:
+        self._place = place
+        self._regions = regions
+        self._parts = parts
+        self._letter = letter
+        self._tops = frozenset((regions.project, *regions.scratch, place.project))
+        self._known: dict[bytes, tuple[list[str], str] | None] = {}
+        """Of each directory the part that it belongs to, and how lines about what is in it begin."""
+
+    def takes(self, change: Change) -> bool:
+        """Add the line of a change, if that is all that its part and its path tell."""
+        directory, _, name = change.path.rpartition(b"/")
+        if directory not in self._known:
+            self._known[directory] = self._look(directory)
+        known = self._known[directory]
+        if known is None or change.new is None or name.translate(None, _PLAIN) or change.path in self._tops:
+            return False
+        known[0].append(f"{known[1]}{name.decode()}{'/' if change.new.type == stat.S_IFDIR else ''}")
+        return True
+
+    def _look(self, directory: bytes) -> tuple[list[str], str] | None:
+        place = self._place
+        inside = place.project is not None and is_below(directory, place.project)
+        if inside and place.project is not None:
+            shown = directory[len(place.project) :].lstrip(b"/")
+        else:
+            shown = absolute(place.root, directory)
+        if shown.translate(None, _PLAIN):
+            return None
+        begin = f"{shown.decode()}/" if shown and not shown.endswith(b"/") else shown.decode()
+        if self._regions.of(directory) is Region.SCRATCH:
+            title = _SCRATCH
+        else:
+            title = _HERE if inside else _OUTSIDE
+        return self._parts[title], f"{self._letter}  {begin}"
 
 
 def summary(changes: Iterable[Change]) -> str:

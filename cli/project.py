@@ -130,9 +130,10 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
         try:
             with (
                 held_back(unquote(client.info().mountpoint)),
-                client.lend(kind),
+                client.lend(kind) as in_use,
                 writing(project, Access.LENT) as session,
             ):
+                session.in_use = in_use
                 yield Changing(session, is_mounted=True)
                 is_done = True
         except DaemonError as error:

@@ -28,6 +28,7 @@ from yolofs.daemon.protocol import (
     Done,
     Info,
     LendParams,
+    Lent,
     LoanKind,
     NoParams,
     SnapshotParams,
@@ -192,11 +193,14 @@ class Client:
         return self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
 
     @contextlib.contextmanager
-    def lend(self, kind: LoanKind) -> Iterator[None]:
-        """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too."""
-        self._call("lend", LendParams(kind), Done)
+    def lend(self, kind: LoanKind) -> Iterator[frozenset[int] | None]:
+        """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too.
+
+        Gives the store inodes that somebody has open, None if that is not known.
+        """
+        in_use = self._call("lend", LendParams(kind), Lent).in_use
         try:
-            yield
+            yield frozenset(in_use) if in_use is not None else None
         except BaseException:
             with contextlib.suppress(YolofsError):  # the first error is the one to tell
                 self._call("return", NoParams(), Done)

@@ -32,6 +32,7 @@ from yolofs.daemon.protocol import (
     MAX_LINE_BYTES,
     Done,
     LendParams,
+    Lent,
     LoanKind,
     NoParams,
     SnapshotParams,
@@ -69,6 +70,8 @@ _LEAVE_S = 1.0
 _LEAVE_AGAIN_S = 0.02
 _MAX_ASKS_BYTES = MAX_LINE_BYTES // 2
 _MAX_BY_CHARS = 100
+_MOST_IN_USE = 20_000
+"""Store inodes in use that are told; as text, they have to go into one message."""
 _WARNINGS = 0
 """The number under which warnings are told; asks count from 1."""
 
@@ -236,7 +239,7 @@ class _Conversation:
         try:
             await control._acquire()
             try:
-                await _in_thread(control._host.lend)
+                in_use = await _in_thread(control._host.lend)
             except BaseException:
                 control._lock.release()
                 raise
@@ -245,7 +248,8 @@ class _Conversation:
             raise
         self._loan = params.kind
         control._is_lent = True
-        return Result(Done(), control._host.lock_fd)
+        told = tuple(in_use) if len(in_use) <= _MOST_IN_USE else None
+        return Result(Lent(told), control._host.lock_fd)
 
     async def _return(self, _: NoParams) -> Result:
         if self._loan is None:

@@ -394,17 +394,22 @@ class Host:
         with self._or_end("travel"):
             return result, overlay.reload(session.journal, tree, fresh_from=session.store.next_ino)
 
-    def lend(self) -> None:
-        """Serve no more requests until :meth:`take_back`: another process works on the session."""
-        self.flush()
-        self._call(self._lend_on_loop)
-        self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
+    def lend(self) -> set[int]:
+        """Serve no more requests until :meth:`take_back`: another process works on the session.
 
-    def _lend_on_loop(self) -> None:
+        Returns the store inodes that somebody has open.
+        """
+        self.flush()
+        in_use = self._call(self._lend_on_loop)
+        self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
+        return in_use
+
+    def _lend_on_loop(self) -> set[int]:
         if self._half_way is None:
             self._interrupted_before = self._session.interrupted_commit()
             self._lent_journal = self._session.journal.form.key
         self._mount.loop.pause()
+        return self._overlay.let_go()
 
     def _record_count(self) -> int | None:
         """Return how many records the journal has; None while it is lent, and may have ended.  For any thread."""
@@ -468,6 +473,7 @@ class Host:
         is_done = session.journal.form.key != self._lent_journal
         state = session.present()
         session.base.elsewhere = self._half_way = None
+        session.store.elsewhere = {}
         stale = self._overlay.reload(
             session.journal,
             state.tree,

@@ -11,6 +11,7 @@ import os
 from yolofs.archive import commit_numbers
 from yolofs.commit.displaced import Displaced
 from yolofs.commit.files import PLAN
+from yolofs.commit.linking import places_in_base
 from yolofs.commit.plan import Plan
 from yolofs.errors import CommitError, YolofsError, reason
 from yolofs.overlay import Overlay
@@ -61,7 +62,11 @@ class HalfWay:
         found = session.interrupted()
         number = max(commit_numbers(session.directory))
         directory = session.commit_directory(number)
-        plan = found.way_back if found is not None else Plan.decode(read_plainly(os.path.join(directory, PLAN)) or b"")
+        plan = (
+            found.way_back or found.plan
+            if found is not None
+            else Plan.decode(read_plainly(os.path.join(directory, PLAN)) or b"")
+        )
         if plan is None:
             raise error
         self.is_done = found is None
@@ -69,6 +74,8 @@ class HalfWay:
         self._why = error.message if isinstance(error, YolofsError) else reason(error)
         self._number = number
         session.base.elsewhere = Displaced(plan, directory)
+        if self.is_done or (found is not None and found.way_back is None):
+            session.store.elsewhere = places_in_base(plan, directory)
         overlay.freeze()
         log.critical("%s", self.text)
 

@@ -158,6 +158,12 @@ class LendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: LoanKind
 
 
+class Lent(msgspec.Struct, frozen=True):
+    """The result of ``lend``: the store inodes that somebody has open, None if they are too many to be told."""
+
+    in_use: tuple[int, ...] | None = None
+
+
 class StopParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``stop``."""
 

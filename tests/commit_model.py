@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, NoReturn
 
 import pytest
@@ -14,7 +14,7 @@ from tests.scribe import Scribe
 from yolofs import copying, syscalls
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.paths import RelPath, join
-from yolofs.records import Stage
+from yolofs.records import Keep, Stage
 from yolofs.tree import Staged
 
 
@@ -39,6 +39,24 @@ def lacks_renameat2(patch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), dst)
 
     patch.setattr(syscalls, "_renameat2", refuse)
+
+
+def is_spare(ino: int) -> bool:
+    """Tell of half of all store inodes that they may be put into base themselves, so that each commit does both."""
+    return bool(ino % 2)
+
+
+def besides(rest: Iterable[Keep]) -> Callable[[int], bool]:
+    """Return the same for a commit that leaves something staged."""
+    needed = {record.ino for record in rest}
+    return lambda ino: is_spare(ino) and ino not in needed
+
+
+def have_linked(patch: pytest.MonkeyPatch) -> None:
+    """Have each commit put all store inodes into base themselves that may be."""
+    defaults = execute.__kwdefaults__
+    assert defaults is not None
+    patch.setitem(defaults, "is_spare", lambda _: True)
 
 
 class CommitScribe(Scribe):
@@ -72,7 +90,7 @@ class CommitScribe(Scribe):
     def commit(self, parking: bytes, progress: Callable[[int, int], None] | None = None) -> Plan:
         """Plan and commit, and return the plan."""
         plan = self.plan()
-        execute(plan, self.store, parking=parking, progress=progress, durable=False)
+        execute(plan, self.store, parking=parking, progress=progress, is_spare=is_spare, durable=False)
         return plan
 
     # ---- what is to be expected

@@ -232,18 +232,19 @@ class _Judge:
 
     def _side(self, node: Node) -> Side:
         st = node.st
+        kind = stat.S_IFMT(st.st_mode)
         data, ino, size = None, None, 0
-        if node.is_directory:
+        if kind == stat.S_IFDIR:
             data = self._base.path(node.source) if node.source is not None else None
-        elif node.kind in (stat.S_IFREG, stat.S_IFLNK):
+        elif kind in (stat.S_IFREG, stat.S_IFLNK):
             data, size = node.meta, st.st_size
             if node.staged is not None and node.source is not None:
                 data, size = self._data_in_base(node.source)
             elif node.staged is not None:
                 ino = node.staged.ino
-        rdev = st.st_rdev if node.kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
+        rdev = st.st_rdev if kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
         mode = stat.S_IMODE(st.st_mode)
-        return Side(node.kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
+        return Side(kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
 
     def _data_in_base(self, source: RelPath) -> tuple[bytes, int]:
         """Return where in base a file's data is and how much; no byte if the host has removed it."""

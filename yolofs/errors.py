@@ -177,6 +177,8 @@ class RolledBackError(YolofsError):
     """A commit stopped on its way and was taken back: base is as it was, and all stays staged."""
 
     exit_code = 18
+    may_not_link = False
+    """Whether it was as a store inode may not get a name where it is to be: with copies it may go through."""
 
 
 class HardLinksError(YolofsError):

@@ -179,14 +179,15 @@ def examine(
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
     done = min(len(log.read(commit)), len(plan.steps))
+    is_settled = os.path.lexists(os.path.join(commit, SETTLED))
     found = msgspec.structs.replace(
         found,
         done=done,
-        way_back=plan if not os.path.lexists(os.path.join(commit, SETTLED)) else None,
+        way_back=plan if not is_settled else None,
         goes_back=os.path.lexists(os.path.join(commit, BACK)),
         seals=CommitSeals(sealer, number, base.root, commit, sealed),
     )
-    obstacle = find_obstacle(plan, base, store, done=done)
+    obstacle = find_obstacle(plan, base, store, done=done, is_settled=is_settled)
     if obstacle:
         return msgspec.structs.replace(found, problems=(obstacle,), is_mendable=True)
     return msgspec.structs.replace(found, plan=plan)

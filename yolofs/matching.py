@@ -17,10 +17,11 @@ the two override trees cost, and base is listed only below directories that came
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from yolofs.base import Base
@@ -99,16 +100,25 @@ class StateReader:
         self.base = base
         self.store = store
         self._seen_by_links: defaultdict[StoreIno, set[RelPath]] = defaultdict(set)
-        self._by_identity: defaultdict[Identity, list[Entry]] = defaultdict(list)
-        self._by_source: defaultdict[RelPath, list[Entry]] = defaultdict(list)
-        for entry in entries(tree.root):
+
+    @functools.cached_property
+    def _by_identity(self) -> Mapping[Identity, list[Entry]]:
+        found: defaultdict[Identity, list[Entry]] = defaultdict(list)
+        for entry in entries(self.tree.root):
+            if entry.staged is not None:
+                found[entry.staged.key].append(entry)
+            elif entry.base is not None:
+                found[entry.base].append(entry)
+        return found
+
+    @functools.cached_property
+    def _by_source(self) -> Mapping[RelPath, list[Entry]]:
+        found: defaultdict[RelPath, list[Entry]] = defaultdict(list)
+        for entry in entries(self.tree.root):
             source = entry.source
             if source is not None:
-                self._by_source[source].append(entry)
-            if entry.staged is not None:
-                self._by_identity[entry.staged.key].append(entry)
-            elif source is not None:
-                self._by_identity[source].append(entry)
+                found[source].append(entry)
+        return found
 
     def root(self) -> Node | None:
         """Return the node of base's root."""
@@ -169,7 +179,7 @@ class StateReader:
     def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> Node:
         meta = self.store.path(staged.ino)
         try:
-            st = os.lstat(meta)
+            st = self.store.lstat(staged.ino)
         except FileNotFoundError:
             raise YolofsError(
                 f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
@@ -347,6 +357,13 @@ class _Matcher:
         for _, new in self._unsettled if went else ():
             if new is not None and not new.is_directory:
                 came[new.identity, new.kind].append(new)
+        if not (went and came):
+            for left, right in self._unsettled:
+                if left is not None and right is not None:
+                    self._join(left, right)
+                else:
+                    self._matches.append(Match(left, right))
+            return
         moved_from, moved_to = set(), set()
         for key in went.keys() & came.keys():
             for old, new in _pair(went[key], came[key]):

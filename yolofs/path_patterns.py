@@ -92,6 +92,15 @@ class Patterns(Generic[Value]):
         found = self._reach(path).found
         return self._values[found] if found is not None else None
 
+    def says_nothing_in(self, directory: bytes) -> bool:
+        """Tell whether names in a directory fit only if they are among, or end in one of, :attr:`beginnings`."""
+        return self._reach(directory) is _NOWHERE
+
+    @property
+    def beginnings(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+        """The names with which patterns may begin anywhere, and how further ones end."""
+        return frozenset(self._begin), self._endings
+
     @property
     def values(self) -> tuple[Value, ...]:
         """What is said of what each of the patterns fits, in their order."""

@@ -84,6 +84,8 @@ class Session(States):
         self.settings = settings
         self.settings_problem = ""
         """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to change anything."""
+        self.in_use: frozenset[int] | None = frozenset() if access is Access.WRITE else None
+        """The store inodes that a mount has open for somebody, None if that is not known."""
         self._lock_fd = lock_fd
 
     @property
@@ -293,12 +295,19 @@ class Session(States):
         return interrupted_commit(self.directory)
 
     def interrupted(self) -> Interrupted | None:
-        """Return what is known of the interrupted commit, None if there is none."""
+        """Return what is known of the interrupted commit, None if there is none.
+
+        Of one whose steps are all done the store finds from then on what it has put into base, to be read.
+        """
         if self.interrupted_commit() is None:
             return None
+        from yolofs.commit.linking import places_in_base
         from yolofs.interrupted import examine  # it takes all that commits need along
 
-        return examine(self.directory, self.base, self.store)
+        found = examine(self.directory, self.base, self.store)
+        if found is not None and found.plan is not None and found.way_back is None:
+            self.store.elsewhere = places_in_base(found.plan, found.directory)
+        return found
 
     def check_no_interrupted_commit(self) -> None:
         """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished here."""

@@ -12,17 +12,18 @@ import msgspec
 from yolofs import restored
 from yolofs.archive import CARRIED
 from yolofs.clock import coarse_clock_ns
-from yolofs.commit import execute, find_conflicts, plan_commit, resume
+from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.back_in_place import Meanwhile
 from yolofs.commit.choice import Held
 from yolofs.commit.execution import before_it_begins
 from yolofs.commit.files import write_new
 from yolofs.commit.interrupts import no_interrupt
 from yolofs.commit.last_check import check_rest
+from yolofs.commit.linking import Spare, is_spare_never
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.commit.survey import Name, survey
 from yolofs.commit.taking_back import found_text, roll_back, told_of
-from yolofs.errors import ConflictError, YolofsError, reason
+from yolofs.errors import ConflictError, RolledBackError, YolofsError, reason
 from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.journal import Journal
 from yolofs.paths import RelPath, display
@@ -159,29 +160,51 @@ def commit(
         check_rest(plan, session.state(), session.base, Tree(parts.rest))
     number = session.next_commit()
     directory = session.commit_directory(number)
-    with before_it_begins(directory, plan.root):
-        seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
-        if parts.rest:
-            _write_rest(directory, number, parts.rest)
-        if conflicts:
-            os.makedirs(directory, 0o700, exist_ok=True)
-            forced = {name.here.st_ino for name in names if name.here is not None and name.path in set(conflicts)}
-            write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
-    outcome = execute(
-        plan,
-        session.store,
-        parking=directory,
-        seals=seals,
-        restored=lambda found: _note_restored(session, directory, found),
-        arrived=_noting(session, is_needed=bool(parts.rest)),
-        progress=progress,
-        going_back=going_back,
-    )
+    changed = frozenset(conflicts)
+
+    def carry_out(is_spare: Spare) -> Outcome:
+        with before_it_begins(directory, plan.root):
+            seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
+            if parts.rest:
+                _write_rest(directory, number, parts.rest)
+            if conflicts:
+                os.makedirs(directory, 0o700, exist_ok=True)
+                forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
+                write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
+        return execute(
+            plan,
+            session.store,
+            parking=directory,
+            seals=seals,
+            restored=lambda found: _note_restored(session, directory, found),
+            arrived=_noting(session, is_needed=bool(parts.rest)),
+            progress=progress,
+            going_back=going_back,
+            is_spare=is_spare,
+        )
+
+    try:
+        outcome = carry_out(_spare(session, parts.rest))
+    except RolledBackError as error:
+        if not error.may_not_link:
+            raise
+        outcome = carry_out(is_spare_never)  # quotas by project, for example: nothing is left of the first attempt
     unfinished = put_away(session, directory)
     if not (parts.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.remove(session.directory)
     return CommitResult(number, outcome.steps, outcome.left_out, parts.held, unfinished)
+
+
+def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
+    """Return what tells which store inodes a commit may put into base themselves.
+
+    These are such as nothing that stays staged shows, and nobody has open: who has could write to base by that.
+    """
+    if session.in_use is None:
+        return is_spare_never
+    needed = session.in_use.union(record.ino for record in rest if record.ino is not None)
+    return lambda ino: ino not in needed
 
 
 def put_away(session: Session, directory: bytes) -> str:
@@ -248,6 +271,7 @@ def finish_interrupted(
         ),
         progress=progress,
     )
+    session.store.elsewhere = {}
     unfinished = put_away(session, found.directory)
     told = found_text(outcome.found, found.root, found.directory)
     return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=told)

@@ -21,9 +21,9 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, cast
 
 from yolofs import copying
 from yolofs.paths import StoreIno
@@ -48,6 +48,14 @@ _MINE = stat.S_IRUSR | stat.S_IWUSR
 class StorePaths(Protocol):
     """What who looks needs of a store."""
 
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode.
+
+        Raises:
+            OSError: there is none.
+        """
+        ...
+
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode."""
         ...
@@ -55,6 +63,10 @@ class StorePaths(Protocol):
 
 class StoreFiles(StorePaths, Protocol):
     """What who reads needs of a store."""
+
+    def own_path(self, ino: int) -> bytes:
+        """Return the absolute path that a store inode has in the store, and nowhere else."""
+        ...
 
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode whatever its mode and return the descriptor."""
@@ -80,6 +92,9 @@ class Store:
         """
         self.directory = directory
         self._prefixes: dict[int, bytes] = {}
+        self._looks: dict[int, os.stat_result] | None = None
+        self.elsewhere: Mapping[int, bytes] = {}
+        """Where store inodes are that a commit has put into base, while what shows them has not ended yet."""
         self.is_closed = False
         """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
@@ -103,6 +118,36 @@ class Store:
 
     def path(self, ino: int) -> bytes:
         """Return the path of a store inode; does not look whether it exists."""
+        return self.elsewhere[ino] if ino in self.elsewhere else self.own_path(ino)
+
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode.
+
+        Raises:
+            OSError: there is none.
+        """
+        looks = self._looks
+        if looks is None:
+            return os.lstat(self.path(ino))
+        st = looks.get(ino)
+        if st is None:
+            st = looks[ino] = os.lstat(self.path(ino))
+        return st
+
+    @contextlib.contextmanager
+    def looking_once(self) -> Iterator[None]:
+        """Have each store inode looked at once in the block, for a command that asks of the same several times.
+
+        Danger: nobody else may change a store inode meanwhile.
+        """
+        self._looks = {}
+        try:
+            yield
+        finally:
+            self._looks = None
+
+    def own_path(self, ino: int) -> bytes:
+        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is base."""
         shard = ino >> _SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:
@@ -265,11 +310,13 @@ class Store:
             OSError: as open(2); ELOOP for a symlink.
         """
         path = self.path(ino)
+        if ino in self.elsewhere and flags & os.O_ACCMODE != os.O_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         flags |= os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return os.open(path, flags)
         except PermissionError as error:
-            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid():
+            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid() or ino in self.elsewhere:
                 raise
         with self._modes, _widened(path, os.lstat(path)):
             return os.open(path, flags)
@@ -292,7 +339,7 @@ class Store:
         Raises:
             FileNotFoundError: there is none.
         """
-        path = self.path(ino)
+        path = self.own_path(ino)
         try:
             os.unlink(path)
         except IsADirectoryError:
@@ -358,7 +405,7 @@ class Store:
         """Return the numbers in one shard; a file that is not ours is passed over."""
         names = os.listdir(b"%b/%02x" % (self.directory, shard))
         numbers = [int(name) for name in names if _is_ino(name)]
-        return [StoreIno(ino) for ino in numbers if ino >> _SHARD_BITS == shard]
+        return cast("list[StoreIno]", [ino for ino in numbers if ino >> _SHARD_BITS == shard])
 
     def _highest(self) -> int:
         for shard in sorted(self._shards, reverse=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe, Node, scan
+from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.memory_disk import memory_directory
 from tests.unit.test_commit_rollback import make_scribe, work
 from yolofs import syscalls
@@ -27,6 +27,13 @@ from yolofs.commit.taking_back import roll_back
 NOBODY = 65534
 CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}
 """Modes of directories that the commit works in; the deepest come first."""
+
+
+@pytest.fixture(params=["copied", "linked"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files come into base as copies, or store inodes do themselves."""
+    if request.param == "linked":
+        have_linked(monkeypatch)
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ mended."""
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -81,6 +83,61 @@ def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step:
         program("commit", "--yes")
         assert shown(view) == shown(project)
         assert shown(project).keys() == expected.keys()
+
+
+NOT_ENDED = """
+import errno, fcntl, os, struct, sys
+from yolofs.cli import main
+from yolofs.commit.steps import Steps
+really = Steps.release_store
+def release(self):
+    really(self)
+    if sys.argv[1:]:
+        os._exit(9)
+    fcntl.ioctl(os.open(self._parking, os.O_RDONLY), 0x40086602, struct.pack("l", 0x10))
+Steps.release_store = release
+raise SystemExit(main.main(["commit", "--yes"]))
+"""
+
+
+def test_when_names_in_the_store_are_gone_and_the_end_cannot_be_written_all_is_shown_still(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    program = Program(project)
+    with flagged(program.session, 0):
+        pass  # such flags can be set here
+    with program.mounted(expected_in_log=("can go neither on nor back",)) as view:
+        expected = shown(view)
+        command = [sys.executable, "-P", "-c", NOT_ENDED]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+        directory = os.open(program.session / "commits/1", os.O_RDONLY)
+        try:
+            assert done.returncode == FAILED, done.stderr
+            assert "steps of the commit are done, but it could not be closed" in done.stderr
+            assert shown(view) == expected
+            program("diff")
+            refuse_changes(view)
+            program("commit", "--continue", code=FAILED)
+            assert shown(view) == expected
+        finally:
+            fcntl.ioctl(directory, 0x40086602, struct.pack("l", 0))
+            os.close(directory)
+        program("commit", "--continue")
+        assert shown(view) == shown(project)
+        assert shown(project).keys() == expected.keys()
+
+
+def test_whoever_looks_then_finds_what_was_staged(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    program = Program(project)
+    command = [sys.executable, "-P", "-c", NOT_ENDED, "dies"]
+    assert subprocess.run(command, cwd=project, capture_output=True, check=False).returncode == 9
+    for word in ("diff", "status", "log"):
+        program(word)
+    assert "missing from the store" not in program("doctor", code=1).out
+    program("commit", "--continue")
+    assert program("diff").out == ""
 
 
 NOT_PUT_AWAY = """

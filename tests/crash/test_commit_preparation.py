@@ -25,16 +25,24 @@ NOT_PREPARED = 17
 MAKING = """
 import errno, os, signal, sys
 from yolofs.cli import main
-from yolofs.commit import steps
-really_make = steps.Steps._make_file
+from yolofs.commit import linking, steps
+really_make, really_look = steps.Steps._make_file, linking.Linking.look
 made = 0
-def make(self, step, spot):
+def count():
     global made
     if made == int(sys.argv[1]):
         {act}
     made += 1
+def make(self, step, spot):
+    count()
     really_make(self, step, spot)
-steps.Steps._make_file = make
+def look(self, step):
+    count()
+    return really_look(self, step)
+if sys.argv[2] == "copied":
+    steps.Steps._make_file, linking.Linking.look = make, lambda self, step: None
+else:
+    linking.Linking.look = look
 raise SystemExit(main.main(["commit", "--yes"]))
 """
 FAILURES = {
@@ -53,15 +61,16 @@ def tree_of(project: Path) -> dict[bytes, tuple[object, ...]]:
 
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("way", ["copied", "linked"])
 def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
-    tmp_path: Path, failure: str, after: int
+    tmp_path: Path, failure: str, after: int, way: str
 ) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = tree_of(project)
     times = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
     script = MAKING.format(act=FAILURES[failure])
-    command = [sys.executable, "-P", "-c", script, str(after)]
+    command = [sys.executable, "-P", "-c", script, str(after), way]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == CODES.get(failure, NOT_PREPARED), done.stderr
     if done.returncode == CODES.get("Ctrl-C"):
@@ -82,7 +91,9 @@ def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_p
     project = tmp_path / "project"
     expected = prepare(project)
     script = MAKING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
-    done = subprocess.run([sys.executable, "-P", "-c", script, "0"], cwd=project, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script, "0", "linked"], cwd=project, capture_output=True, check=False
+    )
     assert done.returncode == NOT_PREPARED
     Program(project)("commit", "--yes", "c")
     assert (project / "c").read_bytes() == b"new c"

@@ -497,7 +497,8 @@ class ContentMachine(RuleBasedStateMachine):
         self._look()
 
     def commit(self) -> None:
-        with self._client.lend(LoanKind.COMMIT), self._session() as session:
+        with self._client.lend(LoanKind.COMMIT) as in_use, self._session() as session:
+            session.in_use = in_use
             result = commit(session, force=True)  # also over what the host has changed
         if result.number is None:  # nothing to be done, and so no new timeline
             assert self._model.view == {name: name for name in self._model.base}

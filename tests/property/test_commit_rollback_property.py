@@ -22,7 +22,7 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, Node, contents, lacks_renameat2, scan
+from tests.commit_model import CommitScribe, Node, contents, is_spare, lacks_renameat2, scan
 from tests.host_edits import Edit, Host, works
 from tests.model_steps import so_many
 from tests.property.test_commit_property import (
@@ -184,7 +184,7 @@ class Run:
 
     def begin(self, kill: Kill) -> bool:
         """Commit, until it is killed; return whether it was."""
-        commit = partial(execute, self.plan, self.scribe.store, parking=self.parking, durable=False)
+        commit = partial(execute, self.plan, self.scribe.store, parking=self.parking, is_spare=is_spare, durable=False)
         return not dies(kill, commit)
 
     def go_on(self, attempt: Attempt) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, Node, scan
+from tests.commit_model import CommitScribe, Node, besides, scan
 from tests.property.test_commit_property import (
     DIRECTORIES,
     FILES,
@@ -26,6 +27,7 @@ from yolofs.commit.last_check import check_rest
 from yolofs.commit.split import Authors, Split, split_state, takes_all
 from yolofs.journal_codec import decode, encode
 from yolofs.paths import RelPath, is_below, join
+from yolofs.records import Keep
 from yolofs.regions import Regions
 from yolofs.selection import Selection
 from yolofs.tree import Tree
@@ -54,8 +56,9 @@ def split(scribe: CommitScribe, selection: Selection) -> Split:
     return parts
 
 
-def commit(scribe: CommitScribe, tree: Tree, parking: bytes) -> None:
-    execute(plan_commit(tree, scribe.base, scribe.store), scribe.store, parking=parking, durable=False)
+def commit(scribe: CommitScribe, tree: Tree, parking: bytes, rest: Iterable[Keep] = ()) -> None:
+    plan = plan_commit(tree, scribe.base, scribe.store)
+    execute(plan, scribe.store, parking=parking, is_spare=besides(rest), durable=False)
 
 
 def check(
@@ -70,7 +73,7 @@ def check(
         if parts.rest:
             plan = plan_commit(parts.taken, scribe.base, scribe.store)
             check_rest(plan, scribe.tree, scribe.base, Tree(parts.rest))
-        commit(scribe, parts.taken, parking)
+        commit(scribe, parts.taken, parking, parts.rest)
         now = scan(root)
         numbers_now = numbers_of(root)
         come_along = carried(numbers, numbers_now, selection)

@@ -6,7 +6,7 @@ import os
 
 from hypothesis import event, example, given, note
 
-from tests.commit_model import scan
+from tests.commit_model import besides, is_spare, scan
 from tests.property.test_commit_property import Operation, after, hard_links, perform, programs
 from yolofs.commit import execute, find_conflicts, plan_commit
 from yolofs.commit.compose import compose
@@ -45,14 +45,15 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
         rest = Tree(composed.records)
         if composed.records:
             check_rest(plan, present, scribe.base, rest)
-        execute(plan, scribe.store, parking=parking, durable=False)
+        execute(plan, scribe.store, parking=parking, is_spare=besides(composed.records), durable=False)
         assert scan(root) == wanted
         scribe.freeze()
         scribe.tree = rest
         assert scribe.expected() == view
         event(f"something stays: {bool(composed.records)}")
         assert not find_conflicts(rest, scribe.base, scribe.store, restored=changed_ns(root))
-        execute(plan_commit(rest, scribe.base, scribe.store), scribe.store, parking=parking + b"2", durable=False)
+        plan = plan_commit(rest, scribe.base, scribe.store)
+        execute(plan, scribe.store, parking=parking + b"2", is_spare=is_spare, durable=False)
         assert scan(root) == view
 
 

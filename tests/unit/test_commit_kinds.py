@@ -66,10 +66,10 @@ def broken_off(
 
 
 def done(case: Case) -> None:
-    had = contents(case.scribe.base.root)
+    had, plan = contents(case.scribe.base.root), case.scribe.plan()
     case.scribe.commit(case.parking)
     assert case.now().nodes == case.new
-    if case.scribe.plan().steps:
+    if plan.steps:
         assert had <= contents(case.scribe.base.root) | contents(os.path.join(case.parking, b"replaced"))
 
 

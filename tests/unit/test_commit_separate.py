@@ -10,12 +10,19 @@ from typing import Any
 
 import pytest
 
-from tests.commit_model import CommitScribe, scan
+from tests.commit_model import CommitScribe, have_linked, scan
 from yolofs import copying, syscalls
 from yolofs.commit import execute, execution, resume
 from yolofs.commit.separate import Apart, put_in_place
 
 OLD = 1_400_000_000_000_000_007
+
+
+@pytest.fixture(params=["copied", "linked"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files come into base as copies, or store inodes do themselves."""
+    if request.param == "linked":
+        have_linked(monkeypatch)
 
 
 @pytest.fixture

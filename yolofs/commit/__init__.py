@@ -22,6 +22,7 @@ In the order in which a commit goes through them::
     preparing    what comes before the first step
     steps        the steps of it
     making       making a file of the store anew, which is what most of them need
+    linking      which new files are the store inodes themselves, and not copies
     far          folders on other devices, in which is made what goes there
     ready        what is known, and looked at, when all is made and base is not touched yet
     directories  reaching directories of base so that nothing leads astray

@@ -100,6 +100,9 @@ class Applied:
         changed = [step for step in self._steps_of.get(st.st_ino, ()) if not isinstance(step, Place | Link)]
         if not changed:
             return self.ready.looks.get(st.st_ino) == looks_of(st)
+        made = self.ready.made.get(getattr(changed[-1], "number", -1))
+        if made is not None and made.is_link:
+            return made.has_looks_of(st)
         return _has_looks_of(changed[-1], st, store)
 
 

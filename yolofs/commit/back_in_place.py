@@ -13,7 +13,7 @@ from yolofs.commit import log
 from yolofs.commit.directories import rename_with
 from yolofs.commit.found import FOUND, place_for
 from yolofs.commit.places import Spot
-from yolofs.commit.plan import Attributes, Plan, Rewrite, SetMetadata
+from yolofs.commit.plan import Attributes, Create, Plan, Rewrite, SetMetadata
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import metadata_of
 from yolofs.paths import RelPath, split
@@ -29,6 +29,8 @@ class Meanwhile(NamedTuple):
     """What base had there had been put into a directory that the host has moved or removed since."""
     left: list[RelPath]
     """What base had there stays in the commit's directory, as there is no directory any more to put it back into."""
+    written: list[RelPath]
+    """What was put there was a store inode itself, and the host has written to it: so what is staged there is that."""
 
 
 class BackInPlace(ResumedSteps):
@@ -37,7 +39,7 @@ class BackInPlace(ResumedSteps):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
-        self.meanwhile = Meanwhile([], [], [])
+        self.meanwhile = Meanwhile([], [], [], [])
         self._found_path = os.path.join(directory, FOUND)
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
@@ -96,13 +98,13 @@ class BackInPlace(ResumedSteps):
             copying.copy_metadata(self._at(backup), self._at(spot))
         self._written.append(backup)
 
-    def _copy_found(self, spot: Spot, step: Rewrite) -> None:
+    def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
         os.makedirs(self._found_path, 0o700, exist_ok=True)
         half = self._in(self._new, step.number)
         self._clear(half)
         copying.copy_node(self._at(spot), self._at(half))
         if self._durable:
-            _sync(self._at(half))
+            sync_file(self._at(half))
         os.rename(self._at(half), place_for(self._parking, step))
 
     def _set_back(self, step: SetMetadata, said: log.Line) -> None:
@@ -162,7 +164,8 @@ def _is_opened_up(mode: int, was: int) -> bool:
     return mode != was and mode == was | 0o600
 
 
-def _sync(path: bytes) -> None:
+def sync_file(path: bytes) -> None:
+    """Wait until a file is durable."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(fd)

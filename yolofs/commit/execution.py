@@ -19,13 +19,14 @@ from yolofs.commit import log
 from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
 from yolofs.commit.found import paths_found
 from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
+from yolofs.commit.linking import Spare, is_spare_never
 from yolofs.commit.log import Log
 from yolofs.commit.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.commit.resume import ResumedSteps
 from yolofs.commit.separate import names_in, note_parted, put_in_place
 from yolofs.commit.steps import Steps
 from yolofs.commit.taking_back import Restored, take_back
-from yolofs.errors import CommitError, NotPreparedError, reason
+from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store import StoreFiles
@@ -78,6 +79,7 @@ def execute(
     arrived: Restored | None = None,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
+    is_spare: Spare = is_spare_never,
     durable: bool = True,
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
@@ -87,13 +89,15 @@ def execute(
     ``restored`` is told what is in its place again if the commit is taken back, ``arrived``, before it is done, what
     the steps have put in place or changed.
     ``progress`` is called after each file made and each step with how many are done, and of how many; ``going_back`` is
-    called if the commit is taken back, and returns the same for that.  Without ``durable`` the disk is not waited for:
-    for tests, which expect no power failure.  Blocks.
+    called if the commit is taken back, and returns the same for that.  ``is_spare`` tells which store inodes may be put
+    into base themselves.  Without ``durable`` the disk is not waited for: for tests, which expect no power failure.
+    Blocks.
 
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
             is gone.
-        RolledBackError: a step failed, or Ctrl-C; base is as it was.
+        RolledBackError: a step failed, or Ctrl-C; base is as it was.  With ``may_not_link`` nothing of it is left,
+            and it may be tried again with none of ``is_spare``.
         CommitError: a step failed, and so did taking back those before it; or all are done, and the end failed.
         FileExistsError: a commit was there already; nothing was done.
     """
@@ -110,7 +114,7 @@ def execute(
             steps = opened.enter_context(Steps(plan, store, parking, durable=durable))
         with opened:
             try:
-                _prepare(plan, steps, parking, counted, durable=durable)
+                _prepare(plan, steps, parking, counted, is_spare, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
                 with contextlib.suppress(OSError):  # then the next command removes it
@@ -125,7 +129,10 @@ def execute(
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return Outcome(len(plan.steps), steps.left_out)
-        raise take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable) from failure
+        told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
+        if isinstance(told, RolledBackError):
+            told.may_not_link = steps.may_not_link and not os.path.lexists(parking)
+        raise told from failure
 
 
 @contextlib.contextmanager
@@ -212,14 +219,16 @@ def _ended_before() -> NotPreparedError:
     return error
 
 
-def _prepare(plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, *, durable: bool) -> None:
+def _prepare(
+    plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, is_spare: Spare, *, durable: bool
+) -> None:
     """Do all that comes before the first step.
 
     Raises:
         NotPreparedError: something could not be made, or it is plain that a step would fail.
     """
     try:
-        steps.make(counted.made if counted is not None else lambda _: None)
+        steps.make(counted.made if counted is not None else lambda _: None, is_spare)
     except OSError as error:
         hint = (
             _make_room(parking)
@@ -263,8 +272,14 @@ def _do_from(
         done.cut(first)
         for index in range(first, total):
             check()
-            _do_one(index, plan, parking, steps.do)
-            done.add(steps.seen(plan.steps[index]))
+            step = plan.steps[index]
+            if isinstance(step, Create) and (made := steps.linked_from(step)) is not None:
+                _do_one(index, plan, parking, steps.do)
+                done.hold(steps.seen_linked(made))
+            else:
+                done.flush()
+                _do_one(index, plan, parking, steps.do)
+                done.add(steps.seen(step))
             if progress is not None:
                 progress(index + 1, total)
 
@@ -301,7 +316,7 @@ def _complete(
         if durable:
             steps.sync()
         is_settled = os.path.lexists(os.path.join(parking, SETTLED))
-        if (copies or steps.has_leftovers) and not is_settled:  # from here on there is no way back
+        if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
         put_in_place(copies)
@@ -317,8 +332,10 @@ def _complete(
             had_leftovers or is_again
         ) and durable:  # and the times that their directories have got back: nobody will look again
             steps.sync()
+        steps.release_store()
         if arrived is not None:
-            arrived({line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None})
+            came = {line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None}
+            arrived({**came, **steps.ctimes_of_links()})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""

@@ -34,7 +34,7 @@ class Holdings:
         self.names = names
         """All entries of the tree, parents before children."""
         self.by_entry = {name.entry: name for name in self.names}
-        self.store_stats = {ino: os.lstat(store.path(ino)) for ino in tree.staged}
+        self.store_stats = {ino: store.lstat(ino) for ino in tree.staged}
         self.held: dict[Entry, RelPath] = {}
         """The base object that each name holds."""
         self.holders: dict[RelPath, Entry] = {}
@@ -83,11 +83,16 @@ class Holdings:
 
     def _hold_staged(self, all_staged: list[Staged]) -> None:
         for staged in all_staged:
+            if staged.origin is None and staged.home is None:  # born in the view, as nearly all of a large state is
+                continue
             if (file := self._base_file(staged)) is not None:
                 self._versions.setdefault(file, []).append(staged)
         others: list[tuple[Entry, RelPath]] = []
         for staged in all_staged:
             names = staged.names
+            if len(names) == 1 and staged.origin is None and staged.home is None:
+                self.first[staged] = names[0]
+                continue
             if not names:
                 if staged.home is not None and self._base_file(staged) is not None:
                     self.nameless.append((staged, staged.home))

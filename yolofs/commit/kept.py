@@ -63,6 +63,18 @@ class KeptAndStore:
         kept = kept_of(ino)
         return self._store.path(ino) if kept is None else kept.path(self._commits)
 
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode, or of what is kept.
+
+        Raises:
+            OSError: there is none.
+        """
+        return self._store.lstat(ino) if kept_of(ino) is None else os.lstat(self.path(ino))
+
+    def own_path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode in the store."""
+        return self._store.own_path(ino)
+
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode, or what is kept, and return the descriptor.
 

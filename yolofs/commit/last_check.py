@@ -57,6 +57,10 @@ def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
     _Comparison(tree, base, rest, _NamesAfter(plan.steps)).check()
 
 
+_NO_NAMES: dict[bytes, _Object | None] = {}
+"""Stands for those of all files; stays empty."""
+
+
 class _Object:
     """Something that base will have: what it has at ``base`` now, or a thing that is made."""
 
@@ -66,8 +70,14 @@ class _Object:
         self.base = base
         self.ino = ino
         """The store inode that it is made from."""
-        self.children: dict[bytes, _Object | None] = {}
+        self.children: dict[bytes, _Object | None] = _NO_NAMES
         """The names in it that are other than at ``base``, None where there is nothing any more."""
+
+    def put(self, name: bytes, what: _Object | None) -> None:
+        """Let something, or nothing, be at a name."""
+        if self.children is _NO_NAMES:
+            self.children = {}
+        self.children[name] = what
 
     def child(self, name: bytes) -> _Object | None:
         """Return what it has at a name; of what comes from base it may turn out that it is not there."""
@@ -98,6 +108,8 @@ class _NamesAfter:
 
     def _do(self, step: Step) -> None:
         match step:
+            case Create():
+                self._put(step.path, _Object(None, step.ino))
             case Park():
                 self._parked[step.number] = self._put(step.path, None)
             case Remove():
@@ -108,7 +120,7 @@ class _NamesAfter:
                 self._put(step.path, self._parked.pop(step.number, None))
             case Link():
                 self._put(step.path, self.find(step.existing))
-            case MakeDirectory() | Create() | Duplicate():
+            case MakeDirectory() | Duplicate():
                 self._put(step.path, _Object(None, step.ino))
             case Rewrite() | SetMetadata() | FinishDirectory():
                 pass
@@ -124,7 +136,7 @@ class _NamesAfter:
         if self._last[0].startswith(path):
             self._last = ROOT, self.root
         before = directory.child(name)
-        directory.children[name] = what
+        directory.put(name, what)
         return before
 
     def _directory(self, path: bytes) -> _Object | None:
@@ -134,7 +146,8 @@ class _NamesAfter:
             below = directory.child(name)
             if below is None:
                 return None
-            directory.children[name] = directory = below
+            directory.put(name, below)
+            directory = below
         self._last = path, directory
         return directory
 

@@ -2,7 +2,8 @@
 
 A line is the index of the step, from 0, then, as far as there was such a thing, ``came`` and ``went`` with device,
 inode number, ctime and size: of what is at the step's path now, and of what was moved away from there.  Nobody waits
-for it to be durable: after a power failure it may say less than was done; the rest is told by what is where.
+for it to be durable: after a power failure it may say less than was done; the rest is told by what is where.  So it may
+after a kill: lines of steps of which just that tells for certain are written some at a time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from typing import NamedTuple, Self
 from yolofs.plain_files import open_plain, read_plain
 
 _NAME = b"progress"
+UNKNOWN_NS = 0
+"""For the ctime of a store inode that has got a name in base: it changes once more when the store's name goes."""
+_MOST_HELD = 64
+"""So many lines may be lost to a kill."""
 _MOST_BYTES = 1 << 30
 """As much as ten million steps write."""
 
@@ -88,17 +93,44 @@ class Log:
         path = os.path.join(directory, _NAME)
         self._fd = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.ftruncate(self._fd, self._ends[-1])
+        self._held: list[bytes] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+        try:
+            self.flush()
+        finally:
+            os.close(self._fd)
 
     @property
     def done(self) -> int:
         """How many steps it says are done."""
         return len(self._ends) - 1
+
+    def hold(self, came: Identity) -> None:
+        """Note that the next step is done, which what is at its path tells as well; it is written by and by.
+
+        Raises:
+            OSError: as :meth:`add`.
+        """
+        text = b"%d came %d %d %d %d\n" % (len(self._ends) - 1, *came)
+        self._held.append(text)
+        self._ends.append(self._ends[-1] + len(text))
+        if len(self._held) >= _MOST_HELD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held.
+
+        Raises:
+            OSError: as :meth:`add`.
+        """
+        if self._held:
+            text = b"".join(self._held)
+            self._held.clear()
+            os.write(self._fd, text)
 
     def add(self, line: Line) -> None:
         """Note that the next step is done.
@@ -106,6 +138,7 @@ class Log:
         Raises:
             OSError: the disk is full, for example.
         """
+        self.flush()
         words = [b"%d" % self.done]
         for name, identity in ((b"came", line.came), (b"went", line.went)):
             if identity is not None:
@@ -120,6 +153,7 @@ class Log:
         Raises:
             OSError: the disk failed.
         """
+        self.flush()
         if done < self.done:
             os.ftruncate(self._fd, self._ends[done])
             del self._ends[done + 1 :]

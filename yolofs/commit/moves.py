@@ -39,6 +39,16 @@ class Moves:
         """Return where base has, after the commit, what was at ``path``; None if it goes."""
         return _translate(path, self._new)
 
+    def ground(self, directory: RelPath) -> RelPath:
+        """Return the directory of base that stays where it is and that a ``directory`` of the plan comes to lie in."""
+        found = above = directory
+        while above:
+            over = split(above)[0]
+            if above in self._old:
+                found = over
+            above = over
+        return found
+
     def goes(self, path: RelPath) -> bool:
         """Tell whether the very thing at an old path is moved or removed by a step of its own."""
         return path in self._new

@@ -8,16 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from yolofs import copying, syscalls
 from yolofs.commit import far
 from yolofs.commit.far import FarFolders, Folder
+from yolofs.commit.linking import Linking, Spare
 from yolofs.commit.making import is_plain, make_file, open_inode
 from yolofs.commit.moves import Moves
 from yolofs.commit.places import Places, Spot, hidden_far
 from yolofs.commit.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
-from yolofs.commit.ready import Before, Made, Ready, check
+from yolofs.commit.ready import LINKED, Before, Made, Ready, check
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import StoreFiles
@@ -44,18 +45,23 @@ class Preparing(Places):
         self._far.close()
         super().__exit__()
 
-    def make(self, done: Callable[[Create], object]) -> None:
+    def make(self, done: Callable[[Create], object], is_spare: Spare) -> None:
         """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
 
         ``done`` is called after each file.  What goes to another device where there is no place to make it is left to
-        its step.
+        its step.  Nothing is made of a store inode that itself gets a name in base, as ``is_spare`` allows it.
 
         Raises:
             OSError: something could not be made; its ``filename`` is the path in base that it is for.
         """
+        linking = Linking(self._plan, self._store, self._new.fd, self._moves, is_spare)
         for step in self._plan.steps:
             try:
-                is_made = self._make(step)
+                if isinstance(step, Create) and (st := linking.look(step)) is not None:
+                    self._made[step.number] = Made.linked(st)
+                    is_made = True
+                else:
+                    is_made = self._make(step)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, step.path) from error
             if is_made and isinstance(step, Create):
@@ -106,9 +112,27 @@ class Preparing(Places):
         self._made[step.number] = Made.of(st, number)
         return True
 
+    def linked_from(self, step: Create) -> Made | None:
+        """Return what the store inode is that itself gets a step's name, None if a copy does."""
+        made = self._made.get(step.number)
+        return made if made is not None and made.folder == LINKED else None
+
+    @property
+    def _store_names(self) -> Iterator[tuple[Create, Made]]:
+        made = self._made
+        for step in self._plan.steps:
+            if isinstance(step, Create) and (one := made.get(step.number)) is not None and one.folder == LINKED:
+                yield step, one
+
+    @property
+    def has_links(self) -> bool:
+        """Whether store inodes themselves get names in base."""
+        return any(made.is_link for made in self._made.values())
+
     def _made_at(self, number: int) -> Spot:
         """Return where something lies that was made before the first step."""
         made = self._made.get(number)
+        assert made is None or not made.is_link
         folder = self._far.by_number[made.folder - 1] if made is not None and made.folder else self._new
         return Spot(folder, b"%d" % number)
 

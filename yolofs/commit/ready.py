@@ -32,22 +32,46 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, split
+from yolofs.paths import ROOT, RelPath, split
+
+LINKED = -1
+"""In the place of a folder's number: nothing is made, the store inode itself gets a name in base."""
 
 
 class Made(msgspec.Struct, frozen=True, array_like=True):
-    """A thing that was made."""
+    """A thing that was made, or a store inode that is to get a name in base."""
 
     inode: int
     size: int
     mtime_ns: int
     folder: int = 0
-    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1."""
+    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1;
+    :data:`LINKED` for a store inode."""
+    ctime_ns: int = 0
+    """Of a store inode, as are those below: what it was before the first step."""
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a store inode, which gets a name in base."""
+        return self.folder == LINKED
 
     @classmethod
     def of(cls, st: os.stat_result, folder: int) -> Made:
         """Return what tells this thing from all others."""
         return cls(st.st_ino, st.st_size, st.st_mtime_ns, folder)
+
+    @classmethod
+    def linked(cls, st: os.stat_result) -> Made:
+        """Return what tells this store inode from all others, and what it is."""
+        return cls(st.st_ino, st.st_size, st.st_mtime_ns, LINKED, st.st_ctime_ns, st.st_mode, st.st_uid, st.st_gid)
+
+    def has_looks_of(self, st: os.stat_result) -> bool:
+        """Tell whether something has the size, time, mode and owner that this store inode had."""
+        looks = (st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
+        return looks == (self.size, self.mtime_ns, self.mode, self.uid, self.gid)
 
 
 class Before(msgspec.Struct, frozen=True, array_like=True):
@@ -114,6 +138,8 @@ class _Check:
         self._moves = Moves(plan)
         self._directories: dict[RelPath, os.stat_result] = {}
         self._looks: dict[int, Looks] = {}
+        self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
+        """The directory of the plan that was asked for last, and where base has it."""
         self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
 
     def check(self) -> Ready:
@@ -138,11 +164,13 @@ class _Check:
 
     def _check(self, step: Step) -> None:
         match step:
+            case Create():
+                self._check_arrival(step.path, step.replaced)
             case Park() | Remove():
                 self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]))
             case Fetch():
                 self._check_kept(step)
-            case Create() | Place() | Link() | Duplicate() | MakeDirectory():
+            case Place() | Link() | Duplicate() | MakeDirectory():
                 self._check_arrival(step.path, getattr(step, "replaced", None))
                 if isinstance(step, Link):
                     self._note_linked(self._moves.before(step.existing))
@@ -168,7 +196,10 @@ class _Check:
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
 
     def _check_arrival(self, path: RelPath, replaced: int | None) -> None:
-        above = self._moves.before(split(path)[0])
+        directory = split(path)[0]
+        if self._last[0] != directory:  # of many new files one after the other
+            self._last = directory, self._moves.before(directory)
+        above = self._last[1]
         if above is None:
             return
         parent = self._enter(above)

@@ -32,10 +32,11 @@ def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str
     return ""
 
 
-def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int) -> str:
+def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_settled: bool = False) -> str:
     """Return why the steps of a plan from number ``done`` on cannot be done now, in words; empty if they can.
 
-    What was done of it can be undone all the same.
+    What was done of it can be undone all the same, unless it ``is_settled``: then all is, whatever the log says, and
+    the store does not need anything for it any more.
     """
     where = _Where(plan, base, ())
     for step in plan.steps[done:]:
@@ -44,7 +45,7 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int) -> st
             if link is not None:
                 return f"a symbolic link lies at {display(base.path(link))}, on the way to {display(path)}"
         ino = getattr(step, "ino", None)
-        if ino is not None and not os.path.lexists(store.path(ino)):
+        if ino is not None and not is_settled and not os.path.lexists(store.path(ino)):
             return f"the content of {display(step.path)} is missing from the store"
     return ""
 

@@ -15,6 +15,7 @@ from typing import IO, TypeAlias
 
 from yolofs import copying
 from yolofs.commit.far import Folder
+from yolofs.commit.files import SETTLED
 from yolofs.commit.found import FOUND, is_mixture, place_for, places_of
 from yolofs.commit.log import Line
 from yolofs.commit.places import Spot, copied_from
@@ -33,7 +34,7 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Looks, Ready
+from yolofs.commit.ready import Looks, Made, Ready
 from yolofs.commit.steps import UNMADE, Steps
 from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
@@ -53,6 +54,8 @@ class ResumedSteps(Steps):
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._looks: dict[int, Looks] = {}
+        self._is_settled = False
+        """Whether all steps are done for certain, and names in the store may be gone."""
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
         self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
@@ -68,11 +71,14 @@ class ResumedSteps(Steps):
         self._before = ready.directories
         for step in self._plan.steps:
             if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
+                if self._made[step.number].is_link:
+                    continue
                 if not is_back and b"%d%b" % (step.number, UNMADE) not in notes:
                     continue
                 places = self._made_at(step.number), Spot(*split(step.path))
                 if self._made[step.number].inode not in map(self._inode, places):
                     del self._made[step.number]
+        self._is_settled = os.path.lexists(os.path.join(self._parking, SETTLED))
 
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
@@ -83,6 +89,8 @@ class ResumedSteps(Steps):
                     self._set_aside[step.number] = aside
             case Remove():
                 self._recall_leftovers(self._shelter(step.path, step.number))
+            case Create() if self.linked_from(step) is not None:
+                pass
             case Create() | Place() | Link() | Duplicate():
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
                 spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
@@ -111,6 +119,9 @@ class ResumedSteps(Steps):
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
                     self.do(step)
+            case Create() if (made := self.linked_from(step)) is not None:
+                if self._was_never_named(step, made):
+                    self.do(step)
             case MakeDirectory():
                 if self._inode(self._comes_from(step)) is not None:
                     self.do(step)
@@ -131,6 +142,23 @@ class ResumedSteps(Steps):
                     super().do(step)
             case Fetch() | FinishDirectory():
                 self.do(step)
+
+    def _was_never_named(self, step: Create, made: Made) -> bool:
+        """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
+        try:
+            st = os.lstat(self._store.own_path(step.ino))
+        except FileNotFoundError:
+            return False
+        return st.st_ino == made.inode and st.st_nlink == 1 and st.st_ctime_ns <= made.ctime_ns
+
+    def release_store(self) -> None:
+        """Take the names in the store away, but for those of which base has no other: the host has removed them."""
+        for step, made in self._store_names:
+            path = self._store.own_path(step.ino)
+            with contextlib.suppress(FileNotFoundError):
+                st = os.lstat(path)
+                if st.st_ino == made.inode and st.st_nlink > 1:
+                    os.unlink(path)
 
     def _has_data(self, step: Rewrite) -> bool:
         """Tell whether a file has the data that it was given."""
@@ -153,6 +181,8 @@ class ResumedSteps(Steps):
                 return self._inode(self._made_at(step.number)) is None
             case MakeDirectory():
                 return self._is_directory_made(step)
+            case Create() if (made := self.linked_from(step)) is not None:
+                return self._is_settled or self._inode(Spot(*split(step.path))) == made.inode
             case Create() | Place() | Link() | Duplicate():
                 return self._has_arrived(step)
             case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:

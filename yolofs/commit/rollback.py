@@ -14,9 +14,9 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from yolofs import syscalls
+from yolofs import copying, syscalls
 from yolofs.commit import log
-from yolofs.commit.back_in_place import BackInPlace
+from yolofs.commit.back_in_place import BackInPlace, sync_file
 from yolofs.commit.directories import rename_out, rename_with
 from yolofs.commit.far import Folder
 from yolofs.commit.found import place_for
@@ -36,13 +36,20 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Ready, looks_of
+from yolofs.commit.ready import Made, Ready, looks_of
 from yolofs.commit.steps import UNMADE
 from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
 from yolofs.store import StoreFiles
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
+
+
+def _inode_at(path: bytes) -> int | None:
+    try:
+        return os.lstat(path).st_ino
+    except FileNotFoundError:
+        return None
 
 
 class BackSteps(BackInPlace):
@@ -52,6 +59,8 @@ class BackSteps(BackInPlace):
         """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._times: dict[RelPath, tuple[int, int]] = {}
+        self._in_store: dict[int, bytes] = {}
+        """The paths of the store inodes that themselves have got names in base, by inode number."""
 
     def recall_made(self, ready: Ready, *, is_back: bool = True) -> None:  # noqa: ARG002 - it is
         """Take note of all that was made, also if that was taken away again."""
@@ -231,6 +240,9 @@ class BackSteps(BackInPlace):
     def _take_away(self, step: _Arrival, said: log.Line) -> None:
         """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
         self._directories.forget(step.path)
+        if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
+            self._take_name_away(step, linked)
+            return
         target, source = Spot(*split(step.path)), self._comes_from(step)
         beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
         copied = copied_from(source)
@@ -260,6 +272,35 @@ class BackSteps(BackInPlace):
         """Tell whether what a step was to bring in was not: a hard link of it may lie where it was to come."""
         park = self._parks.get(step.number) if isinstance(step, Place) else None
         return park is not None and self._inode(source) == park.inode
+
+    def _take_name_away(self, step: Create, made: Made) -> None:
+        """Take the name in base away that a store inode has got; what the host has changed of it is kept, too."""
+        spot, path = Spot(*split(step.path)), self._store.own_path(step.ino)
+        if self._inode(spot) == made.inode:
+            if self._was_changed(spot, step, log.Line()):
+                self._copy_found(spot, step)
+            folder = self._unlocked(spot)
+            if _inode_at(path) is None:
+                os.link(spot.name, path, src_dir_fd=folder, follow_symlinks=False)
+            if _inode_at(path) != made.inode:
+                raise OSError(errno.ESTALE, "something else lies in the store for it", path)
+            os.unlink(spot.name, dir_fd=folder)
+        if _inode_at(path) != made.inode:
+            return
+        st = os.lstat(path)
+        if not made.has_looks_of(st):
+            self.meanwhile.written.append(step.path)
+        if st.st_nlink > 1:  # the host has given it a name, or keeps it: that is not to change with what is staged
+            self._part_from_host(path, step.number)
+
+    def _part_from_host(self, path: bytes, number: int) -> None:
+        """Let a copy take the place of a store inode."""
+        copy = self._in(self._new, number)
+        self._clear(copy)
+        copying.copy_node(path, self._at(copy))
+        if self._durable:
+            sync_file(self._at(copy))
+        os.rename(self._at(copy), path)
 
     def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
@@ -353,9 +394,16 @@ class BackSteps(BackInPlace):
             case Link():  # what has another name is not lost with this one; else it is a copy, or the other went
                 there = Spot(*split(step.existing))
                 is_there = self._inode(there) is not None
-                return st.st_nlink == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
+                return self._names_in_base(st) == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
             case _:
                 return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
+
+    def _names_in_base(self, st: os.stat_result) -> int:
+        """Return how many names a file has, but for the one that the store has for it."""
+        if not self._in_store:
+            self._in_store.update((made.inode, self._store.own_path(step.ino)) for step, made in self._store_names)
+        path = self._in_store.get(st.st_ino)
+        return st.st_nlink - (path is not None and _inode_at(path) == st.st_ino)
 
     def _has_time(self, st: os.stat_result, step: _Arrival) -> bool:
         """Tell whether something has the time that a step has given it from the store."""
@@ -378,6 +426,8 @@ class BackSteps(BackInPlace):
         self._unlocked(target)
         try:
             os.rmdir(target.name, dir_fd=self._fd(target))
+        except NotADirectoryError:  # the host's, which has got the number
+            return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise

@@ -82,7 +82,23 @@ def takes_all(tree: Tree, selection: Selection) -> bool:
         return False
     if tree.linked or tree.unlinked:  # base may have names of these files that nobody has looked at
         return False
-    return _is_taken(ROOT, tree.root, selection) and all(_is_taken(*item, selection) for item in tree.walk())
+    if not _is_taken(ROOT, tree.root, selection):
+        return False
+    todo: list[tuple[RelPath, Entry]] = [(ROOT, tree.root)]
+    while todo:
+        directory, above = todo.pop()
+        is_whole = selection.has(directory) and selection.left_out_below(directory) is None
+        for name, entry in (above.children or {}).items():
+            staged = entry.staged
+            is_from_base = entry.base is not None if staged is None else staged.home is not None
+            if not entry.children and is_whole and not is_from_base:  # as nearly all of a large state
+                continue
+            path = join(directory, name)
+            if not _is_taken(path, entry, selection):
+                return False
+            if entry.children:
+                todo.append((path, entry))
+    return True
 
 
 def _is_taken(path: RelPath, entry: Entry, selection: Selection) -> bool:

@@ -19,7 +19,7 @@ from yolofs import copying, syscalls
 from yolofs.commit import separate
 from yolofs.commit.directories import rename_between, rename_out, rename_with
 from yolofs.commit.far import Folder
-from yolofs.commit.log import Identity, Line
+from yolofs.commit.log import UNKNOWN_NS, Identity, Line
 from yolofs.commit.places import Spot, copied_from
 from yolofs.commit.plan import (
     Create,
@@ -37,6 +37,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.commit.preparing import Preparing
+from yolofs.commit.ready import LINKED, Made
 from yolofs.commit.trees import copy_tree, remove_tree
 from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
@@ -63,6 +64,8 @@ class Steps(Preparing):
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
+        self.may_not_link = False
+        """Whether a step failed as a store inode may not get a name where it is to be."""
 
     def do(self, step: Step) -> None:
         """Do one step.
@@ -71,6 +74,8 @@ class Steps(Preparing):
             OSError: it could not be done.
         """
         match step:
+            case Create():  # which most are
+                self._create(step)
             case Park():
                 self._move_out(step.path, self._parked, step.number)
             case Remove():
@@ -79,8 +84,6 @@ class Steps(Preparing):
                 self._move_kept(self._kept_at(step), Spot(self._parked, b"%d" % step.number))
             case MakeDirectory():
                 self._make_directory(step)
-            case Create():
-                self._create(step)
             case Place():
                 parked = Spot(self._parked, b"%d" % step.number)
                 self._bring_in(self._set_aside.get(step.number, parked), step)
@@ -106,12 +109,18 @@ class Steps(Preparing):
                 return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
             case Remove():
                 return Line(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
+            case Create() if (made := self.linked_from(step)) is not None:
+                return Line(self.seen_linked(made))
             case _:
                 came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
                 went = None
                 if isinstance(step, Rewrite) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
                     went = self._seen(Spot(self._replaced, b"%d" % step.number))
                 return Line(came, went)
+
+    def seen_linked(self, made: Made) -> Identity:
+        """Return what the log is to say of a store inode that has got a name in base just now."""
+        return Identity(self._device, made.inode, UNKNOWN_NS, made.size)
 
     def _seen(self, spot: Spot) -> Identity | None:
         try:
@@ -284,13 +293,53 @@ class Steps(Preparing):
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
-        if step.number in self._made:
+        made = self._made.get(step.number)
+        if made is not None and made.folder == LINKED:
+            self._name_store_inode(step)
+            return
+        if made is not None:
             spot = self._made_at(step.number)
         else:
             spot = self._workplace(step.path, step.number)
             self._make_file(step, spot)
             self._mark_made(spot, step)
         self._bring_in(spot, step)
+
+    def _name_store_inode(self, step: Create) -> None:
+        source = self._store.own_path(step.ino)
+        parent, _, name = step.path.rpartition(b"/")
+        try:
+            try:
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
+            except PermissionError:
+                if not self._directories.unlock(RelPath(parent)):
+                    raise
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
+        except OSError as error:
+            self.may_not_link = error.errno in _NO_LINK
+            raise
+
+    def release_store(self) -> None:
+        """Take the names in the store away of what has one in base by now, which is durable.
+
+        Raises:
+            OSError: one cannot be taken away.
+        """
+        for step, _ in self._store_names:
+            try:
+                os.unlink(self._store.own_path(step.ino))
+            except FileNotFoundError:
+                continue
+
+    def ctimes_of_links(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
+        found: dict[int, int] = {}
+        for step, made in self._store_names:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                _, st = self._reach(step.path)
+                if st.st_ino == made.inode:
+                    found[st.st_ino] = st.st_ctime_ns
+        return found
 
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)

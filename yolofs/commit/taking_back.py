@@ -74,6 +74,8 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
             f"; what base had at {_shown(meanwhile.gone, root)} went with the directory that the commit had put it"
             " into, which the host has moved or removed"
         )
+    if meanwhile.written:
+        text += f"; what the host has made of {_shown(meanwhile.written, root)} meanwhile is what is staged there now"
     if meanwhile.left:
         text += (
             f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from yolofs.base import Base
 from yolofs.changes import Aspect, Change, Side
-from yolofs.hostcode.git_files import GitFiles
+from yolofs.hostcode.git_files import GIT_NAMES, GitFiles, may_be_code
 from yolofs.hostcode.links import Links
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
@@ -75,7 +75,12 @@ class FileMarker:
         self._gone = {change.paths[0] for change in changes if change.old is not None}
         self._gone -= self._new
         self._git = GitFiles(self)
+        self._plain: dict[bytes, bool] = {}
+        """Whether nothing is said of names in a directory but by what fits anywhere."""
         self._fixed = table.fixed(_directories(changes))
+        (names, endings), (more, more_endings) = self._fixed.beginnings, table.anywhere.beginnings
+        self._names, self._endings = names | more | GIT_NAMES, endings + more_endings
+        """Of what something may be said wherever it lies."""
 
     def mark(self, change: Change) -> Mark | None:
         """Return what becomes of what is at a change's path, None if nothing of that kind."""
@@ -84,8 +89,19 @@ class FileMarker:
             return None
         if new.type == stat.S_IFDIR:
             return self._of_directory(change, new)
+        if new.type == stat.S_IFREG and self._is_plain(change.path):
+            return None
         mark = self._by_path(change.path, is_link=new.type == stat.S_IFLNK)
         return Mark.GIT if mark is None and self._git.is_code(change) else mark
+
+    def _is_plain(self, path: RelPath) -> bool:
+        """Tell of most files, by their directories and names alone, that nothing is said of them."""
+        directory, _, name = path.rpartition(b"/")
+        if directory not in self._plain:
+            full = self._prefix + directory if directory else self._prefix.rstrip(b"/")
+            are_nowhere = self._fixed.says_nothing_in(full) and self._table.anywhere.says_nothing_in(full)
+            self._plain[directory] = are_nowhere and not may_be_code(RelPath(directory + b"/x"))
+        return self._plain[directory] and name not in self._names and not name.endswith(self._endings)
 
     def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
         """Return the mark of a file of base that a renamed directory brings to a path."""

@@ -20,7 +20,7 @@ _GIT = b".git"
 _SETTINGS = frozenset({b"config", b"config.worktree"})
 _MAKING = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
 """What makes a directory a repository."""
-_OTHERS = _SETTINGS | _MAKING | {b"hooks", _GIT}
+GIT_NAMES = _SETTINGS | _MAKING | {b"hooks", _GIT}
 """The names that count outside of ``.git``, too."""
 _SAMPLE = b".sample"
 
@@ -60,7 +60,7 @@ class GitFiles:
         """Tell whether a change of a file or link gives git something to run or to go by."""
         assert change.new is not None
         path, new = change.path, change.new
-        if not _may_be_code(path):
+        if not may_be_code(path):
             return False
 
         def settings() -> bool:
@@ -71,7 +71,7 @@ class GitFiles:
 
     def is_code_at(self, path: RelPath, *, is_link: bool) -> bool:
         """Tell the same of a file of base that a renamed directory brings to ``path``."""
-        if not _may_be_code(path):
+        if not may_be_code(path):
             return False
 
         def settings() -> bool:
@@ -182,9 +182,9 @@ class GitFiles:
         return is_own and text is not None and text.rstrip(b"\r\n") == b"../.."
 
 
-def _may_be_code(path: RelPath) -> bool:
+def may_be_code(path: RelPath) -> bool:
     """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies in."""
-    return path.rpartition(b"/")[2] in _OTHERS or b"/.git/" in b"/" + path or b"/hooks/" in b"/" + path
+    return path.rpartition(b"/")[2] in GIT_NAMES or b"/.git/" in b"/" + path or b"/hooks/" in b"/" + path
 
 
 def _normal(directory: RelPath, target: bytes) -> bytes:

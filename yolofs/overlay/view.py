@@ -37,6 +37,18 @@ class Overlay(Naming):
         known = self.inodes.by_number.values()
         return {inode.staged.ino for inode in known if inode.staged and (inode.opens or inode.is_directory)}
 
+    def let_go(self) -> set[int]:
+        """Close all that nobody has open, and return the store inodes that are still shown to who has them open.
+
+        Also those that nobody has open and to which no name of theirs is known to lead, as a travel may have left them
+        behind: who holds such a file may open it yet.
+        """
+        for inode in list(self._with_fd):
+            if not inode.opens:
+                self._close_fd(inode)
+        known = self.inodes.by_number.values()
+        return {inode.staged.ino for inode in known if inode.staged and (inode.opens or not inode.is_placed)}
+
     def mark(self, fresh_from: StoreIno) -> None:
         """A marker was written: what is in the store by now must not be written in place any more."""
         self.fresh_from = fresh_from

@@ -61,6 +61,9 @@ def marks(scribe: Scribe, *more: str, search: tuple[str, ...] = ()) -> dict[str,
     )
     changes = compare(Tree(), scribe.tree, base, scribe.store)
     found = marker.marks(changes)
+    with pytest.MonkeyPatch.context() as patch:  # the shortcut that most files take says nothing else
+        patch.setattr(FileMarker, "_is_plain", lambda *_: False)
+        assert marker.marks(changes) == found
     words = {path: " ".join(mark.value for mark in one) for path, one in found.items()}
     return {os.fsdecode(path).removeprefix("home/u/"): word for path, word in words.items()}
 

@@ -1,0 +1,110 @@
+"""Which new files of a commit are the store inodes themselves: these get a name in base, instead of copies.
+
+A link costs a seventh of a copy, and takes no space.  Until all steps are durable the store keeps its name, so that a
+commit that is taken back, or given up, has lost nothing; then that name goes.  ``docs/design/commit.md`` says what may
+not come into base so, and why.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import TypeAlias
+
+from yolofs.commit.files import read_ready
+from yolofs.commit.moves import Moves
+from yolofs.commit.plan import Create, Plan
+from yolofs.paths import RelPath, split
+from yolofs.store import StoreFiles
+
+Spare: TypeAlias = Callable[[int], bool]
+"""Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody has it open."""
+_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_OWNERS = stat.S_IRUSR | stat.S_IWUSR
+_BLOCK_BYTES = 512
+_SPACE_BYTES = 1 << 16
+"""So much more than its size a file may take on the disk, in whole blocks of it."""
+
+
+def is_spare_never(_: int) -> bool:
+    """Tell that every store inode is needed."""
+    return False
+
+
+class Linking:
+    """Decides of one commit which store inodes get a name in base."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, folder: int, moves: Moves, is_spare: Spare) -> None:
+        """``folder``: an open one of the commit, where the store lies, too."""
+        self._root = plan.root
+        self._store = store
+        self._moves = moves
+        self._is_spare = is_spare
+        self._device = os.fstat(folder).st_dev
+        self._mount = _mount_of(folder)
+        self._is_near: dict[RelPath, bool] = {}
+        uid = os.geteuid()
+        self._uid = uid if uid else None
+        self._groups = frozenset((*os.getgroups(), os.getegid()))
+
+    def look(self, step: Create) -> os.stat_result | None:
+        """Return what the store inode of a step is, if that itself may get the step's name in base.
+
+        Raises:
+            OSError: there is none.
+        """
+        if step.replaced is not None or self._mount is None or not self._is_spare(step.ino):
+            return None
+        directory = split(step.path)[0]
+        is_near = self._is_near.get(directory)
+        if is_near is None:
+            is_near = self._is_near[directory] = self._lies_near(directory)
+        if not is_near:
+            return None
+        st = self._store.lstat(step.ino)
+        return st if self._is_as_a_copy(st) else None
+
+    def _is_as_a_copy(self, st: os.stat_result) -> bool:
+        """Tell whether a store inode is all that a copy of it would be, and is not to be opened up for reading."""
+        return (
+            stat.S_ISREG(st.st_mode)
+            and st.st_nlink == 1
+            and st.st_dev == self._device
+            and st.st_mode & _OWNERS == _OWNERS
+            and (self._uid is None or (st.st_uid == self._uid and st.st_gid in self._groups))
+            and st.st_blocks * _BLOCK_BYTES <= st.st_size + _SPACE_BYTES
+        )
+
+    def _lies_near(self, directory: RelPath) -> bool:
+        """Tell whether a directory, as it is after the commit, lies in the same mount as the store."""
+        ground = self._moves.ground(directory)
+        try:
+            fd = os.open(os.path.join(self._root, ground), _FLAGS)
+        except OSError:
+            return False
+        try:
+            return os.fstat(fd).st_dev == self._device and _mount_of(fd) == self._mount
+        finally:
+            os.close(fd)
+
+
+def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
+    """Return where in base the store inodes are that the commit in a directory has put there, by their numbers.
+
+    All of its steps are done.
+    """
+    ready = read_ready(directory)
+    made = ready.made if ready is not None else {}
+    linked = {number for number, one in made.items() if one.is_link}
+    steps = (step for step in plan.steps if isinstance(step, Create) and step.number in linked)
+    return {step.ino: os.path.join(plan.root, step.path) for step in steps}
+
+
+def _mount_of(fd: int) -> int | None:
+    """Return the number of the mount that an open directory is in, None where the kernel does not tell."""
+    try:
+        with open(b"/proc/self/fdinfo/%d" % fd, "rb") as lines:
+            return next((int(line[7:]) for line in lines if line.startswith(b"mnt_id:")), None)
+    except (OSError, ValueError):
+        return None
