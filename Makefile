@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start yolofs thousands of times: as an installed program does, it finds its bytecode.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 # Tests mostly wait for the processes that they start.
-WORKERS ?= $(shell expr $$(nproc) \* 3)
+WORKERS ?= $(shell expr $$(nproc) \* 2 + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean

@@ -90,7 +90,7 @@ def test_who_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) -> N
     yolofs("init")
     with yolofs.mounted("--root", "/", expected_in_log=("hung up on process",)):
         inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(CROWD)}; y status")
-        assert sum("hung up on process" in line for line in yolofs.log.splitlines()) == MOST
+        assert 0 < sum("hung up on process" in line for line in yolofs.log.splitlines()) <= MOST
 
 
 def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> None:
