@@ -69,9 +69,9 @@ NEXT: Final = "yolofs trust"
 """The command that shows them, and asks."""
 
 
-def count_text(count: int) -> str:
-    """Return how many lines wait, as the beginning of a sentence."""
-    lines = "1 line of .yolofs.toml is" if count == 1 else f"{count} lines of .yolofs.toml are"
+def count_text(count: int, *, about: str = "") -> str:
+    """Return how many lines wait, as the beginning of a sentence; ``about`` says which, after a blank."""
+    lines = f"1 line of .yolofs.toml{about} is" if count == 1 else f"{count} lines of .yolofs.toml{about} are"
     return f"{lines} not in force until you agree to {'it' if count == 1 else 'them'}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -127,3 +128,25 @@ def test_a_tree_may_name_more_files_but_take_none_away(yolofs: Program) -> None:
     own.write_text("broken")
     assert host_code(yolofs) == CODE
     yolofs("commit", "--yes", code=3)  # who commits has to know all that is to be named
+
+
+def test_an_index_does_not_bring_a_hook_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git checks the names in an index as it puts them there, and not as it writes files by it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    project = tmp_path / "project"
+    project.mkdir()
+    git("init", cwd=project)
+    (project / "an-evil-hook-as-long-as").write_text("#!/bin/sh\n")
+    git("add", ".", cwd=project)
+    git("commit", "-m", "x", cwd=project)
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted() as view:
+        index = view / ".git/index"
+        changed = index.read_bytes()[:-20].replace(b"an-evil-hook-as-long-as", b".git/hooks/post-checkou")
+        index.write_bytes(changed + hashlib.sha1(changed).digest())
+        (view / "an-evil-hook-as-long-as").unlink()
+    done = yolofs("commit", "--yes", code=UNNAMED)
+    assert f"{project}/.git/index: it has to be named (run by git)" in done.err
+    git("checkout", "--", ".", cwd=project)
+    assert not (project / ".git/hooks/post-checkou").exists()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from yolofs.base import Base
 from yolofs.changes import Aspect, Change, Side
-from yolofs.hostcode.git_files import GIT_NAMES, GitFiles, may_be_code
+from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
 from yolofs.hostcode.links import Links
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
@@ -19,6 +19,8 @@ from yolofs.store import Store
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
 """Where other users' home directories are: root commits what is theirs, too."""
 _SETTINGS = "~/.config/"
+_JJ_REPOSITORY = b"/.jj/repo"
+"""A directory as a rule; a file or link in its place leads to another repository's settings."""
 _GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config")
 
 
@@ -69,6 +71,11 @@ class FileMarker:
         self._store = store
         self._prefix = base.root.strip(b"/") + b"/" if base.root != b"/" else b""
         self._new = {change.path for change in changes if change.new is not None}
+        self._settings = {
+            change.path: change.new
+            for change in changes
+            if change.new is not None and change.new.type == stat.S_IFREG and split(change.path)[1] == b"config"
+        }
         self._moved = {
             change.path: change.old_path for change in changes if change.is_subtree and change.old_path is not None
         }
@@ -101,7 +108,8 @@ class FileMarker:
             full = self._prefix + directory if directory else self._prefix.rstrip(b"/")
             are_nowhere = self._fixed.says_nothing_in(full) and self._table.anywhere.says_nothing_in(full)
             self._plain[directory] = are_nowhere and not may_be_code(RelPath(directory + b"/x"))
-        return self._plain[directory] and name not in self._names and not name.endswith(self._endings)
+        is_plain = self._plain[directory] and name not in self._names and not name.endswith(self._endings)
+        return is_plain and not name.startswith(SHARED_INDEX)
 
     def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
         """Return the mark of a file of base that a renamed directory brings to a path."""
@@ -112,11 +120,13 @@ class FileMarker:
         """Return the mark of a directory: one that others may write to, or that makes a repository of what is there."""
         if new.mode & stat.S_IWOTH and (change.old is None or Aspect.MODE in change.metadata):
             mark = self._by_path(change.path, is_link=False)
-            return Mark.GIT if mark is None and self._git.is_of_hooks(change.path) else mark
+            return Mark.GIT if mark is None and self._git.holds_code(change.path) else mark
         return Mark.GIT if self._git.makes_repository(change.path) else None
 
     def _by_path(self, path: RelPath, *, is_link: bool) -> Mark | None:
         full = self._prefix + path
+        if full.endswith(_JJ_REPOSITORY):
+            return Mark.GIT
         for patterns in (self._fixed, self._table.anywhere):
             mark = patterns.find(full)
             if mark is None and is_link:
@@ -149,6 +159,11 @@ class FileMarker:
     def read_at(self, path: RelPath, most: int) -> bytes | None:
         """Return the content of a file of base, as :meth:`read`."""
         return _read(lambda: self._base.open(self._place(path)), most)
+
+    def read_after(self, path: RelPath, most: int) -> bytes | None:
+        """Return the content of a repository's settings after all changes, as :meth:`read`."""
+        side = self._settings.get(path)
+        return self.read_at(path, most) if side is None else self.read(side, most)
 
     def _place(self, path: RelPath) -> RelPath:
         """Return the base path of what is at a path after renames of directories."""

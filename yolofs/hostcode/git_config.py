@@ -208,6 +208,7 @@ _PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
     ("core", "untrackedcache"): _word,
     ("core", "fsmonitor"): _boolean,  # git's own daemon; anything else is a program
     ("core", "longpaths"): _boolean,
+    ("index", "sparse"): _boolean,
     ("extensions", "objectformat"): _word,
     ("extensions", "compatobjectformat"): _word,
     ("extensions", "refstorage"): _word,
@@ -268,6 +269,7 @@ _NAMED: Final[Mapping[tuple[str, str], _Check]] = {
     ("submodule", "update"): _update,
 }
 """Settings with a subsection."""
+_HASH: Final = ("extensions", None, "objectformat")
 _LEADING: Final = frozenset(
     {("remote", "url"), ("remote", "pushurl"), ("remote", "fetch"), ("branch", "remote"), ("submodule", "url")}
 )
@@ -305,7 +307,15 @@ def is_harmless_change(
     # Whatever is not plain has to be as it was, in its order too: of two values git goes by the later one.
     if [entry for entry in before if not is_plain(entry)] != [entry for entry in new if not is_plain(entry)]:
         return False
+    if old is not None and hash_bytes_of(old) != hash_bytes_of(new):
+        return False  # all that git has there means something else then
     return old is None or not _leads_elsewhere(_by_name(before), _by_name(new))
+
+
+def hash_bytes_of(entries: Sequence[Entry]) -> int:
+    """Return how long the hashes are of a repository with these settings."""
+    formats = [entry.value for entry in entries if entry.name == _HASH]
+    return 32 if formats[-1:] == ["sha256"] else 20
 
 
 _Values: TypeAlias = dict[tuple[str, str | None, str], list[str | None]]

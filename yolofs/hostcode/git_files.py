@@ -13,15 +13,24 @@ from collections.abc import Callable
 from typing import Protocol
 
 from yolofs.changes import Change, Side
-from yolofs.hostcode.git_config import MOST_BYTES, Entry, is_harmless_change, parse
+from yolofs.hostcode import git_index
+from yolofs.hostcode.git_config import MOST_BYTES, Entry, hash_bytes_of, is_harmless_change, parse
 from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
 _SETTINGS = frozenset({b"config", b"config.worktree"})
 _MAKING = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
 """What makes a directory a repository."""
-GIT_NAMES = _SETTINGS | _MAKING | {b"hooks", _GIT}
+_INDEX = b"index"
+SHARED_INDEX = b"sharedindex."
+"""What the name of a part of a split index begins with."""
+GIT_NAMES = _SETTINGS | _MAKING | {b"hooks", _GIT, _INDEX}
 """The names that count outside of ``.git``, too."""
+_INNER = (b"/.git/", b"/hooks/", b"/worktrees/")
+"""What code of git's lies in elsewhere, too: a bare repository may have hooks and work trees."""
+_RUN = (b"rebase-merge", b"sequencer/opts", b"remotes", b"branches")
+"""What git goes by in a repository: ``exec`` lines and strategies of what is to go on, and addresses of remotes."""
+_OPEN = (b"hooks", b"modules", b"worktrees")
 _SAMPLE = b".sample"
 
 
@@ -48,6 +57,10 @@ class Look(Protocol):
         """Return the content of a file that is there already, as :meth:`read`."""
         ...
 
+    def read_after(self, path: RelPath, most: int) -> bytes | None:
+        """Return the content of a repository's settings after all changes, as :meth:`read`."""
+        ...
+
 
 class GitFiles:
     """Tells which changes make code in repositories."""
@@ -67,7 +80,10 @@ class GitFiles:
             old = change.old if change.old is not None and change.old_path is None else None
             return self._is_harmless_config(path, new, old)
 
-        return self._is_code(path, is_link=new.type == stat.S_IFLNK, read=lambda: self._text(new), settings=settings)
+        def index() -> bytes | None:
+            return self._look.read(new, git_index.MOST_BYTES) if new.type == stat.S_IFREG else None
+
+        return self._is_code(path, new.type == stat.S_IFLNK, lambda: self._text(new), settings, index)
 
     def is_code_at(self, path: RelPath, *, is_link: bool) -> bool:
         """Tell the same of a file of base that a renamed directory brings to ``path``."""
@@ -77,14 +93,22 @@ class GitFiles:
         def settings() -> bool:
             return self._is_harmless_text(path, self._look.read_at(path, MOST_BYTES), None)
 
-        return self._is_code(path, is_link, lambda: self._look.read_at(path, MOST_BYTES), settings)
+        def index() -> bytes | None:
+            return self._look.read_at(path, git_index.MOST_BYTES)
 
-    def is_of_hooks(self, path: RelPath) -> bool:
-        """Tell whether a directory is one of hooks."""
-        return self._is_in(join(path, b"x"), b"hooks")
+        return self._is_code(path, is_link, lambda: self._look.read_at(path, MOST_BYTES), settings, index)
+
+    def holds_code(self, path: RelPath) -> bool:
+        """Tell whether a directory is a repository, or one in it where whoever may write gives git something to run."""
+        return self._is_repository(path) or any(self._is_in(join(path, b"x"), name) for name in _OPEN)
 
     def _is_code(
-        self, path: RelPath, is_link: bool, read: Callable[[], bytes | None], settings: Callable[[], bool]
+        self,
+        path: RelPath,
+        is_link: bool,
+        read: Callable[[], bytes | None],
+        settings: Callable[[], bool],
+        index: Callable[[], bytes | None],
     ) -> bool:
         directory, name = split(path)
         if name == _GIT:
@@ -99,13 +123,15 @@ class GitFiles:
             return self._is_repository(directory)
         if self._is_in(path, b"hooks"):
             return is_link or not name.endswith(_SAMPLE)
-        if self._is_in(path, b"rebase-merge"):
+        if any(self._is_in(path, inner) for inner in _RUN):
             return True
+        if (name == _INDEX or name.startswith(SHARED_INDEX)) and self._is_repository(directory):
+            return not self._is_harmless_index(directory, index())
         return self.makes_repository(path)
 
     def _is_in(self, path: RelPath, name: bytes) -> bool:
-        """Tell whether a path lies in the directory ``name`` of a repository."""
-        full, inner = b"/" + path, b"/" + name + b"/"
+        """Tell whether a path lies in the directory ``name`` of a repository, or is the file of that name."""
+        full, inner = b"/" + path + b"/", b"/" + name + b"/"
         at = full.find(inner)
         while at >= 0:
             if self._is_repository(RelPath(full[1:at])):
@@ -138,6 +164,13 @@ class GitFiles:
             text = self._look.read_at(path, MOST_BYTES) if self._look.had(path) else b""
             if not self._is_harmless_text(path, text, None):
                 return True
+        if any(self._look.had(join(directory, name)) for name in (b"rebase-merge", b"sequencer")):
+            return True
+        index = join(directory, _INDEX)
+        if self._look.had(index):
+            data = self._look.read_at(index, git_index.MOST_BYTES)
+            if not self._is_harmless_index(directory, data):
+                return True
         shared, hooks = join(directory, b"commondir"), join(directory, b"hooks")
         if self._look.had(shared) and not self._is_worktree(directory, self._look.read_at(shared, MOST_BYTES)):
             return True
@@ -157,8 +190,19 @@ class GitFiles:
             before = parse(self._text(old) or b"")
         return self._is_harmless_text(path, self._text(new), before)
 
+    def _is_harmless_index(self, directory: RelPath, data: bytes | None) -> bool:
+        """Tell whether ``git checkout`` writes what an index names into the work tree alone."""
+        above, name = split(split(directory)[0])
+        main = above if name == b"worktrees" else directory
+        text = self._look.read_after(join(main, b"config"), MOST_BYTES)
+        return data is not None and git_index.is_harmless(data, hash_bytes_of(parse(text or b"") or ()))
+
     def _is_harmless_text(self, path: RelPath, text: bytes | None, before: list[Entry] | None) -> bool:
         entries = parse(text) if text is not None else None
+        is_new = before is None and not self._look.had(path)
+        is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())
+        if is_new and is_other and self._look.had(join(split(path)[0], _INDEX)):
+            return False  # the index that is there was looked at as one with other hashes
         return is_harmless_change(before, entries, is_own_worktree=lambda value: _is_submodules(path, value))
 
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
@@ -184,7 +228,8 @@ class GitFiles:
 
 def may_be_code(path: RelPath) -> bool:
     """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies in."""
-    return path.rpartition(b"/")[2] in GIT_NAMES or b"/.git/" in b"/" + path or b"/hooks/" in b"/" + path
+    name, full = path.rpartition(b"/")[2], b"/" + path
+    return name in GIT_NAMES or name.startswith(SHARED_INDEX) or any(inner in full for inner in _INNER)
 
 
 def _normal(directory: RelPath, target: bytes) -> bytes:

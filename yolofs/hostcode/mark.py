@@ -14,6 +14,7 @@ class Mark(Enum):
 
     SETUID = "setuid"
     SETGID = "setgid"
+    DEVICE = "device"
     COMMAND = "command"
     GIT = "git"
     SHELL = "shell"

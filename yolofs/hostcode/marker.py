@@ -1,10 +1,10 @@
 """Which changes give the host something to run that it did not have: what only a commit that names it makes real.
 
-Three kinds.  A regular file that runs with the rights of its owner or group, not of who runs it (setuid, or setgid
+Four kinds.  A regular file that runs with the rights of its owner or group, not of who runs it (setuid, or setgid
 where its group may execute it; without that bit setgid once stood for mandatory locks, and on a directory it is
-ordinary: what is made there gets its group).  A *command*: what somebody runs by its name alone, as it
-lies in a directory of ``PATH``, or a link there leads to it.  And what the table names.  A directory that was renamed
-is one change, so it counts for what is in it.
+ordinary: what is made there gets its group).  A device, which may be a disk that anybody reads.  A *command*: what
+somebody runs by its name alone, as it lies in a directory of ``PATH``, or a link there leads to it.  And what the table
+names.  A directory that was renamed is one change, so it counts for what is in it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from yolofs.paths import RelPath, is_below, join
 _RIGHTS = stat.S_ISUID | stat.S_ISGID
 _ANY_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _SPECIAL = _RIGHTS | _ANY_EXECUTE
+_DEVICES = frozenset({stat.S_IFBLK, stat.S_IFCHR})
 
 
 class Marker:
@@ -59,6 +60,8 @@ class Marker:
                 return ()
             marks = _rights(new.mode)
             return (*marks, Mark.COMMAND) if new.mode & _ANY_EXECUTE and self._is_on_path(path) else marks
+        if new.type in _DEVICES and new.rdev:  # 0, 0 is none, but what overlays take for a removed file
+            return (Mark.DEVICE,)
         if new.type == stat.S_IFLNK and (path in self._ways or self._is_on_path(path)):
             return (Mark.COMMAND,)
         return ()

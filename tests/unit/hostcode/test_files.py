@@ -87,11 +87,36 @@ AT = {
     "p/.git/refs/heads/config": "",
     "p/.git/refs/heads/hooks/x": "",
     "p/.git/objects/ab/cdef": "",
-    "p/.git/index": "",
+    "p/.git/index": "git",
+    "p/.git/sequencer/opts": "git",
+    "p/.git/sequencer/todo": "",
+    "p/.git/remotes/origin": "git",
+    "p/.git/branches/origin": "git",
+    "p/.git/refs/remotes/origin/main": "",
+    "p/.git/refs/heads/sequencer/opts": "",
     "p/.git/commondir": "git",
     "p/sub/.git/hooks/update": "git",
     "p/.husky/pre-commit": "git",
     "p/.pre-commit-config.yaml": "git",
+    "p/.lefthook.toml": "git",
+    "p/.config/lefthook-local.json": "git",
+    "p/.lefthook/pre-commit/x.sh": "git",
+    "p/.hg/hgrc-not-shared": "git",
+    "p/.hg/sharedpath": "git",
+    "p/.sl/config": "git",
+    "p/.jj/repo": "git",
+    "p/q/.jj/repo/store/type": "",
+    "p/q/.jj/repo/config.toml": "git",
+    "p/.qwen/settings.json": "agent",
+    "p/.clinerules/hooks/PreToolUse": "agent",
+    "p/.clinerules/style.md": "",
+    "p/.crush.json": "agent",
+    "p/.vimrc": "directory",
+    "p/sub/.gvimrc": "directory",
+    "p/.config/mise/conf.d/x.toml": "directory",
+    "p/.vim/coc-settings.json": "editor",
+    "p/x.sublime-project": "editor",
+    "p/.cursor/worktrees.json": "agent",
     "p/.envrc": "directory",
     "p/deep/er/.envrc": "directory",
     "p/mise.toml": "directory",
@@ -259,6 +284,10 @@ def others_may_write(scribe: Scribe) -> None:
     scribe.chmod(HOOKS, 0o777)
 
 
+def others_may_write_above(scribe: Scribe) -> None:
+    scribe.chmod(b"home/u/p/.git", 0o777)
+
+
 @pytest.mark.parametrize(
     "way",
     [
@@ -280,6 +309,7 @@ def others_may_write(scribe: Scribe) -> None:
         link_for_repository,
         file_for_repository,
         others_may_write,
+        others_may_write_above,
     ],
 )
 def test_every_way_in_which_a_hook_can_come(scribe: Scribe, way: Callable[[Scribe], None]) -> None:
@@ -503,6 +533,55 @@ def test_where_the_settings_of_a_submodule_may_lead(scribe: Scribe, worktree: by
         write(scribe, f"p/.git/modules/sub/{name}", b"x")
     write(scribe, "p/.git/modules/sub/config", HARMLESS + b"[core]\nworktree = " + worktree + b"\n")
     assert bool(marks(scribe)) is marked
+
+
+def test_a_work_tree_of_a_bare_repository(scribe: Scribe) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
+    for name in (*BARE, "worktrees/w/HEAD"):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_bytes(b"x")
+    (base / "worktrees/w/commondir").write_text("../..\n")
+    evil = ("rebase-merge/git-rebase-todo", "sequencer/opts", "index", "sharedindex.0123")
+    for name in (*evil, "ORIG_HEAD", "logs/HEAD"):
+        write(scribe, f"p/bare.git/worktrees/w/{name}")
+    assert marks(scribe) == {f"p/bare.git/worktrees/w/{name}": "git" for name in evil}
+
+
+@pytest.mark.parametrize("piece", ["index", "rebase-merge/git-rebase-todo", "sequencer/opts"])
+def test_a_work_tree_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
+    for name in (*BARE, f"worktrees/w/{piece}"):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_bytes(b"x")
+    (base / "worktrees/w/commondir").write_text("../..\n")
+    write(scribe, "p/bare.git/worktrees/w/HEAD")
+    assert marks(scribe) == {"p/bare.git/worktrees/w/HEAD": "git"}
+
+
+def test_an_index_is_read_with_the_hashes_of_its_repository(scribe: Scribe, tmp_path: Path) -> None:
+    """Settings that come with it count, and may not come after it."""
+    index, settings = sha256_index(tmp_path)
+    write(scribe, "p/new/.git/index", index)
+    assert marks(scribe) == {"p/new/.git/index": "git"}
+    write(scribe, "p/new/.git/config", settings)
+    assert marks(scribe) == {}
+    write(scribe, "p/.git/config", HARMLESS + b"[extensions]\nobjectFormat = sha256\n")
+    assert marks(scribe) == {"p/.git/config": "git"}
+    write(scribe, "p/.git/config", HARMLESS)
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/old/.git"
+    base.mkdir(parents=True)
+    (base / "index").write_bytes(index)
+    scribe.write(b"home/u/p/old/.git/config", settings)
+    assert marks(scribe) == {"p/old/.git/config": "git"}
+
+
+def sha256_index(tmp_path: Path) -> tuple[bytes, bytes]:
+    """Return an index with hashes of 32 bytes, and the settings that say so."""
+    git = ["git", "-C", str(tmp_path / "r")]
+    subprocess.run(["git", "init", "--object-format=sha256", tmp_path / "r"], check=True, capture_output=True)
+    (tmp_path / "r/file").write_text("x")
+    subprocess.run([*git, "add", "."], check=True, capture_output=True)
+    return (tmp_path / "r/.git/index").read_bytes(), (tmp_path / "r/.git/config").read_bytes()
 
 
 def test_what_gits_own_commands_make_is_ordinary(scribe: Scribe, tmp_path: Path) -> None:

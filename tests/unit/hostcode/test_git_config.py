@@ -92,6 +92,7 @@ HARMLESS = [
     "[extensions]\nworktreeConfig = true\n[core]\nsparseCheckout = true\n",
     "[pull]\nrebase = false\n[push]\nautoSetupRemote\n",
     "[core]\nfsmonitor = true\n",
+    "[index]\nsparse = true\n",
     "",
     "# a remark\n",
 ]

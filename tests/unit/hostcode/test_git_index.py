@@ -1,0 +1,110 @@
+"""Git's index: what git itself writes is harmless, and what would have it write elsewhere is not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolofs.hostcode.git_index import is_harmless
+
+OUT = [
+    ".git/hooks/post-checkout",
+    "sub/.git",
+    "sub/.git/config",
+    "../x",
+    "a/../../x",
+    "/etc/x",
+    "a//b",
+    "./x",
+    ".GIT/config",
+]
+IN = [".gitignore", "a.git/x", "..x/y...", ".github/z", "x/.git-blame-ignore-revs", "git/x", "dir/"]
+
+
+def git(directory: Path, *words: str) -> str:
+    environment = {**os.environ, "HOME": str(directory.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", *words], cwd=directory, check=True, capture_output=True, text=True, env=environment)
+    return done.stdout
+
+
+def index(*names: str, version: int = 2, hash_bytes: int = 20) -> bytes:
+    """Return an index as git reads it, with entries of these names."""
+    parts = [struct.pack(">4sII", b"DIRC", version, len(names))]
+    before = b""
+    for name in map(os.fsencode, names):
+        head = bytes(24) + struct.pack(">I", 0o100755) + bytes(12 + hash_bytes)
+        head += struct.pack(">H", min(len(name), 0xFFF))
+        if version == 4:
+            parts.append(head + bytes([len(before)]) + name + b"\0")
+        else:
+            parts.append(head + name + bytes(8 - (len(head) + len(name)) % 8))
+        before = name
+    content = b"".join(parts)
+    return content + (hashlib.sha1 if hash_bytes == 20 else hashlib.sha256)(content).digest()
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("hash_bytes", [20, 32])
+def test_what_leads_out_of_the_work_tree(version: int, hash_bytes: int) -> None:
+    assert is_harmless(index(*IN, version=version, hash_bytes=hash_bytes), hash_bytes)
+    for name in OUT:
+        data = index(".gitignore", name, "z", version=version, hash_bytes=hash_bytes)
+        assert not is_harmless(data, hash_bytes), name
+
+
+@pytest.mark.parametrize("cut", [0, 3, 12, 60, 90])
+def test_what_is_no_index_is_not_harmless(cut: int) -> None:
+    data = index(".gitignore", "b")
+    assert not is_harmless(data[:cut], 20)
+    assert not is_harmless(b"X" + data[1:], 20)
+    assert not is_harmless(data.replace(b"\0\0\0\2", b"\0\0\0\5", 1), 20)
+    assert not is_harmless(index(".git\0"), 20)
+
+
+def test_git_writes_a_hook_that_an_index_names(tmp_path: Path) -> None:
+    """Why it is looked at; git may forbid it one day."""
+    git(tmp_path, "init", "r")
+    repository = tmp_path / "r"
+    (repository / "x").write_text("#!/bin/sh\n")
+    blob = bytes.fromhex(git(repository, "hash-object", "-w", "x").strip())
+    head = index("x")[:12] + bytes(24) + struct.pack(">I", 0o100755) + bytes(12) + blob + struct.pack(">H", 24)
+    content = head + b".git/hooks/post-checkout" + bytes(8 - (62 + 24) % 8)
+    data = content + hashlib.sha1(content).digest()
+    (repository / ".git/index").write_bytes(data)
+    git(repository, "checkout", "--", ".")
+    assert (repository / ".git/hooks/post-checkout").exists()
+    assert not is_harmless(data, 20)
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+@pytest.mark.parametrize("kind", ["sha1", "sha256"])
+def test_what_git_itself_writes_is_harmless(tmp_path: Path, version: str, kind: str) -> None:
+    """Long names, names that look like others, conflicts, a split index, a sparse one."""
+    git(tmp_path, "init", f"--object-format={kind}", "r")
+    repository = tmp_path / "r"
+    for name in (*IN[:-1], "/".join(["l" * 200] * 18) + "/z", *(f"d{n % 7}/{'x' * n}/.f" for n in range(200))):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("x")
+    git(repository, "update-index", "--index-version", version)
+    git(repository, "add", ".")
+    git(repository, "update-index", "--skip-worktree", ".gitignore")
+    (repository / "later").write_text("x")
+    size = 20 if kind == "sha1" else 32
+
+    def written() -> list[bytes]:
+        return [path.read_bytes() for path in (repository / ".git").glob("*index*")]
+
+    assert [is_harmless(data, size) for data in written()] == [True]
+    git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "x")
+    git(repository, "update-index", "--split-index")
+    git(repository, "add", ".")
+    git(repository, "update-index", "--force-remove", "..x/y...")
+    assert [is_harmless(data, size) for data in written()] == [True, True]
+    git(repository, "update-index", "--no-split-index")
+    git(repository, "sparse-checkout", "set", "--cone", "--sparse-index", "d1")
+    assert all(is_harmless(data, size) for data in written())
