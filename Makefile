@@ -34,7 +34,7 @@ nightly: ## run the tests that take long or need the network, and the model test
 	@scripts/setup.sh --nightly
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
-	    tests/property tests/mount/test_mount_model.py
+	    tests/property tests/crash tests/mount/test_mount_model.py
 
 check: format lint types layers docs shell ## everything that is checked without running the program
 

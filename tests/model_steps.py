@@ -7,10 +7,14 @@ import os
 from hypothesis import settings
 
 
+def how_many(*, ci: int, nightly: int) -> int:
+    """Return how many there are to be in the profile that runs."""
+    return nightly if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else ci
+
+
 def model_settings(*, ci: tuple[int, int], nightly: tuple[int, int]) -> settings:
     """Return the settings for one of two profiles, each given as examples and steps in each."""
-    is_nightly = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
-    examples, steps = nightly if is_nightly else ci
+    examples, steps = (how_many(ci=few, nightly=many) for few, many in zip(ci, nightly, strict=True))
     return settings(max_examples=examples, stateful_step_count=steps, deadline=None)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.paths import RelPath
@@ -22,7 +23,7 @@ from yolofs.session_commit import commit, finish_interrupted, roll_back_interrup
 
 pytestmark = pytest.mark.timeout(300)
 TRACED = ("archive", "commit", "copying", "journal", "session", "syscalls", "store")
-SHARES = 16
+SHARES = how_many(ci=8, nightly=64)
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 8
 """For each share; test_commit_every_step kills before and after each step besides."""
@@ -209,7 +210,7 @@ def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, 
 
 SOME = (b"a", b"b", b"c", b"new", b"d", b"g")
 """Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is held back."""
-SOME_SHARES = 8
+SOME_SHARES = how_many(ci=5, nightly=64)
 
 
 @pytest.mark.parametrize("share", range(SOME_SHARES))
@@ -246,15 +247,18 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     assert seen == {True, False}
 
 
+STEP = how_many(ci=20, nightly=4)
+
+
 @pytest.mark.parametrize("share", range(4))
 def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(tmp_path: Path, share: int) -> None:
-    """At each second one of the last lines, by which base is as it will be."""
+    """At some of the last lines, by which base is as it will be."""
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)
     total = killed_at(0, project, SOME)
     after = by_first_name(dict(walk_tree(project)))
-    for line in range(total - 319 + 2 * share, total + 1, 8):
+    for line in range(total - 319 + share * STEP // 4, total + 1, STEP):
         expected = prepare(directory)
         killed_at(line, project, SOME)
         view = CoreDriver(project)

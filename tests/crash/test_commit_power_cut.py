@@ -27,6 +27,7 @@ from tests.commit_model import Node, scan
 from tests.crash.call_recorder import Recorder
 from tests.crash.disk_model import Image, Model, Recording, Synced, put
 from tests.memory_disk import memory_directory
+from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from yolofs import syscalls
 from yolofs.paths import RelPath
@@ -295,7 +296,7 @@ def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
     assert sum(isinstance(one, Synced) for one in recorded.recording.operations) > 5
 
 
-STATES = 320 if os.environ.get("HYPOTHESIS_PROFILE") != "nightly" else 8000
+STATES = how_many(ci=320, nightly=8000)
 SHARES = 4
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
+from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
@@ -31,7 +32,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
-SHARES = 6
+SHARES = how_many(ci=3, nightly=24)
 POINTS = 14
 """For each share."""
 Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]

@@ -22,6 +22,7 @@ from tests.crash.call_recorder import Recorder
 from tests.crash.disk_model import Model, Recording, Synced
 from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_command, on_disk, populate, work
 from tests.memory_disk import memory_directory
+from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.plan import Step
 from yolofs.commit.steps import Steps
@@ -33,7 +34,7 @@ from yolofs.sessions.seal import Sealer
 pytestmark = pytest.mark.timeout(300)
 DIRECTORIES = 2
 """So many have something of every kind; there are some hundred steps."""
-STATES = 40 if os.environ.get("HYPOTHESIS_PROFILE") != "nightly" else 4000
+STATES = how_many(ci=40, nightly=4000)
 
 
 class KilledError(BaseException):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 from hypothesis.stateful import rule
 
 from tests.changes_model import check_pair
+from tests.model_steps import model_settings
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import ViewMachine
 from yolofs.paths import Generation
@@ -32,4 +32,4 @@ class ChangesMachine(ViewMachine):
 
 
 TestChangesOnOverlay = ChangesMachine.TestCase
-TestChangesOnOverlay.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)
+TestChangesOnOverlay.settings = model_settings(ci=(50, 50), nightly=(2000, 50))

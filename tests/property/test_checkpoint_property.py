@@ -89,7 +89,7 @@ def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
             assert not replayed.journal.known_bytes
             assert session.journal.markers == replayed.journal.markers
             assert session.journal.segment_counts() == replayed.journal.segment_counts()
-            assert session._journal_numbers() == replayed._journal_numbers()
+            assert session.journal_numbers() == replayed.journal_numbers()
             # Numbers in between were those of files that have lost their last name: nothing is there any more.
             between = range(*sorted((present.fresh_from, replayed.present().fresh_from)))
             assert not set(session.store).intersection(between)

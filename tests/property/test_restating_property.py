@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.commit_model import scan
+from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, after, hard_links, programs
 from tests.property.test_partial_commit_property import commit
 from yolofs.commit.restating import Restated, restate
@@ -14,7 +15,7 @@ from yolofs.journal_codec import decode, encode
 from yolofs.paths import RelPath
 from yolofs.tree import Tree
 
-few = settings(max_examples=40)
+few = so_many(ci=40, nightly=2000)
 
 
 @few

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import event, example, given, note, settings
+from hypothesis import event, example, given, note
 
 from tests.commit_model import CommitScribe, scan
+from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform, programs
 from tests.undo_model import Commits, Undo
 from yolofs.errors import HardLinksError
@@ -56,14 +57,14 @@ def check(
         assert scribe.expected() == view
 
 
-@settings(max_examples=30)
+@so_many(ci=30, nightly=2000)
 @given(programs, programs)
 @example([("mkdir", b"x"), ("mkdir", b"x/y"), ("write", b"x/y/z", b"new"), ("rename", b"b", b"x/b")], [])
 def test_base_is_what_it_was(program: list[Operation], second: list[Operation]) -> None:
     check(program, second, [])
 
 
-@settings(max_examples=30)
+@so_many(ci=30, nightly=2000)
 @given(programs, programs, hard_links)
 def test_base_is_what_it_was_where_it_has_hard_links(
     program: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
@@ -72,7 +73,7 @@ def test_base_is_what_it_was_where_it_has_hard_links(
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@settings(max_examples=30)
+@so_many(ci=30, nightly=2000)
 @given(programs, programs, hard_links)
 @example(  # both names of a file are taken away
     [("chmod", (38, b"a"), 384), ("remove", (1, None)), ("write", (1, None), b"")],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 import socket
 import subprocess
 from collections.abc import Callable
@@ -12,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Program, run_program
 
 _MOST_MEMORY = 2 << 30
-_TIMEOUT_S = 60.0
 
 
 def make_socket(path: Path) -> None:
@@ -41,22 +39,9 @@ KINDS: dict[str, Callable[[Path], object]] = {
 COMMANDS = (("status",), ("doctor",), ("sessions",), ("diff",), ("timeline",), ("commit", "--yes"))
 
 
-def limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-
-
 def run(words: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command that ends, and knows what to say."""
-    done = subprocess.run(
-        [*COMMAND, *words],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT_S,
-        preexec_fn=limit,
-    )
+    done = run_program(words, cwd, most_memory=_MOST_MEMORY)
     assert "should not have happened" not in done.stderr, done.stderr
     return done
 
