@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
-from yolofs.cli.project import changing, find_project, reading
+from yolofs.cli.project import changing, find_project, reading_whole, session_directory
+from yolofs.cli.waits import waiting_fields, waiting_lines
 from yolofs.daemon.protocol import LoanKind
 from yolofs.dead_generations import dead_generations, drop_dead_generations
 from yolofs.disk_usage import size_of, size_text
-from yolofs.errors import YolofsError, reason
-from yolofs.retention import put_aside, remove_gone, surplus_of
+from yolofs.errors import ConfigError, YolofsError, reason
+from yolofs.os_errors import said_as
+from yolofs.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus_of
 from yolofs.session import Session
 from yolofs.session_undo import Ended
+
+if TYPE_CHECKING:  # takes long, and hardly a command needs it
+    from yolofs.config.trust import Waiting
 
 
 @click.command()
@@ -27,33 +33,38 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
 
     Commits are kept, so that they can be undone: the last 20, for 30 days, and as long as what base had before takes no
     more than 5 GiB, whichever ends first; the newest always (`keep_commits` in .yolofs.toml). Each commit removes the
-    older ones that this leaves out by itself. What is staged is never touched.
+    older ones that this leaves out by itself. What is staged is never touched. Where .yolofs.toml says to keep less,
+    that holds once it was agreed to (`yolofs trust`); until then this says that it waits.
 
     --generations drops those, too, from which one has travelled away: no travel leads there any more, and those that
     stay are numbered anew.
     """
     project = find_project()
+    waiting = _say_what_waits(project)
     if dry_run:
-        with reading(project) as session:
-            session.check_no_interrupted_commit()
+        with reading_whole(project) as session:
             gone = surplus_of(session)
             dropped = dead_generations(session) if generations else 0
-            freed = sum(size_of(one.directory) for one in gone)
+            freed = freed_by(session, gone, generations=generations)
     else:
-        with changing(project, LoanKind.GC) as (session, is_mounted):
-            session.check_no_interrupted_commit()
-            gone = surplus_of(session)
-            before = size_of(session.directory)
-            put_aside(gone)
-            dropped = drop_dead_generations(session) if generations else 0
-            if not is_mounted:
-                session.collect()
-            directory = session.directory
-        remove_gone(directory)
+        directory = session_directory(project)
+        before = size_of(directory)  # opening it removes what a killed command has left
+        sentence = "not all that is not kept any more is removed"
+        with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
+            with changing(project, LoanKind.GC) as (session, is_mounted):
+                session.check_no_interrupted_commit()
+                gone = surplus_of(session)
+                remove_half_written(session)
+                put_aside(gone)
+                dropped = drop_dead_generations(session) if generations else 0
+                if not is_mounted:
+                    session.collect()
+            remove_gone(directory)
         freed = before - size_of(directory)
     if as_json:
         numbers = [one.number for one in gone]
-        emit_json({"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run})
+        document = {"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run}
+        emit_json(document | {"waiting": waiting_fields(waiting)})
         return
     for one in gone:
         emit(f"{one.number:>4}  {local_time(one.began_ns)}")
@@ -62,6 +73,18 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         which += " and 1 generation" if dropped == 1 else f" and {dropped} generations"
     what = "would be removed" if dry_run else "removed"
     say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
+
+
+def _say_what_waits(project: bytes) -> list[Waiting]:
+    """Tell which settings of what is kept wait for the user to agree, if any do, and return them."""
+    waiting: list[Waiting] = []
+    with contextlib.suppress(ConfigError):  # which opening the session tells
+        waiting += (one for one in waiting_lines(project) if one.key[0] == "keep_commits")
+    if waiting:
+        from yolofs.config.trust import NEXT, count_text
+
+        warn(f"{count_text(len(waiting), about=' about keep_commits')}: {NEXT}")
+    return waiting
 
 
 def tidy(session: Session) -> Sequence[Ended]:

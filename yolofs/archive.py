@@ -6,6 +6,7 @@ import contextlib
 import enum
 import os
 import re
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from yolofs.archive_index import numbers_of
@@ -62,14 +63,16 @@ def commit_numbers(directory: bytes) -> list[int]:
     return [int(name) for name in names if name.isascii() and name.isdigit() and not name.startswith("0")]
 
 
-def numbers_of_ended_journals(directory: bytes) -> set[int]:
+def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ()) -> set[int]:
     """Return the numbers of all store inodes that a journal of a session named which is not in force any more.
 
-    These are the journals of its commits, and what was cut off the one in force.
+    These are the journals of its commits, but for those ``without``, and what was cut off the one in force.
     """
     numbers = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
     journals: dict[int, bytes] = {}
     for number in commit_numbers(directory):
+        if number in without:
+            continue
         commit = commit_directory(directory, number)
         journals[number] = os.path.join(commit, b"journal")
         carried = os.path.join(commit, CARRIED)
@@ -78,7 +81,11 @@ def numbers_of_ended_journals(directory: bytes) -> set[int]:
         note = read_undoes(commit)
         if note is not None:  # its plan needs them
             numbers.update(note.numbers)
-    return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers) if journals else numbers
+    if not journals:
+        return numbers
+    if without:  # a question of what would be: nothing is noted
+        return numbers.union(*map(store_numbers, journals.values()))
+    return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers)
 
 
 def nameless(directory: bytes) -> list[StoreIno]:

@@ -14,7 +14,8 @@ from yolofs.journal import Journal
 from yolofs.journal_file import sync_directory_of
 from yolofs.session import Session
 
-_NEW = b".next"
+NEW = b".next"
+"""At the end of the name of the journal that is being written."""
 
 
 def dead_generations(session: Session) -> int:
@@ -38,7 +39,7 @@ def drop_dead_generations(session: Session) -> int:
     if not count:
         return 0
     old = session.journal
-    path, new = old.path, old.path + _NEW
+    path, new = old.path, old.path + NEW
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new)
     with Journal.create(new) as journal:

@@ -1,6 +1,7 @@
 """How much of the disk that takes which a commit keeps of base.
 
 It is found once, and noted in the commit's directory: what is kept stays as it is, but for what an undo takes of it.
+Nothing is noted while a commit or undo has no end: who looks half way sees what is still on its way.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from yolofs.archive import End, commit_directory, commit_numbers
 from yolofs.disk_usage import size_of
 from yolofs.plain_files import open_plain, read_plain
 
@@ -20,12 +22,24 @@ def kept_bytes(directory: bytes) -> int:
     path = os.path.join(directory, _NAME)
     with contextlib.suppress(OSError, ValueError):
         return max(0, int(read_plain(path, _MOST_BYTES)))
+    session = os.path.dirname(os.path.dirname(directory))
+    is_lasting = _has_all_ended(session)
     size = size_of(os.path.join(directory, b"replaced"))
+    if not is_lasting:
+        return size
     with contextlib.suppress(OSError):
         with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
             file.write(b"%d\n" % size)
         os.rename(path + b".new", path)
+        if not _has_all_ended(session):  # an undo has begun: it drops what is noted after it has made its directory
+            forget_size(directory)
     return size
+
+
+def _has_all_ended(session: bytes) -> bool:
+    """Tell whether the newest commit has an end; all before it have."""
+    newest = commit_directory(session, max(commit_numbers(session), default=0))
+    return any(os.path.lexists(os.path.join(newest, end.value)) for end in End)
 
 
 def session_bytes(directory: bytes) -> int:

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+from collections.abc import Iterator
 
 from yolofs.errors import YolofsError
-from yolofs.paths import display
+from yolofs.paths import display, is_below
 from yolofs.sessions.state import state_directory
 
 
 def explain_os_error(error: OSError) -> tuple[str, str]:
     """Return what failed, with the paths that the error names, and a hint; that is empty where there is none."""
     names = [os.fsencode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
-    return ": ".join([*map(display, names), error.strerror or repr(error)]), _hint(error.errno)
+    return ": ".join([*map(display, names), error.strerror or repr(error)]), _hint(error.errno, names)
 
 
-def _hint(number: int | None) -> str:
+@contextlib.contextmanager
+def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: bytes) -> Iterator[None]:
+    """Have what the system refuses in a block said as a ``sentence`` with the reason, and what to do ``again`` then.
+
+    ``place`` stands for a path where the error names none.
+
+    Raises:
+        YolofsError: of that type, if anything was refused.
+    """
     try:
-        state = display(state_directory())
+        yield
+    except OSError as error:
+        what, hint = explain_os_error(error)
+        if not isinstance(error.filename, str | bytes):
+            what = f"{display(place)}: {what}"
+        raise error_type(f"{sentence}: {what}", hint=hint or f"mend that, and then: {again}") from error
+
+
+def _hint(number: int | None, names: list[bytes]) -> str:
+    try:
+        directory = state_directory()
     except YolofsError:  # which would have been said before
         return ""
+    state = display(directory)
     if number in (errno.ENOSPC, errno.EDQUOT):
         return f"what yolofs keeps lies in {state}: make room there, or where the session lies, then again"
     if number == errno.EROFS:
         return f"what yolofs keeps lies in {state}, or on the disk of the project: make that writable, then again"
+    if any(is_below(name, directory) for name in names):
+        return f"what yolofs keeps lies in {state}: see that it can be read and written to, then again"
     return ""

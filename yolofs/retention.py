@@ -10,11 +10,16 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
-from yolofs.archive import commit_directory
+from yolofs.archive import commit_directory, numbers_of_ended_journals
 from yolofs.commit.trees import remove_tree
 from yolofs.config.settings import KeepCommits
+from yolofs.dead_generations import NEW
+from yolofs.disk_usage import size_of
+from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
 from yolofs.kept_size import kept_bytes
+from yolofs.records import Keep, Stage
 from yolofs.session import Session
+from yolofs.session_merge import MERGED_JOURNAL
 from yolofs.session_undo import Ended, ended_commits
 
 _GONE = b"gone-"
@@ -43,6 +48,38 @@ def surplus_of(session: Session) -> list[Ended]:
     return surplus(ended_commits(session), session.settings.keep_commits, time.time_ns())
 
 
+def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> int:
+    """Return how many bytes of the disk it would free if some commits went, and dead ``generations`` too.
+
+    These are also those of commits that were put aside before, of store inodes that nothing would name any more, and of
+    :func:`half_written`.
+    """
+    directories = [*(one.directory for one in gone), *_gone_in(session.directory)]
+    named = numbers_of_ended_journals(session.directory, without={0, *(one.number for one in gone)})
+    if generations:
+        named.update(record.ino for record in session.live_changes() if isinstance(record, Stage | Keep) and record.ino)
+    else:
+        named |= session.journal_numbers()
+    half = sum(os.lstat(path).st_blocks * 512 for path in half_written(session))
+    return sum(map(size_of, directories)) + half + session.store.bytes_besides(named)
+
+
+def half_written(session: Session) -> list[bytes]:
+    """Return the journals that a command was killed over before they were in their place; nothing reads them."""
+    names = [session.journal.path + end + more for end in (NEW, MERGED_JOURNAL) for more in (b"", LENGTH_SUFFIX)]
+    return [name for name in names if os.path.lexists(name)]
+
+
+def remove_half_written(session: Session) -> None:
+    """Remove :func:`half_written`; the caller holds the session's lock.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    for path in half_written(session):
+        os.unlink(path)
+
+
 def put_aside(commits: Iterable[Ended]) -> None:
     """Take commits out of their session, in no time; :func:`remove_gone` removes them.
 
@@ -60,7 +97,12 @@ def remove_gone(directory: bytes) -> None:
     Raises:
         OSError: something cannot be removed.
     """
+    for path in _gone_in(directory):
+        remove_tree(path)
+
+
+def _gone_in(directory: bytes) -> list[bytes]:
+    """Return what was put aside in the session in ``directory``."""
     commits = os.path.dirname(commit_directory(directory, 1))
-    for name in os.listdir(commits) if os.path.isdir(commits) else ():
-        if name.startswith(_GONE):
-            remove_tree(os.path.join(commits, name))
+    names = os.listdir(commits) if os.path.isdir(commits) else []
+    return [os.path.join(commits, name) for name in names if name.startswith(_GONE)]

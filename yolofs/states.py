@@ -147,7 +147,7 @@ class States:
             state.tree,
             live=self.timeline.live_segments,
             fresh_from=state.fresh_from,
-            numbers=self._journal_numbers(),
+            numbers=self.journal_numbers(),
         )
         if not self.journal.goes_on:  # danger: the numbers may be those of another one, which ends in a loss
             return False
@@ -199,7 +199,7 @@ class States:
         """Return the records between two byte offsets of one segment, which holds no markers."""
         return cast("Iterator[ChangeRecord]", self.journal.read(start, end)) if start < end else iter(())
 
-    def _journal_numbers(self) -> set[int]:
+    def journal_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that the journal names."""
         known = self._checkpoint
         if known is None:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import re
 import stat
 import struct
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Protocol, cast
 
@@ -37,6 +38,8 @@ _NEW_SHARD = b"new-"
 _is_new_shard = re.compile(rb"new-[0-9a-f]{16}").fullmatch
 _is_shard = re.compile(rb"0[0-9a-f]|[1-9a-f][0-9a-f]{1,13}").fullmatch
 _is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
+_SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_OPEN_SHARDS = 16
 _MANY = 1000
 """Removing fewer store inodes is not worth threads."""
 _REMOVERS = 4
@@ -72,6 +75,10 @@ class StoreFiles(StorePaths, Protocol):
         """Open a store inode whatever its mode and return the descriptor."""
         ...
 
+    def remove_links(self, inos: Iterable[int]) -> None:
+        """Remove the names in the store of files that have another one elsewhere."""
+        ...
+
 
 class Store:
     """The store inodes below one directory (``files/`` of a session).
@@ -93,6 +100,8 @@ class Store:
         self.directory = directory
         self._prefixes: dict[int, bytes] = {}
         self._looks: dict[int, os.stat_result] | None = None
+        self._open_shards: dict[int, int] = {}
+        """The descriptors of shards, while many of their store inodes are looked at."""
         self.elsewhere: Mapping[int, bytes] = {}
         """Where store inodes are that a commit has put into base, while what shows them has not ended yet."""
         self.is_closed = False
@@ -131,8 +140,21 @@ class Store:
             return os.lstat(self.path(ino))
         st = looks.get(ino)
         if st is None:
-            st = looks[ino] = os.lstat(self.path(ino))
+            st = looks[ino] = os.lstat(self.elsewhere[ino]) if ino in self.elsewhere else self._look(ino)
         return st
+
+    def _look(self, ino: int) -> os.stat_result:
+        """Look at a store inode from its shard, which saves a quarter of what the whole path takes."""
+        shard = ino >> _SHARD_BITS
+        try:
+            fd = self._open_shards.get(shard)
+            if fd is None:
+                while len(self._open_shards) >= _MOST_OPEN_SHARDS:
+                    os.close(self._open_shards.pop(next(iter(self._open_shards))))
+                fd = self._open_shards[shard] = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
+            return os.lstat(b"%d" % ino, dir_fd=fd)
+        except OSError:
+            return os.lstat(self.own_path(ino))  # what it raises names the whole path
 
     @contextlib.contextmanager
     def looking_once(self) -> Iterator[None]:
@@ -145,6 +167,8 @@ class Store:
             yield
         finally:
             self._looks = None
+            while self._open_shards:
+                os.close(self._open_shards.popitem()[1])
 
     def own_path(self, ino: int) -> bytes:
         """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is base."""
@@ -344,6 +368,39 @@ class Store:
             os.unlink(path)
         except IsADirectoryError:
             os.rmdir(path)
+
+    def remove_links(self, inos: Iterable[int]) -> None:
+        """Remove store inodes, files all, that have another name elsewhere; quick where they come in order.
+
+        One that is not there is passed over.
+
+        Raises:
+            OSError: one cannot be removed; others may be gone.
+        """
+        for shard, numbers in itertools.groupby(inos, key=lambda ino: ino >> _SHARD_BITS):
+            try:
+                fd = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
+            except FileNotFoundError:
+                continue
+            try:
+                for ino in numbers:
+                    try:
+                        os.unlink(b"%d" % ino, dir_fd=fd)
+                    except FileNotFoundError:
+                        continue
+                    except OSError:
+                        self.remove(ino)  # what it raises names the whole path
+            finally:
+                os.close(fd)
+
+    def bytes_besides(self, referenced: Container[int]) -> int:
+        """Return how much of the disk those store inodes take that are not ``referenced``."""
+        blocks = 0
+        for ino in self:
+            if ino not in referenced:
+                with contextlib.suppress(FileNotFoundError):  # a mount goes on removing what nothing shows
+                    blocks += os.lstat(self.own_path(ino)).st_blocks
+        return blocks * 512
 
     def collect(self, referenced: Container[int]) -> int:
         """Remove every store inode that is not ``referenced``, and empty shards; return how many inodes went.

@@ -26,10 +26,13 @@ class Faults:
         self.count = 0
         self.failed = ""
         """The first call that was failed."""
+        self.before_each: Callable[[], object] = lambda: None
+        """Is called before each of them."""
         self._number = number
         self._bad = bad
 
     def _call(self, name: str, really: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        self.before_each()
         number = self.count
         self.count += 1
         if number in self._bad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - an ordinary user may not read where root has Python
 import errno
 import fcntl
 import os

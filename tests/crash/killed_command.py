@@ -1,0 +1,224 @@
+"""The command line in a child that kills itself at one line of its code, or of whose calls some fail."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, NamedTuple, NoReturn
+
+import pytest
+
+import yolofs
+from tests.crash.injected_faults import Faults
+from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.memory_disk import memory_directory
+from tests.property import core_driver
+from yolofs.cli import main
+from yolofs.overlay import Owner
+from yolofs.session import Access, Session
+
+TRACED = (
+    "archive",
+    "checkpoint",
+    "cli.commit",
+    "cli.gc",
+    "cli.undo",
+    "commit",
+    "copying",
+    "cuts",
+    "dead_generations",
+    "journal",
+    "kept",
+    "restored",
+    "retention",
+    "session",
+    "store",
+    "syscalls",
+)
+for _name in ("termios", "tempfile", *(one.name for one in pkgutil.walk_packages(yolofs.__path__, "yolofs."))):
+    importlib.import_module(_name)  # a child's lines are those of the work, and an ordinary user may not read Python's
+
+
+class Ran(NamedTuple):
+    """What has become of a command."""
+
+    code: int
+    """Its exit code; minus the signal that ended it."""
+    lines: int
+    """How many lines of what is traced it ran, if it came to its end."""
+    calls: tuple[int, ...]
+    """The lines at which it made calls that can be failed, as all are that change the disk, if it had any faults."""
+    switch: tuple[int, ...]
+    """Those at which it was changing base."""
+    out: str
+    err: str
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it was killed."""
+        return self.code == -signal.SIGKILL
+
+    @property
+    def json(self) -> Any:
+        """Its stdout as a JSON document."""
+        return json.loads(self.out)
+
+
+def run(project: bytes, *words: str, line: int = 0, faults: Faults | None = None) -> Ran:
+    """Run a command in a project, killed before its ``line``-th line, or with ``faults``."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as told:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if not child:
+            _be(project, words, line, faults, out, err, told)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for file in (out, err, told):
+            file.seek(0)
+        numbers = [tuple(map(int, line.split())) for line in told.read().split(b"\n")]
+        (lines,), calls, switch = numbers if len(numbers) == 3 else ((0,), (), ())
+        return Ran(code, lines, calls, switch, out.read().decode(errors="replace"), err.read().decode(errors="replace"))
+
+
+def _be(
+    project: bytes, words: tuple[str, ...], line: int, faults: Faults | None, out: IO[bytes], err: IO[bytes], told: Any
+) -> NoReturn:
+    """Be the child."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 - for the whole process
+        os.chdir(project)
+        count = 0
+        pid = os.getpid()
+        known: dict[str, bool] = {}
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal count
+            name = frame.f_globals.get("__name__", "")
+            if name not in known:
+                known[name] = name.startswith(tuple(f"yolofs.{one}" for one in TRACED))
+            if not known[name] or frame.f_code.co_name == "<module>":
+                return None
+            if event == "line":
+                count += 1
+                if count == line:
+                    os.kill(pid, signal.SIGKILL)
+            return trace
+
+        calls: list[int] = []
+        switch: list[int] = []
+
+        def note() -> None:
+            calls.append(count)
+            if is_in_switch(project):
+                switch.append(count)
+
+        if faults is not None:
+            faults.before_each = note
+        with faults.at_work() if faults is not None else nullcontext():
+            sys.settrace(trace)
+            code = main.main(words)
+            sys.settrace(None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        told.write(b"\n".join(b" ".join(b"%d" % one for one in numbers) for numbers in ((count,), calls, switch)))
+        told.flush()
+        os._exit(code)
+    except BaseException as error:  # noqa: BLE001 - the parent has to know
+        os.write(2, f"Traceback: {error!r}".encode())
+        os._exit(99)
+
+
+def is_in_switch(project: bytes) -> bool:
+    """Tell whether a commit of a project has all it needs, and is not done."""
+    commits = os.path.join(os.path.realpath(os.path.join(project, b".yolofs")), b"commits")
+    for name in os.listdir(commits) if os.path.isdir(commits) else ():
+        made, done = (os.path.join(commits, name, end) for end in (b"made", b"done"))
+        if os.path.exists(made) and not os.path.exists(done):
+            return True
+    return False
+
+
+def check_said(ran: Ran) -> None:
+    """Check that a command that failed says one sentence with the reason and the way on, and no traceback."""
+    assert "Traceback" not in ran.err, ran.err
+    assert "should not have happened" not in ran.err, ran.err
+    if ran.code:
+        assert "yolofs: " in ran.err, ran
+        assert "hint: " in ran.err, ran
+
+
+def is_interrupted(project: bytes) -> bool:
+    """Tell whether a commit was interrupted."""
+    with Session.open(project, Access.WRITE) as session:
+        return session.interrupted_commit() is not None
+
+
+def end_it(project: bytes, *, goes_back: bool) -> str:
+    """Do what the next command tells to do with a commit that was interrupted; return what that came to."""
+    if not is_interrupted(project):
+        return "nothing"
+    status = run(project, "status")
+    assert status.code == 0, status
+    assert "yolofs commit --continue" in status.err, status
+    if goes_back:
+        back = run(project, "commit", "--roll-back")
+        check_said(back)
+        if back.code == 0:
+            return "taken back"
+    on = run(project, "commit", "--continue")
+    assert on.code == 0, on
+    return "finished"
+
+
+@contextmanager
+def place_of(patch: pytest.MonkeyPatch, *, is_root: bool) -> Iterator[Path]:
+    """Give a directory in memory with a home and the state directory of root, or of an ordinary user."""
+    with memory_directory() as directory:
+        home = directory / "home"
+        home.mkdir(0o700)
+        patch.setenv("HOME", str(home))
+        patch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            patch.delenv(name, raising=False)
+        if not is_root:
+            for one in (directory, home, directory / "state"):
+                os.chown(one, NOBODY, NOBODY)
+        yield directory
+
+
+def as_user(check: Callable[[Path], None], patch: pytest.MonkeyPatch, *, is_root: bool) -> None:
+    """Do a check in a directory in memory as root, or all of it, with its commands, as an ordinary user."""
+    with place_of(patch, is_root=is_root or os.geteuid() != 0) as place:
+        if is_root:
+            check(place)
+            return
+        with pytest.MonkeyPatch.context() as owner:
+            ids = os.geteuid() or NOBODY, os.getegid() or NOBODY
+            owner.setattr(core_driver, "OWNER", Owner(*ids))
+            assert in_child(lambda: check(place), is_root=False) == 0
+
+
+USERS = [True, False] if os.geteuid() == 0 else [False]
+"""For a parameter ``is_root``."""
+
+
+def kill_points(whole: Ran, share: int, shares: int, points: int) -> list[int]:
+    """Return so many lines for one share of all: any, those of calls that change the disk, and of such to base."""
+    found = []
+    for point in range(points):
+        place = (point * shares + share) / (points * shares)
+        lines = (range(whole.lines), whole.calls, whole.switch or whole.calls)[point % 3]
+        found.append(min(1 + lines[int(place * len(lines))], whole.lines))
+    return found

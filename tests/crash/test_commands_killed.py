@@ -1,0 +1,199 @@
+"""Commands that change base or end generations are killed at one line of their code after another.
+
+Base is what it was or what it is to be, nothing that anybody wrote is lost, and the next command ends well.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.crash.injected_faults import Faults
+from tests.crash.killed_command import USERS, as_user, end_it, kill_points, run
+from tests.crash.test_commit_every_line import exactly, populate, work
+from tests.model_steps import how_many
+from tests.property.core_driver import CoreDriver
+from tests.property.plain_directory import by_first_name, walk_tree
+
+pytestmark = pytest.mark.timeout(300)
+SHARES = how_many(ci=1, nightly=24)
+"""The kill points are dealt out to so many tests for each user."""
+POINTS = 6
+"""For each share."""
+TEN = "".join(f"{number}\n" for number in range(1, 11)).encode()
+OURS, THEIRS = TEN.replace(b"2\n", b"two\n"), TEN.replace(b"9\n", b"nine\n")
+
+Look = dict[bytes, tuple[Any, ...]]
+
+
+class Scene(NamedTuple):
+    """A command, and what it is about."""
+
+    words: tuple[str, ...]
+    prepare: Callable[[bytes], None]
+    """Makes what is staged over base, and what the host does."""
+    texts: tuple[bytes, ...] = ()
+    """These contents are somewhere at any time."""
+    code: int = 0
+
+
+class Driver(CoreDriver):
+    """The view of a session that a command was killed over."""
+
+    may_leave = True
+
+
+def base_of(project: bytes) -> Look:
+    return by_first_name(dict(walk_tree(project)))
+
+
+def view_of(project: bytes) -> Look:
+    view = Driver(project)
+    try:
+        return view.tree()
+    finally:
+        view.close()
+
+
+def fresh(scene: Scene, place: Path) -> bytes:
+    project = place / "project"
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir()
+    scene.prepare(os.fsencode(project))
+    return os.fsencode(project)
+
+
+def contents(project: bytes) -> set[bytes]:
+    """Return what files in base and in the session hold."""
+    session = Path(os.path.realpath(os.path.join(os.fsdecode(project), ".yolofs")))
+    files = [path for top in (Path(os.fsdecode(project)), session) for path in top.rglob("*")]
+    return {path.read_bytes() for path in files if path.is_file() and not path.is_symlink()}
+
+
+# ---- what is prepared
+
+
+def before_snapshot(view: CoreDriver) -> None:
+    """Leave something for most kinds of step, but for files with hard links: those may not differ in both states."""
+    view.rename(b"a", b"t")
+    view.rename(b"b", b"a")
+    view.rename(b"t", b"b")
+    view.overwrite(b"c", b"new c")
+    view.chmod(b"e/x", 0o600)
+    view.mkdir(b"new", 0o750)
+    view.create(b"new/file", b"made", 0o640)
+    view.symlink(b"somewhere", b"new/soft")
+    view.rename(b"f", b"new/f")
+    view.unlink(b"new/f/1")
+    view.unlink(b"d/sub/y")
+    view.rmdir(b"d/sub")
+
+
+def up_to(project: bytes) -> None:
+    """Something of every kind is changed, and of that again something after a snapshot."""
+    populate(project)
+    view = CoreDriver(project)
+    before_snapshot(view)
+    view.snapshot()
+    view.overwrite(b"a", b"later a")
+    view.rename(b"new/file", b"e/file")
+    view.rename(b"new", b"newer")
+    view.unlink(b"c")
+    view.create(b"c", b"another c", 0o644)
+    view.create(b"late", b"late", 0o644)
+    view.close()
+
+
+def drifted(project: bytes) -> None:
+    """Both sides have changed files: some merge, some do not, and one is changed here alone."""
+    here = Path(os.fsdecode(project))
+    for text in ("clean", "clash", "moved", "mode", "hard", "alone", "gone"):
+        (here / text).write_bytes(TEN)
+    (here / "hard2").hardlink_to(here / "hard")
+    view = CoreDriver(project)
+    for name in (b"clean", b"moved", b"hard", b"alone"):
+        view.overwrite(name, OURS)
+    view.rename(b"moved", b"moved-here")
+    view.chmod(b"mode", 0o600)
+    view.overwrite(b"clash", TEN.replace(b"5", b"five"))
+    view.append(b"gone", b"more\n")
+    view.create(b"made", b"made\n", 0o644)
+    view.close()
+    for text in ("clean", "moved", "mode", "hard"):
+        (here / text).write_bytes(THEIRS)
+    (here / "clash").write_bytes(TEN.replace(b"5", b"FIVE"))
+    (here / "gone").unlink()
+
+
+def committed(project: bytes) -> None:
+    """Two commits, of which the first one is to be taken back in part, and something is staged."""
+    populate(project)
+    view = CoreDriver(project)
+    work(view)
+    view.commit()
+    view.overwrite(b"b", b"another b")
+    view.create(b"second", b"second", 0o644)
+    view.commit()
+    view.append(b"c", b" and staged")
+    view.create(b"third", b"third", 0o644)
+    view.close()
+
+
+CLASH = (TEN.replace(b"5", b"five"), TEN.replace(b"5", b"FIVE"))
+SCENES = {
+    "up to": Scene(("commit", "--yes", "--up-to", "1"), up_to),
+    "merge": Scene(("commit", "--yes", "--merge"), drifted, (OURS, THEIRS, *CLASH), 9),
+    "ours": Scene(("commit", "--yes", "--ours"), drifted, (OURS, THEIRS, *CLASH)),
+    "theirs": Scene(("commit", "--yes", "--theirs"), drifted, (OURS, THEIRS, *CLASH)),
+    "undo": Scene(("undo", "1", "--yes", "a", "c", "d", "e", "f", "new"), committed, (b"new c", b"base c")),
+}
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("name", SCENES)
+def test_base_is_before_or_after_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
+) -> None:
+    at = share + (SHARES if is_root else 0)
+    as_user(partial(check, SCENES[name], at), monkeypatch, is_root=is_root)
+
+
+def check(scene: Scene, share: int, place: Path) -> None:
+    project = fresh(scene, place)
+    before, view_before = base_of(project), view_of(project)
+    whole = run(project, *scene.words, faults=Faults(0, range(0)))
+    assert whole.code == scene.code, whole
+    after, view_after = base_of(project), view_of(project)
+    assert after != before
+    assert whole.lines > 1000
+    seen: Counter[object] = Counter()
+    shares = SHARES * len(USERS)
+    for point, line in enumerate(kill_points(whole, share, shares, POINTS)):
+        where = f"killed at line {line} of {whole.lines}"
+        project = fresh(scene, place)
+        exact = exactly(Path(os.fsdecode(project)))
+        assert run(project, *scene.words, line=line).is_killed, where
+        end = end_it(project, goes_back=bool(point // 3 % 2))
+        seen[end] += 1
+        now = base_of(project)
+        assert now in (before, after), where
+        if end == "taken back":
+            assert exactly(Path(os.fsdecode(project))) == exact, where
+        view = view_of(project)
+        assert view in (view_before, view_after), where
+        assert contents(project) >= set(scene.texts), where
+        if now == before:
+            again = run(project, *scene.words)
+            assert again.code == scene.code, (where, again)
+            assert base_of(project) == after, where
+        assert view_of(project) == view_after, where
+        assert contents(project) >= set(scene.texts), where
+    assert len(seen) > 1, seen
