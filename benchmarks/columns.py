@@ -279,6 +279,7 @@ class Yolofs(Column):
                 raise RuntimeError("the daemon does not answer")
             _wait_for_watch(project / ".yolofs/daemon.log")
             with client:
+                client.info()  # who says nothing is hung up on, and the other columns may take long
                 yield _YolofsView(Path(mountpoint) / base.name, project, client, self._python, self._trace)
         finally:
             run_yolofs(self._python, project, "unmount", "--force")

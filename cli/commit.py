@@ -26,9 +26,8 @@ from yolofs.cli.commit_report import (
 from yolofs.cli.gc import remove_tidied, tidy
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.jsonform import absolute
-from yolofs.cli.listing import summary
 from yolofs.cli.output import ask, check_can_ask, phases, say, warn
-from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
@@ -138,7 +137,7 @@ def command(
     where only a part of it is selected: if that is PATH itself, the exit code is 16. New directories come along with
     what is in them. Where nothing is staged nothing is asked, and the exit code is 0.
 
-    What the host would run or trust later stands apart: setuid and setgid files, commands in a directory of your PATH,
+    What the host would run or trust later stands apart: setuid and setgid files, devices, commands in your PATH,
     git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
     rules, and the setting host_code). It stays staged unless PATH is that very file (or the renamed directory that it
     lies in) or --trusted is given: the exit code is 16 then.
@@ -149,7 +148,8 @@ def command(
     is excluded.
 
     --dry-run says which steps it would take, in their order, and --script prints them as a shell script; both ask
-    nothing, and do nothing.
+    nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come of each path where base
+    changed, too.
 
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on.
@@ -166,6 +166,14 @@ def command(
     finishes it without asking, --roll-back takes it back. All only where it began: on the same machine, as the same
     user, in the same session, over the same base directory, by the plan as it was written.
     """
+    if goes_on or goes_back or gives_up:
+        others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
+        _check_alone(*others, goes_on + goes_back + gives_up > 1)
+        if gives_up:
+            discard(find_project(), asks=not yes)
+        else:
+            go_on(find_project()) if goes_on else go_back(find_project())
+        return
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
     if dry_run and as_script:
@@ -175,23 +183,15 @@ def command(
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
     wish = Wish(merge=merges, ours=force, theirs=theirs)
-    if (dry_run or as_script) and (merges or theirs):
-        raise UsageError("--dry-run and --script merge nothing", hint="leave out --merge and --theirs")
+    if as_script and (merges or theirs):
+        raise UsageError("a script merges nothing", hint="leave out --merge and --theirs, or print no --script")
     if up_to is not None and (merges or theirs):
         raise UsageError("--up-to merges nothing: what came after stays staged", hint="leave out --merge and --theirs")
-    if goes_on or goes_back or gives_up:
-        others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
-        _check_alone(*others, goes_on + goes_back + gives_up > 1)
-        if gives_up:
-            discard(find_project(), asks=not yes)
-        else:
-            go_on(find_project()) if goes_on else go_back(find_project())
-        return
     project = find_project()
     asked = Asked(paths, outside, scratch, excludes, trusted, up_to)
     if dry_run or as_script:
-        with reading(project) as session, no_garbage_collection():
-            dry_run_of(session, asked.selection(session), asked.generation(session), force=force, as_script=as_script)
+        with reading_whole(project) as session, no_garbage_collection():
+            dry_run_of(session, asked.selection(session), asked.generation(session), wish, as_script=as_script)
         return
     finish_what_was_interrupted(project, may_ask=not yes)
     guard = hiding(project)
@@ -288,9 +288,11 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         say_stays(session, shown)
         if asked.up_to is None:
             wish.ask(session, parts, looked)
-        if shown.taken and not ask(f"apply {summary(shown.taken)}{trusted_text(shown)}?"):
-            say("nothing committed")
-            raise click.exceptions.Exit(1)
+        if shown.taken:
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown))
+            if not (question and ask(question)):
+                say("nothing committed")
+                raise click.exceptions.Exit(1)
         return shown
 
 

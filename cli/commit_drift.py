@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from yolofs.changes import compare
+from yolofs.changes import Change, compare
 from yolofs.cli.drift import drift_text
 from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place
+from yolofs.cli.listing import Place, summary
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
 from yolofs.commit.drift import describe_drift
 from yolofs.commit.merging import Merge, Refused
@@ -94,17 +94,50 @@ class Settled(NamedTuple):
             say(f"{place.show_path(path)}: both sides changed the same lines; both stand between marks in the view")
         for one in self.refused[:_LISTED]:
             say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
-        paths = sorted((*self.marked, *(path for one in self.refused for path in one.paths)))
         edit = f"edit what is between the marks, then: yolofs commit {_named(root, self.marked)}" if self.marked else ""
+        s = "s" if len(self._unsettled) == 1 else ""
+        raise self._error(session, f"stay{s} staged", edit)
+
+    def foretell(self, session: Session) -> None:
+        """Say what would become of the conflicts of a commit, of which nothing was done.
+
+        Raises:
+            ConflictError: of some nothing would; the hint is what to do about these.
+        """
+        place = _place(session)
+        lines = [(path, "it merges: what both sides changed would be applied") for path in self.merged]
+        lines += [(path, "base's version would be taken") for path in self.dropped]
+        lines += [(path, "both sides changed the same lines, and it would get marks there") for path in self.marked]
+        lines += [(one.paths[0], f"{one.reason}, so it would not be merged") for one in self.refused]
+        for path, text in lines[:_LISTED]:
+            say(f"{place.show_path(path)}: {text}")
+        if len(lines) > _LISTED:
+            say(f"… and {len(lines) - _LISTED} more paths")
+        if self._unsettled:
+            raise self._error(session, "would stay staged", "")
+
+    @property
+    def _unsettled(self) -> list[RelPath]:
+        return sorted((*self.marked, *(path for one in self.refused for path in one.paths)))
+
+    def _error(self, session: Session, what: str, edit: str) -> ConflictError:
+        root, paths = session.base.root, self._unsettled
         sides = f"yolofs commit --ours {_named(root, paths)}, or --theirs to take base's"
         error = ConflictError(
-            f"{len(paths)} path{'' if len(paths) == 1 else 's'} stay{'s' if len(paths) == 1 else ''} staged,"
-            " as base has changed there, too",
+            f"{len(paths)} path{'' if len(paths) == 1 else 's'} {what}, as base has changed there, too",
             paths=paths,
             hint="; or take one side: ".join(text for text in (edit, sides) if text),
         )
         error.root = root
-        raise error
+        return error
+
+
+class Decided(NamedTuple):
+    """What is to become of the conflicts of a commit; nothing is done yet."""
+
+    merges: list[Merge]
+    settled: Settled
+    """What comes of it; ``dropped`` are the paths that were asked about."""
 
 
 class Wish:
@@ -144,11 +177,37 @@ class Wish:
                 text = f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}"
                 self._chosen[drift.path] = _ask_about(session, drift.path, text)
 
+    def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str) -> str:
+        """Return what to ask before a commit of ``taken``: only what is to be done; empty if that is nothing.
+
+        ``trusted`` follows the counts.
+        """
+        by_way = {way: {path for path in conflicts if self._way(path) is way} for way in Way}
+        not_applied = by_way[Way.THEIRS] | by_way[Way.SKIP]
+        applied = [change for change in taken if not_applied.isdisjoint(change.paths)]
+        parts = [f"apply {summary(applied)}{trusted}"] if applied else []
+        if count := len(by_way[Way.THEIRS]):
+            parts.append(f"take base's version at {count} path{'' if count == 1 else 's'}")
+        if by_way[Way.MERGE]:
+            parts.append("what does not merge stays staged")
+        return f"{'; '.join(parts)}?" if parts else ""
+
     def settle(self, session: Session, looked: Looked) -> Settled:
         """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait meanwhile.
 
         Raises:
             ConflictError: of some nothing is wished, or base changes just now; nothing is done.
+        """
+        merges, settled = self.decide(session, looked)
+        if not (merges or settled.dropped):
+            return settled
+        return settled._replace(dropped=settle(session, merges, settled.dropped))
+
+    def decide(self, session: Session, looked: Looked) -> Decided:
+        """Find what comes of what is wished for the conflicts of a commit; nothing is written.
+
+        Raises:
+            ConflictError: of some nothing is wished.
         """
         ways = {path: self._way(path) for path in looked.conflicts}
         if any(way is None for way in ways.values()):
@@ -160,17 +219,15 @@ class Wish:
                 found.remove(one)
                 by_way[self._side].extend(one.paths)
         merges = [one for one in found if isinstance(one, Merge)]
-        dropped: tuple[RelPath, ...] = ()
-        if merges or by_way[Way.THEIRS]:
-            dropped = settle(session, merges, by_way[Way.THEIRS])
-        return Settled(
+        settled = Settled(
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
             refused=tuple(one for one in found if isinstance(one, Refused)),
             skipped=tuple(by_way[Way.SKIP]),
-            dropped=dropped,
+            dropped=tuple(by_way[Way.THEIRS]),
             ours=frozenset(by_way[Way.OURS]),
         )
+        return Decided(merges, settled)
 
     def _way(self, path: RelPath) -> Way | None:
         if path in self._chosen:

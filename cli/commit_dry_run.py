@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+import msgspec
+
+from yolofs.cli.commit_drift import Settled, Wish
 from yolofs.cli.commit_report import look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import describe, plan_commit
@@ -16,19 +19,25 @@ from yolofs.session_commit import conflict_error, look_at_base
 
 
 def dry_run_of(
-    session: Session, selection: Selection, up_to: Generation | None, *, force: bool, as_script: bool
+    session: Session, selection: Selection, up_to: Generation | None, wish: Wish, *, as_script: bool
 ) -> None:
-    """Print what a commit of a selection would do to base, step by step, and do nothing; ``up_to`` as for a commit.
+    """Print what a commit of a selection would do to base, step by step, and do nothing.
+
+    ``up_to`` and ``wish`` as for a commit.
 
     Raises:
-        ConflictError: it would be refused, as base has changed.
-        CommitError, TrustError: a commit was interrupted, and nothing can be told before that has an end.
+        ConflictError: it would be refused, as base has changed, or some of it would stay staged.
     """
-    session.check_no_interrupted_commit()
     shown, parts = look(session, selection, up_to)
     looked = look_at_base(session, parts)
-    if looked.conflicts and not force:
-        raise conflict_error(looked)
+    settled = Settled()
+    if looked.conflicts:
+        if not wish.is_given:
+            raise conflict_error(looked)
+        settled = wish.decide(session, looked).settled
+        if out := settled.left.union(settled.dropped):
+            shown, parts = look(session, msgspec.structs.replace(selection, left=out), is_again=True)
+            looked = look_at_base(session, parts)
     plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
     if not plan.steps:
         say("nothing to commit")
@@ -43,3 +52,4 @@ def dry_run_of(
                 emit_bytes(line + b"\n")
     say_unchanged(session, shown)
     say_stays(session, shown)
+    settled.foretell(session)

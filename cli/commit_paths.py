@@ -1,9 +1,9 @@
-"""The paths that a commit is asked for: each has to be somewhere."""
+"""The paths that a commit or an undo is asked for: each has to be somewhere."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from yolofs.changes import Change
 from yolofs.cli.jsonform import absolute
@@ -27,13 +27,34 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
     unchanged = [path for path in paths if not _has_below(changed, path)]
     nowhere = [path for path in unchanged if not _is_anywhere(session, path)]
     if nowhere:
-        names = ", ".join(display(absolute(session.base.root, path)) for path in nowhere[:_NAMED])
-        more = f" and {len(nowhere) - _NAMED} more" if len(nowhere) > _NAMED else ""
-        raise UsageError(
-            f"there is nothing at {names}{more}, neither staged nor in base, so nothing is committed",
-            hint="yolofs status --scratch",
-        )
+        text = f"there is nothing at {_listed(session, nowhere)}, neither staged nor in base, so nothing is committed"
+        raise UsageError(text, hint="yolofs status --scratch")
     return unchanged
+
+
+def check_paths_of_undo(session: Session, paths: Sequence[RelPath], number: int, changed: Collection[RelPath]) -> None:
+    """See that each of some paths is one that a commit ``changed``, lies above or below such a one, or is somewhere.
+
+    Raises:
+        UsageError: one is not, so it is misspelt.
+    """
+    known = sorted(changed)
+    nowhere = [
+        path
+        for path in paths
+        if not (_has_below(known, path) or any(is_below(path, one) for one in known) or _is_anywhere(session, path))
+    ]
+    if nowhere:
+        raise UsageError(
+            f"there is nothing at {_listed(session, nowhere)}, and commit {number} changed nothing there,"
+            " so nothing is undone",
+            hint=f"yolofs undo {number} --dry-run",
+        )
+
+
+def _listed(session: Session, paths: Sequence[RelPath]) -> str:
+    names = ", ".join(display(absolute(session.base.root, path)) for path in paths[:_NAMED])
+    return names + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
 
 
 def _has_below(sorted_paths: Sequence[bytes], top: RelPath) -> bool:

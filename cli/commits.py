@@ -34,6 +34,8 @@ from yolofs.plain_files import open_plain
 from yolofs.session_undo import Ended, ended_commits, named
 
 _LISTED = 20
+_WORDS = {"removed": "deleted", "moved": "renamed"}
+"""What people read, as elsewhere, for the counts whose names in JSON are others."""
 _RUN = re.compile(rb" run=(\d+)")
 
 
@@ -62,7 +64,11 @@ def command(shows_all: bool, as_json: bool) -> None:
 
 def _line(commit: Ended) -> str:
     counts = _counts(commit)
-    did = ", ".join(f"{count} {what}" for what, count in counts.items()) if counts is not None else "damaged"
+    did = (
+        ", ".join(f"{count} {_WORDS.get(what, what)}" for what, count in counts.items())
+        if counts is not None
+        else "damaged"
+    )
     runs = runs_of(commit)
     words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes(commit.directory)):>9}  {did}"]
     if runs:
@@ -78,7 +84,7 @@ def _state(commit: Ended) -> str:
     if commit.is_given_up:
         words.append("given up half way")
     if commit.undoes is not None:
-        words.append(f"undoes {'' if commit.undoes.is_whole else 'in part '}commit {commit.undoes.commit}")
+        words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}commit {commit.undoes.commit}")
     if commit.undone_by:
         words.append(f"undone {part}by {named(commit.undone_by)}")
     return f"[{'; '.join(words)}]" if words else ""

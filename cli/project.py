@@ -59,6 +59,20 @@ def reading(project: bytes) -> Iterator[Session]:
 
 
 @contextlib.contextmanager
+def reading_whole(project: bytes) -> Iterator[Session]:
+    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones would do.
+
+    Raises:
+        CommitError, TrustError: a commit was interrupted, and nothing can be told before that has an end.
+    """
+    if interrupted_commit(session_directory(project)) is not None:
+        with Session.open(project, Access.READ) as session:
+            session.check_no_interrupted_commit()
+    with reading(project) as session:
+        yield session
+
+
+@contextlib.contextmanager
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
     with Session.open(project, Access.READ) as session:

@@ -51,7 +51,7 @@ _HOST_CODE_HEAD = """\
 
 Files that something executes, or goes by, without being told to. They may be changed in a view as the rules above say,
 but `yolofs commit` takes them only by their names or with `--trusted`, and `status` and `commit` show them apart. So do
-setuid and setgid files, and commands in a directory of `PATH`.
+setuid and setgid files, devices, and commands in a directory of `PATH`.
 
 In the table is what takes effect by itself (as one enters a directory, opens it, commits, logs in), or in programs that
 have nothing to do with the project. Not in it is what the project is made of, and runs when one builds, tests or starts

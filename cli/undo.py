@@ -11,18 +11,21 @@ from typing import Any
 import click
 
 from yolofs.changes import Change, compare
+from yolofs.cli.commit_paths import check_paths_of_undo
 from yolofs.cli.commit_report import warn_of_unfinished
 from yolofs.cli.commits import age_and_runs
 from yolofs.cli.gc import remove_tidied, tidy
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, emit_changes, summary
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
-from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.commit import describe, plan_commit
+from yolofs.commit.applied import Later
+from yolofs.commit.choice import Held
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
 from yolofs.garbage import no_garbage_collection
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, in_shell
 from yolofs.selection import Selection
 from yolofs.session import Session
 from yolofs.session_undo import Ended, Prepared, UndoResult, choose, prepare, undo
@@ -64,7 +67,7 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
         commit = choose(session, which)
         try:
             with progress("undoing") as update:
-                selection = _selection(session, paths)
+                selection = _selection(session, commit, paths)
                 result = undo(session, commit, selection=selection, force=force, progress=update)
         except ConflictError as error:
             error.root = session.base.root
@@ -74,7 +77,7 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
     remove_tidied(directory)
     if as_json:
         emit_json(_document(result, root))
-    _report(result, root)
+    _report(result, root, applies_again=commit.takes_back)
 
 
 def _number(text: str | None) -> int | None:
@@ -87,8 +90,12 @@ def _number(text: str | None) -> int | None:
     return int(text)
 
 
-def _selection(session: Session, paths: tuple[bytes, ...]) -> Selection | None:
-    return Selection(session.regions, paths=tuple(relative_paths(session, paths))) if paths else None
+def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Selection | None:
+    if not paths:
+        return None
+    chosen = tuple(relative_paths(session, paths))
+    check_paths_of_undo(session, chosen, commit.number, Later.read(commit.number, commit.directory).paths)
+    return Selection(session.regions, paths=chosen)
 
 
 @contextmanager
@@ -104,10 +111,9 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
     Raises:
         Exit: the answer is no.
     """
-    with reading(project) as session, _scratch_store() as into:
-        session.check_no_interrupted_commit()
+    with reading_whole(project) as session, _scratch_store() as into:
         commit = choose(session, which)
-        prepared = prepare(session, commit, selection=_selection(session, paths), force=force, into=into)
+        prepared = prepare(session, commit, selection=_selection(session, commit, paths), force=force, into=into)
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
         _show(session, commit, prepared, changes)
         if dry_run:
@@ -128,10 +134,8 @@ def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Cha
     root = session.base.root
     say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
     emit_changes(changes, Place(root, session.base.relative(session.project)), session.regions, {})
-    _say_stays(prepared.inverse.stays, prepared.inverse.copies, root)
-    for held in prepared.held:
-        shown = ", ".join(display(absolute(root, path)) for path in held.paths[:_LISTED])
-        say(f"stays: {shown}: {held.reason}")
+    _say_stays(prepared.stays, prepared.inverse.copies, root)
+    _say_held(commit.number, prepared.held, root)
 
 
 def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
@@ -143,19 +147,32 @@ def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: by
         say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
 
 
-def _report(result: UndoResult, root: bytes) -> None:
+def _say_held(number: int, held: Sequence[Held], root: bytes) -> None:
+    """Say what stays as it goes only with others, and the command that takes all of it back."""
+    for one in held[:_LISTED]:
+        shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
+        together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])
+        say(f"stays: {shown}: {one.reason}; yolofs undo {number} {together}")
+    if len(held) > _LISTED:
+        say(f"and {len(held) - _LISTED} more that go only together with others")
+
+
+def _report(result: UndoResult, root: bytes, *, applies_again: bool) -> None:
     for path, aspects in sorted(result.left_out.items()):
         warn(f"{display(absolute(root, path))}: {', '.join(aspects)} could not be carried over")
     _say_stays(result.stays, result.copies, root)
+    _say_held(result.undone, result.held, root)
     if result.number is None:
         say(f"nothing of commit {result.undone} is to be undone")
         return
     warn_of_unfinished(result.number, result.unfinished)
     part = "" if result.is_whole else "in part "
-    say(
-        f"commit {result.undone} is undone {part}by commit {result.number}; what it had applied is staged again:"
-        " yolofs status"
+    then = (
+        f"what it had taken back is applied again; to undo that: yolofs undo {result.number}"
+        if applies_again
+        else "what it had applied is staged again: yolofs status"
     )
+    say(f"commit {result.undone} is undone {part}by commit {result.number}; {then}")
 
 
 def _document(result: UndoResult, root: bytes) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from yolofs.sessions.identity import identity_of
 from yolofs.sessions.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
 from yolofs.sessions.state import state_directory
 from yolofs.store import Store
+from yolofs.undo_notes import read_undoes
 
 CONTENTS = b"contents"
 """In the directory of a commit that was given up: what in it was where."""
@@ -57,6 +58,8 @@ class Interrupted(msgspec.Struct, frozen=True):
     """What of it may be undone: the same plan, also where the rest of it cannot be done."""
     goes_back: bool = False
     """Whether it was being taken back when it was interrupted."""
+    undoes: int | None = None
+    """Which commit it undoes, if it is an undo."""
     seals: CommitSeals | None = None
 
     @property
@@ -74,7 +77,8 @@ class Interrupted(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """One sentence about it."""
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.began_ns // 1_000_000_000))
-        begun = f"a commit was interrupted: commit {self.number} of {when}"
+        what = "a commit" if self.undoes is None else f"the undo of commit {self.undoes}"
+        begun = f"{what} was interrupted: commit {self.number} of {when}"
         if self.goes_back and self.way_back is not None:
             return f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly what the view was"
         if self.plan is None:
@@ -159,7 +163,8 @@ def examine(
     number = int(os.path.basename(commit))
     sealed, text = (read_plainly(os.path.join(commit, name)) for name in (SEAL, PLAN))
     began = (began_ns(sealed) if sealed is not None else None) or _mtime_ns(os.path.join(commit, PLAN))
-    found = Interrupted(number, commit, base.root, began, ())
+    undoes = read_undoes(commit)
+    found = Interrupted(number, commit, base.root, began, (), undoes=undoes.commit if undoes is not None else None)
     try:
         if text is None:
             raise _MisfitError("its plan cannot be read")

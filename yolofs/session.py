@@ -360,7 +360,7 @@ class Session(States):
 
     def named_numbers(self) -> set[int]:
         """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
-        return self._journal_numbers() | numbers_of_ended_journals(self.directory)
+        return self.journal_numbers() | numbers_of_ended_journals(self.directory)
 
 
 def locate(project: bytes) -> Found:
@@ -468,7 +468,8 @@ def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Se
 
 def _lock(directory: bytes) -> int:
     """Take the session's lock and return its descriptor."""
-    fd = open_plain(os.path.join(directory, b"lock"), os.O_RDWR | os.O_CREAT)
+    path = os.path.join(directory, b"lock")
+    fd = open_plain(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -477,6 +478,11 @@ def _lock(directory: bytes) -> int:
         raise SessionBusyError(
             f"process {holder or 'unknown'} is at work on this session", hint="wait for it, or: yolofs unmount"
         ) from None
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    except OSError as error:
+        os.close(fd)
+        error.filename = path
+        raise
     return fd

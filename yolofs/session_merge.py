@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
 
@@ -13,18 +14,20 @@ from yolofs.commit.restating import Rebased, restate
 from yolofs.commit.split import MARKS, Authors
 from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.units import natural_path
-from yolofs.errors import ConflictError
+from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal import Journal
 from yolofs.journal_file import may_have_marks, read_chunks, sync_directory_of
 from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
 from yolofs.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, was_of
+from yolofs.os_errors import said_as
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.plain_files import open_plain
 from yolofs.records import Keep, Snapshot, Travel
 from yolofs.session import Session
 from yolofs.tree import Entry, Tree
 
-_MERGED_JOURNAL = b".merged"
+MERGED_JOURNAL = b".merged"
+"""At the end of the name of the journal that is being written."""
 
 
 def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refused]:
@@ -69,8 +72,16 @@ def settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPat
 
     Raises:
         ConflictError: base has changed since it was read; nothing was done.
-        OSError: it cannot be written; nothing that was staged is lost.
+        NotPreparedError: it cannot be written; nothing that was staged is lost.
     """
+    sentence = (
+        "nothing is committed, base is as it was, and all stays staged, as what both sides changed is not settled"
+    )
+    with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
+        return _settle(session, merges, dropped)
+
+
+def _settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPath]) -> tuple[RelPath, ...]:
     for merge in merges:
         now = session.base.look(merge.theirs.path)
         if now is None or session.base.fingerprint(now) != merge.base or now.st_ctime_ns != merge.theirs.st.st_ctime_ns:
@@ -113,7 +124,8 @@ def _make(session: Session, merge: Merge) -> StoreIno:
         else:
             file.truncate(merge.theirs.st.st_size)
         file.flush()
-        copying.write_metadata(file.fileno(), merge.metadata, times=False)
+        if "mode" in copying.write_metadata(file.fileno(), merge.metadata, times=False):  # what is new is for us alone
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
         if merge.content is None:
             os.utime(file.fileno(), ns=(merge.theirs.st.st_atime_ns, _mtime_ns(session, merge)))
         os.fsync(file.fileno())
@@ -131,7 +143,7 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
 def _replace_journal(session: Session, records: Sequence[Keep]) -> None:
     """Go on with another state, durably and at once: no crash leaves a part of it."""
     path = session.journal.path
-    new = path + _MERGED_JOURNAL
+    new = path + MERGED_JOURNAL
     for name in (new, new + LENGTH_SUFFIX):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)

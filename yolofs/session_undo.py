@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 import msgspec
@@ -31,7 +31,7 @@ from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, Trus
 from yolofs.interrupted import CommitSeals
 from yolofs.journal import Journal
 from yolofs.kept_size import forget_size
-from yolofs.paths import RelPath, StoreIno, display
+from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.records import Change, Keep, Snapshot
 from yolofs.selection import Selection
@@ -57,6 +57,8 @@ class Ended(msgspec.Struct, frozen=True):
     """The undos that are in force, oldest first; each of a part, if there are several."""
     is_undone: bool = False
     """Whether nothing of it is left in base."""
+    takes_back: bool = False
+    """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
 
 
 class UndoResult(msgspec.Struct, frozen=True):
@@ -88,6 +90,8 @@ class Prepared(msgspec.Struct):
     inverse: Inverse
     tree: Tree
     """What is committed."""
+    stays: dict[RelPath, str]
+    """What cannot be taken back of what was selected, by path in base, and why."""
     held: tuple[Held, ...]
     is_whole: bool
     """Whether nothing of the commit stays."""
@@ -112,7 +116,10 @@ def ended_commits(session: Session) -> list[Ended]:
         is_given_up = sealer.is_given_up(given_up, number)
         if is_given_up or sealer.is_end(done, sealed):
             undoes = read_undoes(directory)
-            found[number] = Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes)
+            undone = found.get(undoes.commit) if undoes is not None else None
+            takes_back = undoes is not None and not (undone is not None and undone.takes_back)
+            began = began_ns(sealed) or 0
+            found[number] = Ended(number, directory, began, is_given_up, undoes, takes_back=takes_back)
     for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
         one = found[number]
         if one.undoes is None or one.is_undone or one.undoes.commit not in found:
@@ -142,9 +149,8 @@ def choose(session: Session, number: int | None) -> Ended:
     """
     commits = ended_commits(session)
     if number is None:
-        undos = {one.number: one.undoes.commit for one in commits if one.undoes is not None}
         for one in reversed(commits):
-            if not (one.is_given_up or one.is_undone or _takes_back(one.number, undos)):
+            if not (one.is_given_up or one.is_undone or one.takes_back):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in commits if one.number == number), None)
@@ -158,18 +164,11 @@ def choose(session: Session, number: int | None) -> Ended:
     if found.is_undone:
         raise YolofsError(
             f"commit {number} is undone already, by {named(found.undone_by)}",
-            hint="what it had applied is staged: yolofs status; yolofs commit applies it again",
+            hint="what it had taken back is in base again: yolofs commits"
+            if found.takes_back
+            else "what it had applied is staged: yolofs status; yolofs commit applies it again",
         )
     return found
-
-
-def _takes_back(number: int, undos: Mapping[int, int]) -> bool:
-    """Tell whether a commit takes another one back, and does not apply it again."""
-    count = 0
-    while number in undos:
-        number = undos[number]
-        count += 1
-    return count % 2 == 1
 
 
 def prepare(
@@ -214,7 +213,13 @@ def prepare(
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
-    return Prepared(applied, inverse, tree, held, is_whole, store)
+    stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
+    return Prepared(applied, inverse, tree, stays, held, is_whole, store)
+
+
+def _concerns(selection: Selection | None, path: RelPath) -> bool:
+    """Tell whether what lies at a path matters to a selection: it is selected, or something in it is."""
+    return selection is None or selection.has(path) or any(is_below(one, path) for one in selection.paths)
 
 
 def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:
@@ -321,7 +326,8 @@ def _undo(
         prepared = prepare(session, commit, selection=selection, force=force, made=made)
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
-        result = UndoResult(None, commit.number, 0, prepared.is_whole, inverse.stays, prepared.held, inverse.copies, {})
+        stays, held = prepared.stays, prepared.held
+        result = UndoResult(None, commit.number, 0, prepared.is_whole, stays, held, inverse.copies, {})
         if not plan.steps:
             return result
         composed = _left_staged(session, commit, prepared, made)
@@ -331,7 +337,7 @@ def _undo(
         note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), list(commit.undone_by))
         write_new(directory, UNDOES, msgspec.json.encode(note))
         if composed.records:
-            _write_carried(directory, commit.number, composed.records)
+            _write_carried(directory, commit, composed.records)
     outcome = execute(
         plan,
         prepared.store,
@@ -377,10 +383,12 @@ def _changes_of(session: Session, commit: Ended) -> list[Change]:
         return []
 
 
-def _write_carried(directory: bytes, undone: int, records: Sequence[Keep]) -> None:
+def _write_carried(directory: bytes, undone: Ended, records: Sequence[Keep]) -> None:
     """Write the journal that is to follow, durably: what is staged when the commit is undone."""
     with Journal.create(os.path.join(directory, CARRIED)) as journal:
-        journal.append(*records, Snapshot(coarse_clock_ns(), b"staged again by the undo of commit %d" % undone))
+        did = b"left" if undone.takes_back else b"staged again"
+        name = b"%b by the undo of commit %d" % (did, undone.number)
+        journal.append(*records, Snapshot(coarse_clock_ns(), name))
         journal.sync()
 
 

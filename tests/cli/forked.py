@@ -18,6 +18,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import select
 import selectors
 import signal
@@ -62,10 +63,20 @@ class Server:
         self._process.communicate()
 
     def run(
-        self, words: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float
+        self,
+        words: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout_s: float,
+        most_memory: int | None = None,
     ) -> subprocess.CompletedProcess[bytes] | None:
-        """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot."""
-        request = json.dumps({"words": words, "cwd": cwd, "env": dict(env), "umask": _umask()}).encode()
+        """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot.
+
+        ``most_memory`` limits its address space, in bytes.
+        """
+        what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
+        request = json.dumps(what).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
         pipes = [os.pipe() for _ in range(3)]
@@ -196,6 +207,8 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.closerange(3, _MAX_FD)
         os.chdir(request["cwd"])
         os.umask(request["umask"])
+        if request["most_memory"] is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (request["most_memory"],) * 2)
         os.environ.clear()
         os.environ.update(request["env"])
         from yolofs.cli import main

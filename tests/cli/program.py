@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -37,22 +38,37 @@ class Done:
         return json.loads(self.out)
 
 
-def run_program(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``yolofs`` without a terminal, whatever comes of it."""
-    done = _run_forked(words, cwd, dict(os.environ))
+def run_program(words: Sequence[str], cwd: Path, *, most_memory: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``yolofs`` without a terminal, whatever comes of it, with so many bytes of address space."""
+    done = _run_forked(words, cwd, dict(os.environ), most_memory)
     out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
-def _run_forked(words: Sequence[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+def _run_forked(
+    words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run a command as a fork of a process that has imported the program, where that is as good as a start."""
-    done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S)
-    return done if done is not None else _run_cold([*COMMAND, *words], cwd, env)
+    done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, most_memory=most_memory)
+    return done if done is not None else _run_cold([*COMMAND, *words], cwd, env, most_memory)
 
 
-def _run_cold(command: Sequence[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+def _run_cold(
+    command: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    def limit() -> None:
+        assert most_memory is not None
+        resource.setrlimit(resource.RLIMIT_AS, (most_memory, most_memory))
+
     return subprocess.run(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=DEADLINE_S
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=DEADLINE_S,
+        preexec_fn=None if most_memory is None else limit,
     )
 
 

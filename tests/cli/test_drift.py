@@ -259,7 +259,62 @@ def test_to_quit_does_nothing(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--ours", "--theirs"), ("--merge", "--dry-run"), ("--theirs", "--script"), ("--continue", "--merge")]
+    ("words", "answers", "question"),
+    [
+        (["text", "--theirs"], "", "take base's version at 1 path? [y/N]"),
+        (["text", "alone", "--theirs"], "", "apply 1 change: 1 modified; take base's version at 1 path? [y/N]"),
+        (["text", "--merge"], "", "apply 1 change: 1 modified; what does not merge stays staged? [y/N]"),
+        (["alone", "clash", "text"], "st", "apply 1 change: 1 modified; take base's version at 1 path? [y/N]"),
+        (["text"], "s", "nothing committed"),
+    ],
+)
+def test_only_what_is_to_be_done_is_asked_for(yolofs: Program, words: list[str], answers: str, question: str) -> None:
+    with Terminal(yolofs.project, ["commit", *words]) as terminal:
+        for count, answer in enumerate(answers, 1):
+            terminal.wait_for("[q]uit?", count)
+            terminal.type(answer + "\n")
+        terminal.wait_for(question)
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+
+
+def state_of(top: Path) -> dict[str, tuple[object, ...]]:
+    """Return all that must not change: kind, mode, times and content, by path."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in (top, *top.rglob("*")):
+        st = path.lstat()
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        found[str(path)] = (st.st_mode, st.st_ino, st.st_mtime_ns, content)
+    return found
+
+
+def test_a_dry_run_tells_what_would_merge_and_changes_nothing(yolofs: Program) -> None:
+    project = yolofs.project
+    before, journal = state_of(project), state_of(yolofs.session)
+    done = yolofs("commit", "--dry-run", "--merge", code=9)
+    assert state_of(project) == before
+    assert {path: state for path, state in state_of(yolofs.session).items() if path in journal} == journal
+    for name in MERGE:
+        shown = "moved-here" if name == "moved" else name
+        assert f"{shown}: it merges: what both sides changed would be applied\n" in done.err, name
+        assert f"{project}/{shown}" in done.out, name
+    for name in MARKED:
+        assert f"{name}: both sides changed the same lines, and it would get marks there\n" in done.err
+        assert f"{project}/{name}" not in done.out
+    assert f"{len(MARKED) + len(REFUSED)} paths would stay staged, as base has changed there, too" in done.err
+
+    done = yolofs("commit", "--dry-run", "--merge", "--theirs")
+    assert "clash: base's version would be taken\n" in done.err
+    assert f"{project}/text" in done.out
+    done = yolofs("commit", "--dry-run", "--theirs")
+    assert "text: base's version would be taken\n" in done.err
+    assert done.out.splitlines() == [f"replace {project}/alone", f"set the metadata of directory {project}"]
+    assert f"{project}/clash" in yolofs("commit", "--dry-run", "--ours").out
+    assert state_of(project) == before
+
+
+@pytest.mark.parametrize(
+    "words", [("--ours", "--theirs"), ("--merge", "--script"), ("--theirs", "--script"), ("--continue", "--merge")]
 )
 def test_options_that_contradict_each_other(yolofs: Program, words: tuple[str, ...]) -> None:
     yolofs.refused("commit", "--yes", *words, code=2)

@@ -49,6 +49,19 @@ def test_the_script_does_it(staged: Program) -> None:
     assert not (project / "old").exists()
 
 
+def test_a_script_shows_a_terminal_no_control_characters(yolofs: Program) -> None:
+    """It is read before it is run, and a name could hide a line of it."""
+    names = ("a\x1b[31m", "b\rc", "'\x07'", "d\x7f\x1b", "e\u009b2J", "two\nlines", "\x1b")
+    with yolofs.mounted() as view:
+        for name in names:
+            (view / name).write_bytes(name.encode())
+    script = yolofs("commit", "--script").out
+    assert all(char.isprintable() or char == "\n" for char in script)
+    ran = subprocess.run(["sh"], input=script, text=True, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert [(yolofs.project / name).read_bytes().decode() for name in names] == list(names)
+
+
 def test_nothing_staged_is_said(yolofs: Program) -> None:
     assert "nothing to commit" in yolofs("commit", "--dry-run").err
     assert yolofs("commit", "--script").out == ""

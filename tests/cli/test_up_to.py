@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.cli.program import Program
@@ -63,3 +65,28 @@ def test_a_part_of_it_and_what_the_host_did_meanwhile(yolofs: Program) -> None:
     assert (project / "a.txt").read_text() == "the host's\n"
     yolofs("commit", "--yes", "--force")
     assert ((project / "a.txt").read_text(), (project / "b.txt").read_text()) == ("two\n", "b\n")
+
+
+@pytest.mark.parametrize("second", ["same", "written again", "by another name", "one name removed"])
+def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program, second: str) -> None:
+    project = yolofs.project
+    os.link(project / "a.txt", project / "other name")
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("one\n")
+        yolofs("snapshot")
+        if second == "written again":
+            (view / "a.txt").write_text("two\n")
+        elif second == "by another name":
+            (view / "other name").write_text("two\n")
+        elif second == "one name removed":
+            (view / "a.txt").unlink()
+        shown = {path.name: (path.read_text(), path.stat().st_nlink) for path in view.glob("*[te]")}
+        yolofs("commit", "--up-to", "1", "--yes")
+        assert {path.name: path.read_text() for path in project.glob("*[te]")} == {
+            "a.txt": "one\n",
+            "other name": "one\n",
+        }
+        assert (project / "a.txt").stat().st_nlink == 2
+        assert {path.name: (path.read_text(), path.stat().st_nlink) for path in view.glob("*[te]")} == shown
+    yolofs("commit", "--yes")
+    assert {path.name: (path.read_text(), path.stat().st_nlink) for path in project.glob("*[te]")} == shown

@@ -59,6 +59,21 @@ def refused(yolofs: Program, *words: str | Path) -> Done:
     return yolofs("commit", "--yes", *words, code=UNNAMED)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a device")
+def test_a_device_is_marked(yolofs: Program, top: Path) -> None:
+    """In the view it is none (nodev), but in base anybody could read the disk."""
+    os.mknod(top / "project/src/disk", stat.S_IFBLK | 0o666, os.makedev(1, 0))
+    os.mknod(top / "project/src/tty", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    os.mkfifo(top / "project/src/fifo")
+    assert marks(yolofs) == {"project/src/disk": ["device"], "project/src/tty": ["device"]}
+    assert f"{yolofs.project}/src/tty: they have to be named (device)" in refused(yolofs).err
+    assert [path.name for path in (yolofs.project / "src").iterdir()] == ["fifo"]
+    yolofs("commit", "--yes", "src/tty")
+    (yolofs.project / "src/tty").chmod(0o600)
+    (top / "project/src/tty").chmod(0o666)
+    assert marks(yolofs) == {"project/src/disk": ["device"], "project/src/tty": ["device"]}
+
+
 def test_a_file_with_setuid_is_marked_everywhere_and_committed_by_name_alone(yolofs: Program, top: Path) -> None:
     tool = script(top / "project/src/suid", mode=0o4755)
     (top / "project/a").write_text("changed\n")

@@ -188,6 +188,7 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, w
         ["--continue", "--discard-interrupted"],
         ["--continue", "--force"],
         ["--discard-interrupted", "--outside"],
+        ["--continue", "--json"],
         ["--continue", "--yes", "--json"],
     ],
     ids=" ".join,

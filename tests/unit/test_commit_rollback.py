@@ -693,11 +693,13 @@ def test_a_store_inode_goes_only_when_all_is_durable(
     scribe.write(b"new", b"staged")
     really, removed = os.unlink, []
 
-    def unlink(path: bytes, **options: Any) -> None:
-        if isinstance(path, bytes) and path.startswith(scribe.store.directory):
+    def unlink(path: bytes, *, dir_fd: int | None = None) -> None:
+        directory = b"" if dir_fd is None else os.readlink(b"/proc/self/fd/%d" % dir_fd)
+        whole = os.path.join(directory, path)
+        if whole.startswith(scribe.store.directory):
             assert os.path.lexists(parking + b"/settled")
-            removed.append(path)
-        really(path, **options)
+            removed.append(whole)
+        really(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "unlink", unlink)
     execute(scribe.plan(), scribe.store, parking=parking, durable=False)

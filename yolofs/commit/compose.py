@@ -21,6 +21,7 @@ from yolofs.commit.kept import KeptAndStore, kept_of
 from yolofs.commit.survey import survey
 from yolofs.errors import HardLinksError
 from yolofs.link_names import find_names_at
+from yolofs.links import staged_for
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.records import Fingerprint, Keep
 from yolofs.store import Store
@@ -118,18 +119,28 @@ class _Composing:
         while todo:
             todo += self._compare(todo.pop())
         for number, count in self._unlinked.items():
+            if not count:
+                continue
             self._found.records.insert(0, self._sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None))
+        self._add_unseen()
         self._add_nameless()
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         return self._found
 
     def _check_links(self) -> None:
-        """Refuse what both change of a file with several names: which of them is which cannot be told apart."""
+        """Refuse that the first changes names of a file of which the second has changed some.
+
+        Which of them is which could not be told.  Content and metadata it may change.
+        """
         numbers = self._second.linked.keys() | self._second.unlinked.keys()
         for name in self._names if numbers else ():
-            for st in (name.here, name.held):
-                if st is not None and not stat.S_ISDIR(st.st_mode) and self._base.number(st) in numbers:
-                    self._refuse(name.path)
+            if name.natural is not None and self._holdings.held.get(name.entry) == name.natural:
+                continue
+            looks = [st for st in (name.here, name.held) if st is not None and not stat.S_ISDIR(st.st_mode)]
+            staged = name.entry.staged
+            linked = {staged.base.ino} if staged is not None and staged.links and staged.base is not None else set()
+            if not numbers.isdisjoint(linked.union(map(self._base.number, looks))):
+                self._refuse(name.path)
 
     # ---- what base has afterwards
 
@@ -211,7 +222,7 @@ class _Composing:
                 if entry is not None or rel is not None:
                     self._hide(path, entry)
                 continue
-            found = self._show(path, thing, slot, entry)
+            found = self._show(path, thing, slot, entry, rel)
             if found is not None:
                 below.append(found)
         return below
@@ -242,15 +253,23 @@ class _Composing:
             if hidden not in self._holdings.held:  # the first tree makes it a hard link of what stays
                 self._unlinked[staged.base.ino] = self._unlinked.get(staged.base.ino, 0) + 1
 
-    def _show(self, path: RelPath, thing: _Thing, slot: RelPath | None, there: Entry | None) -> _Directory | None:
-        """Let a name show what it shows now; return it if it is a directory to be looked into."""
+    def _show(
+        self, path: RelPath, thing: _Thing, slot: RelPath | None, there: Entry | None, rel: RelPath | None
+    ) -> _Directory | None:
+        """Let a name show what it shows now; return it if it is a directory to be looked into.
+
+        ``there`` and ``rel``: what base has at the name afterwards, as :meth:`_there` tells.
+        """
         if thing.staged is not None:
-            return self._show_staged(path, thing, thing.staged, slot, there)
+            return self._show_staged(path, thing, thing.staged, slot, there, rel)
         assert thing.base is not None
         st = self._base.lstat(thing.base)
         is_directory = stat.S_ISDIR(st.st_mode)
         place = self._place_of(thing.base)
-        if place is None:
+        if staged_for(self._second, self._base, st) is not None:  # a name that shows what is staged at another
+            if place is None or place != slot:
+                self._refuse(path)
+        elif place is None:
             self._stage(path, thing, st, slot, there)
         elif self._is_changed(thing.base, st):
             self._stage_again(path, thing, st, place)
@@ -263,7 +282,13 @@ class _Composing:
         return _Directory(path, thing.entry, thing.base, place)
 
     def _show_staged(
-        self, path: RelPath, thing: _Thing, staged: Staged, slot: RelPath | None, there: Entry | None
+        self,
+        path: RelPath,
+        thing: _Thing,
+        staged: Staged,
+        slot: RelPath | None,
+        there: Entry | None,
+        rel: RelPath | None,
     ) -> _Directory | None:
         entry = thing.entry
         assert entry is not None
@@ -271,17 +296,34 @@ class _Composing:
         is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
         place = self._place_of(staged.origin) if staged.origin is not None else None
         if same is not None:
-            place = self._place_of_same(path, staged, same, there)
+            place = self._place_of_same(path, staged, same, slot, there, rel)
             if place != slot or entry.touched_ns:
                 self._add(Keep(0, path, source=place, touched_ns=entry.touched_ns))
         else:
             self._add(self._staged_record(path, entry, staged, place, slot, there), staged)
         return _Directory(path, entry, staged.origin, place) if is_directory else None
 
-    def _place_of_same(self, path: RelPath, staged: Staged, same: Staged, there: Entry | None) -> RelPath:
+    def _place_of_same(
+        self,
+        path: RelPath,
+        staged: Staged,
+        same: Staged,
+        slot: RelPath | None,
+        there: Entry | None,
+        rel: RelPath | None,
+    ) -> RelPath:
         """Return where base has afterwards what is staged in both trees."""
+        if staged.links:
+            st = self._base.look(rel)
+            is_there = (there is not None and there.staged is same) or (
+                st is not None and staged_for(self._first, self._base, st) is same
+            )
+            if slot is None or not is_there or staged.base is None:
+                self._refuse(path)
+            self._unlinked[staged.base.ino] = self._unlinked.get(staged.base.ino, 1) - 1  # it is a name of base again
+            return slot
         places = [entry.path() for entry in same.names]
-        if len(staged.names) != len(places) or staged.links:
+        if len(staged.names) != len(places):
             self._refuse(path)
         if there is not None and there.staged is same:
             return there.path()
@@ -304,15 +346,14 @@ class _Composing:
         """Return the record of what is staged in the second tree alone; ``place``: of what its data comes from."""
         is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
         ino, origin = staged.ino, place
-        is_lost = staged.origin is not None and (place is None or not self._is_content_kept(staged.origin))
-        if is_lost and not is_directory:
-            ino, origin = self._with_data(staged), None
+        if not is_directory:
+            ino, origin = self._data_of(staged)
         home, fingerprint = None, None
         if staged.home is not None and not is_directory:
             home = self._place_of(staged.home)
             if home is not None:
                 fingerprint = self._fingerprint(staged.home, staged.base)
-        if staged.links and (home is None or not self._is_content_kept(staged.home or ROOT)):
+        if staged.links and home is None:
             self._refuse(path)
         if home is None and not is_directory:
             home, fingerprint = self._comes_there(slot, there)
@@ -329,6 +370,13 @@ class _Composing:
             links=staged.links if is_linked else 0,
             touched_ns=entry.touched_ns,
         )
+
+    def _data_of(self, staged: Staged) -> tuple[StoreIno, RelPath | None]:
+        """Return what shows a staged file afterwards: a store inode, and where in base its data is, if it is there."""
+        place = self._place_of(staged.origin) if staged.origin is not None else None
+        if staged.origin is None or (place is not None and self._is_content_kept(staged.origin)):
+            return staged.ino, place
+        return self._with_data(staged), None
 
     def _with_data(self, staged: Staged) -> StoreIno:
         """Return a store inode that has the data, too, which a staged file had in base."""
@@ -445,7 +493,9 @@ class _Composing:
         shown = self._second.resolve(rel)
         return rel if shown is not None and shown.base == rel and shown.staged is None and name else None
 
-    def _stage_again(self, path: RelPath, thing: _Thing, st: os.stat_result, place: RelPath) -> None:
+    def _stage_again(
+        self, path: RelPath, thing: _Thing, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
+    ) -> None:
         """Stage what base has otherwise afterwards: as it is now."""
         assert thing.base is not None
         if stat.S_ISDIR(st.st_mode):
@@ -462,9 +512,13 @@ class _Composing:
         links = self._links_after(st, find_names_at(self._base, thing.base)[0]) if st.st_nlink > 1 else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
-        if links:
+        if links and not is_nameless:
             self._count_name(self._base.number(st))
-        self._add(Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key))
+        record = Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key)
+        if is_nameless:
+            self._found.records.append(self._sign(msgspec.structs.replace(record, is_nameless=True), None))
+        else:
+            self._add(record)
 
     def _content(self, rel: RelPath) -> StoreIno:
         """Return a store inode that is what base has at a path."""
@@ -491,19 +545,32 @@ class _Composing:
         elif touched := self._touched(root, ROOT, st):
             self._add(Keep(0, ROOT, source=ROOT, touched_ns=touched))
 
+    def _add_unseen(self) -> None:
+        """Add the files that the first tree changes and that the view shows as they are by names without an entry."""
+        for name in self._names:
+            rel = self._holdings.held.get(name.entry)
+            st = self._base.look(rel)
+            if rel is None or st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
+                continue
+            is_done = (st.st_dev, st.st_ino) in self._copies or staged_for(self._second, self._base, st) is not None
+            is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink
+            if not is_done and not is_gone and self._is_changed(rel, st):
+                self._stage_again(name.path, _Thing(None, None, rel), st, name.path, is_nameless=True)
+
     def _add_nameless(self) -> None:
         """Add the files that the view shows under names of base alone that nobody has looked at."""
         for staged in self._second.staged.values():
-            if staged.names or staged.home is None:
+            if staged.names or staged.home is None or staged.ino in self._first.staged:
                 continue
             home = self._place_of(staged.home)
-            if home is None or not self._is_content_kept(staged.home):
+            if home is None:
                 self._refuse(staged.home)
+            ino, origin = self._data_of(staged)
             record = Keep(
                 0,
                 home,
-                staged.ino,
-                origin=home if staged.origin is not None else None,
+                ino,
+                origin=origin,
                 home=home,
                 base=self._fingerprint(staged.home, staged.base),
                 key=staged.key if isinstance(staged.key, int) else 0,

@@ -7,6 +7,7 @@ store gives out, and says which it is.  A directory counts as one thing, with al
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs.paths import ROOT, RelPath, StoreIno
@@ -74,6 +75,10 @@ class KeptAndStore:
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode in the store."""
         return self._store.own_path(ino)
+
+    def remove_links(self, inos: Iterable[int]) -> None:
+        """Remove names in the store, as :meth:`yolofs.store.Store.remove_links`."""
+        self._store.remove_links(inos)
 
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode, or what is kept, and return the descriptor.

@@ -76,7 +76,7 @@ class Preparing(Places):
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
-        ready = check(self._plan, os.path.dirname(self._parking))
+        ready = check(self._plan, os.path.dirname(self._parking), self._moves)
         self._before = ready.directories
         return Ready(self._made, ready.directories, ready.looks)
 

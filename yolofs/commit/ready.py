@@ -115,15 +115,15 @@ def decode(text: bytes) -> Ready | None:
         return None
 
 
-def check(plan: Plan, commits: bytes) -> Ready:
+def check(plan: Plan, commits: bytes, moves: Moves) -> Ready:
     """Look whether the steps of a plan can be done, as far as can be told before; return what base is there.
 
-    ``commits``: the directory of all commits.
+    ``commits``: the directory of all commits; ``moves``: those of the plan.
 
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
     """
-    return _Check(plan, commits).check()
+    return _Check(plan, commits, moves).check()
 
 
 class _HiddenError(Exception):
@@ -131,11 +131,11 @@ class _HiddenError(Exception):
 
 
 class _Check:
-    def __init__(self, plan: Plan, commits: bytes) -> None:
+    def __init__(self, plan: Plan, commits: bytes, moves: Moves) -> None:
         self._plan = plan
         self._commits = commits
         self._root = plan.root
-        self._moves = Moves(plan)
+        self._moves = moves
         self._directories: dict[RelPath, os.stat_result] = {}
         self._looks: dict[int, Looks] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT

@@ -57,7 +57,7 @@ def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
     yield from (line % {b"root": os.fsencode(display(plan.root)), b"template": template} for line in _HEAD)
     writer = _Script(plan, store)
     for step in plan.steps:
-        yield b"# " + os.fsencode(describe(step))
+        yield b"# " + os.fsencode(describe(step, plan.root))
         yield from writer.lines(step)
 
 
@@ -135,4 +135,11 @@ def _slot(folder: bytes, number: int) -> bytes:
 
 
 def _quoted(raw: bytes) -> bytes:
-    return os.fsencode(shlex.quote(os.fsdecode(raw)))
+    """Return a word for the shell; what a terminal would obey is spelled, as a script is read before it is run."""
+    quoted = shlex.quote(os.fsdecode(raw))
+    return b"".join(os.fsencode(char) if char.isprintable() or char == "\n" else _spelled(char) for char in quoted)
+
+
+def _spelled(char: str) -> bytes:
+    """Return what ends a word in single quotes for a character, and goes on with it."""
+    return b"'\"$(printf '%b')\"'" % b"".join(b"\\%03o" % byte for byte in os.fsencode(char))

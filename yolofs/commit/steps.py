@@ -325,11 +325,7 @@ class Steps(Preparing):
         Raises:
             OSError: one cannot be taken away.
         """
-        for step, _ in self._store_names:
-            try:
-                os.unlink(self._store.own_path(step.ino))
-            except FileNotFoundError:
-                continue
+        self._store.remove_links(step.ino for step, _ in self._store_names)
 
     def ctimes_of_links(self) -> dict[int, int]:
         """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
