@@ -20,6 +20,7 @@ from yolofs.cli.commit_report import (
     look,
     say_stays,
     say_unchanged,
+    stays_text,
     trusted_text,
     warn_of_unfinished,
 )
@@ -222,7 +223,7 @@ def command(
                 elif yes:
                     emit_taken(session, shown, guard, looked.conflicts)
                 raise
-            if yes and not as_json:
+            if yes and shown.taken and not as_json:
                 try:
                     emit_taken(session, shown, guard, looked.conflicts, settled.merged)
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
@@ -251,7 +252,7 @@ def command(
         warn_of_unfinished(result.number, result.unfinished)
     else:
         settled.say(session)
-        _report(session, result, shown)
+        _report(session, result, shown, was_told=shown == before)
     settled.check(session)
     check_named(shown)
 
@@ -281,7 +282,8 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
         looked = look_at_base(session, parts)
-        emit_taken(session, shown, guard, looked.conflicts)
+        if shown.taken:
+            emit_taken(session, shown, guard, looked.conflicts)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")
@@ -296,8 +298,10 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         return shown
 
 
-def _report(session: Session, result: CommitResult, shown: Shown) -> None:
-    say_unchanged(session, shown)
+def _report(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
+    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
+    if not was_told:
+        say_unchanged(session, shown)
     for path, aspects in sorted(result.left_out.items()):
         warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
     if result.number is None:
@@ -305,4 +309,7 @@ def _report(session: Session, result: CommitResult, shown: Shown) -> None:
     else:
         say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
         warn_of_unfinished(result.number, result.unfinished)
-    say_stays(session, shown)
+    if not was_told:
+        say_stays(session, shown)
+    elif shown.stays:
+        say(f"{stays_text(shown)}: yolofs status")

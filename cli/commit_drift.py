@@ -19,7 +19,7 @@ from yolofs.commit.merging import Merge, Refused
 from yolofs.commit.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.patch import write_patch
-from yolofs.paths import RelPath, in_shell
+from yolofs.paths import ROOT, RelPath, in_shell
 from yolofs.session import Session
 from yolofs.session_commit import Looked, conflict_error
 from yolofs.session_merge import merges_at, settle
@@ -94,7 +94,8 @@ class Settled(NamedTuple):
             say(f"{place.show_path(path)}: both sides changed the same lines; both stand between marks in the view")
         for one in self.refused[:_LISTED]:
             say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
-        edit = f"edit what is between the marks, then: yolofs commit {_named(root, self.marked)}" if self.marked else ""
+        names = _named(root, self.marked)
+        edit = f'take the marks out: yolofs run -- "$EDITOR" {names}; then: yolofs commit {names}' if names else ""
         s = "s" if len(self._unsettled) == 1 else ""
         raise self._error(session, f"stay{s} staged", edit)
 
@@ -292,11 +293,12 @@ def _may_merge(session: Session, path: RelPath) -> bool:
 def _emit_diff(session: Session, path: RelPath) -> None:
     """Write what differs between base as it is and what is staged."""
     changes = compare(*session.states(BASE, None), session.base, session.store, paths=[path])
-    settings = session.settings.diff
+    settings, place = session.settings.diff, _place(session)
+    is_inside = place.project is not None and all(map(place.holds, changes))
     for note in write_patch(
         changes,
         emit_bytes,
-        prefix=RelPath(b""),
+        prefix=place.project if place.project is not None and is_inside else ROOT,
         context=settings.context,
         max_text_bytes=settings.max_text_bytes,
         store=session.store,

@@ -188,6 +188,12 @@ def trusted_text(shown: Shown) -> str:
     return f", {count} of which the host would run or trust" if count else ""
 
 
+def stays_text(shown: Shown) -> str:
+    """Return how much stays staged, such as ``2 changes stay staged``."""
+    count = len(shown.stays)
+    return f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged"
+
+
 def say_stays(session: Session, shown: Shown) -> None:
     """Say what stays staged and how to commit that, too."""
     if not (shown.stays or shown.held):
@@ -197,8 +203,7 @@ def say_stays(session: Session, shown: Shown) -> None:
     left, excluded = divide(left, shown.excluded)
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
-    count = len(shown.stays)
-    say(f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged:")
+    say(f"{stays_text(shown)}:")
     for region, (where, command) in _WHERE.items():
         if others[region]:
             say(f"  {others[region]} {where}: {command}")

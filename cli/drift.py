@@ -43,7 +43,7 @@ class Drifts:
         with session.base.looking_once(), no_garbage_collection():
             changes = compare(before, self._tree, session.base, session.store, progress=progress)
             known = restored.read(session.directory) if changes else {}
-            if changes and may_have_drifted(self._tree, session.base, known):
+            if changes and may_have_drifted(self._tree, session.base, session.store, known):
                 from yolofs.commit import find_conflicts
 
                 self._paths = find_conflicts(self._tree, session.base, session.store, restored=known)

@@ -93,9 +93,7 @@ def _report(error: Exception) -> int:
     """Print an error and return its exit code."""
     match error:
         case YolofsError():
-            output.fail(error.message, error.hint)
-            for line in _details(error):
-                output.say(f"  {line}")
+            output.fail(error.message, error.hint, _details(error))
             return error.exit_code
         case OSError(strerror=str()):
             from yolofs.os_errors import explain_os_error

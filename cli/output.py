@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from yolofs.characters import replace_harmful
@@ -83,9 +83,11 @@ def warn(text: str) -> None:
     say(paint("warning: ", "yellow", stream=sys.stderr) + text)
 
 
-def fail(message: str, hint: str) -> None:
-    """Tell the user why nothing came of the command, and what to do."""
+def fail(message: str, hint: str, details: Sequence[str] = ()) -> None:
+    """Tell the user why nothing came of the command, what that is about, a line each, and what to do."""
     say(paint("yolofs: ", "red", stream=sys.stderr) + message)
+    for line in details:
+        say(f"  {line}")
     if hint:
         say(paint("hint: ", "cyan", stream=sys.stderr) + hint)
 

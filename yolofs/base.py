@@ -24,7 +24,7 @@ from typing import Protocol
 from yolofs import marks
 from yolofs.mount_table import read_mounts
 from yolofs.paths import RelPath, is_below, join, parse_relpath
-from yolofs.records import Fingerprint
+from yolofs.records import Fingerprint, owner_of
 from yolofs.syscalls import open_by_no_link
 
 PSEUDO_TYPES = frozenset(
@@ -310,9 +310,10 @@ class Base:
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 
-    def fingerprint(self, st: os.stat_result) -> Fingerprint:
-        """Return the fingerprint of a base file with these attributes."""
-        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st))
+    def fingerprint(self, st: os.stat_result, *, has_owner: bool = True) -> Fingerprint:
+        """Return the fingerprint of a base file with these attributes, with or without its mode, user and group."""
+        owner = owner_of(st) if has_owner else None
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner)
 
 
 def hold(path: bytes) -> int:

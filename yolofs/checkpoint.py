@@ -22,8 +22,8 @@ from yolofs.records import Fingerprint, Snapshot, Travel
 from yolofs.tree import Entry, Staged, Tree
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 3
-"""In the one before, files with hard links had base paths that came from other names of theirs."""
+_FORMAT = 4
+"""In the one before, fingerprints had no mode, user and group."""
 _NONE = -1
 _MOST_BYTES = 1 << 30
 """Of millions of entries."""
@@ -43,7 +43,7 @@ class _Staged(msgspec.Struct, frozen=True, array_like=True):
     ino: int
     origin: bytes | None
     key: bytes | int
-    base: tuple[int, int, int] | None
+    base: tuple[int, int, int, tuple[int, int, int] | None] | None
     home: bytes | None
     links: int
 
@@ -181,7 +181,7 @@ def make(
 
 def _row(staged: Staged) -> _Staged:
     base = staged.base
-    fingerprint = (base.mtime_ns, base.size, base.ino) if base is not None else None
+    fingerprint = (base.mtime_ns, base.size, base.ino, base.owner) if base is not None else None
     return _Staged(staged.ino, staged.origin, staged.key, fingerprint, staged.home, staged.links)
 
 

@@ -11,14 +11,18 @@ from collections.abc import Mapping
 
 from yolofs.base import Base
 from yolofs.paths import RelPath, join
+from yolofs.records import owner_of
+from yolofs.store import Store
 from yolofs.tree import Entry, Staged, Tree
 
 _CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
 
 
-def has_changed(staged: Staged, base: Base) -> bool:
+def has_changed(staged: Staged, base: Base, store: Store) -> bool:
     """Tell whether the base file behind a staged one is not what it was at copy-up.
+
+    Mode, user and group count, too, unless they are now the same on both sides; extended attributes do not.
 
     Raises:
         OSError: base cannot be read.
@@ -30,8 +34,11 @@ def has_changed(staged: Staged, base: Base) -> bool:
         return True
     if stat.S_ISDIR(st.st_mode):
         # only a directory's names stay in base; a file may have had the number that the directory has now
-        return staged.origin is None or base.number(st) != staged.base.ino
-    return base.fingerprint(st) != staged.base
+        if staged.origin is None or base.number(st) != staged.base.ino:
+            return True
+    elif not base.fingerprint(st).fits(staged.base):
+        return True
+    return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(os.lstat(store.path(staged.ino)))
 
 
 def is_later(here: os.stat_result | None, parent: Entry | None, restored: Mapping[int, int]) -> bool:
@@ -44,13 +51,13 @@ def is_later(here: os.stat_result | None, parent: Entry | None, restored: Mappin
     return here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS
 
 
-def may_have_drifted(tree: Tree, base: Base, restored: Mapping[int, int]) -> bool:
+def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int, int]) -> bool:
     """Tell cheaply that there is no drift, as there mostly is none; true says nothing.
 
     Raises:
         OSError: base cannot be read.
     """
-    if any(has_changed(staged, base) for staged in tree.staged.values()):
+    if any(has_changed(staged, base, store) for staged in tree.staged.values()):
         return True
     in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]

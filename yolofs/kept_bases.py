@@ -64,7 +64,8 @@ class KeptBase(msgspec.Struct, frozen=True, array_like=True):
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 """Further options of a record."""
-_WAS = "was"
+XATTRS = "xattrs"
+"""The option of a record that tells what extended attributes a base file had."""
 
 
 class Kept(NamedTuple):
@@ -80,23 +81,18 @@ def owned(metadata: Metadata) -> Owned:
     return Owned(st.st_mode, st.st_uid, st.st_gid, digest_of_xattrs(metadata.xattrs))
 
 
-def was_of(metadata: Owned) -> Extra:
-    """Return the option by which a record tells what a base file was of which the data stays in base."""
-    text = b"%o:%d:%d" % (metadata.mode, metadata.uid, metadata.gid)
-    return ((_WAS, text + b":" + metadata.xattrs.hex().encode() if metadata.xattrs else text),)
+def xattrs_option(xattrs: Iterable[tuple[str, bytes]]) -> Extra:
+    """Return the option :data:`XATTRS` for extended attributes; none if there are none."""
+    digest = digest_of_xattrs(xattrs)
+    return ((XATTRS, digest.hex().encode()),) if digest else ()
 
 
-def owned_by_record(extra: Extra) -> Owned | None:
-    """Return what :func:`was_of` told, None if a record has no such option, or one that is no such thing."""
-    for key, value in extra:
-        if key == _WAS:
-            mode, *others = value.split(b":")
-            try:
-                uid, gid = map(int, others[:2])
-                return Owned(int(mode, 8), uid, gid, bytes.fromhex(b"".join(others[2:]).decode("ascii")))
-            except ValueError:
-                return None
-    return None
+def recorded_xattrs(extra: Extra) -> bytes:
+    """Return the digest that :func:`xattrs_option` told, empty if there is no such option, or one that is none."""
+    try:
+        return bytes.fromhex(dict(extra).get(XATTRS, b"").decode("ascii"))
+    except ValueError:
+        return b""
 
 
 def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:

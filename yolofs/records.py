@@ -6,6 +6,7 @@ that a new record lacks.  The text form lives in :mod:`yolofs.journal`, their ef
 
 from __future__ import annotations
 
+import os
 from typing import TypeAlias
 
 import msgspec
@@ -20,6 +21,17 @@ class Fingerprint(msgspec.Struct, frozen=True):
     size: int
     """In bytes."""
     ino: int
+    owner: tuple[int, int, int] | None = None
+    """Mode (as ``st_mode``), user and group; None if they are not known, as in journals of earlier versions."""
+
+    def fits(self, other: Fingerprint) -> bool:
+        """Tell whether the other is of the same file with the same content, as far as that can be told."""
+        return (self.mtime_ns, self.size, self.ino) == (other.mtime_ns, other.size, other.ino)
+
+
+def owner_of(st: os.stat_result) -> tuple[int, int, int]:
+    """Return what :attr:`Fingerprint.owner` is of a file with these attributes."""
+    return st.st_mode, st.st_uid, st.st_gid
 
 
 class Stage(msgspec.Struct, frozen=True):

@@ -115,7 +115,8 @@ def marks_error(marked: Sequence[RelPath]) -> ConflictError:
     return ConflictError(
         f"{what} the marks of a merge (<<<<<<< staged … >>>>>>> base) in the view, so nothing is committed",
         paths=list(marked),
-        hint="edit them in the view, then: yolofs commit; or take one side: yolofs commit --theirs PATH",
+        hint='take them out: yolofs run -- "$EDITOR" PATH; then: yolofs commit; or drop what is staged: yolofs commit'
+        " --theirs PATH",
     )
 
 

@@ -18,13 +18,13 @@ from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal import Journal
 from yolofs.journal_file import may_have_marks, read_chunks, sync_directory_of
 from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
-from yolofs.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, was_of
+from yolofs.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, xattrs_option
 from yolofs.os_errors import said_as
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.plain_files import open_plain
 from yolofs.records import Keep, Snapshot, Travel
 from yolofs.session import Session
-from yolofs.tree import Entry, Tree
+from yolofs.tree import Entry, Staged, Tree
 
 MERGED_JOURNAL = b".merged"
 """At the end of the name of the journal that is being written."""
@@ -105,12 +105,13 @@ def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIn
     try:
         for merge in merges:
             ino = _make(session, merge)
-            was = owned(merge.theirs.metadata)
+            theirs = merge.theirs
             if merge.content is not None:
-                kept = Kept(was, merge.theirs.content)
-                bases.add(merge.theirs.path, known_by_fingerprint(merge.base), kept)
-            extra = was_of(was) if merge.content is None else ((MARKS, b"1"),) if merge.conflicts else ()
-            yield merge.staged.ino, Rebased(ino, merge.theirs.path, merge.base, merge.content is None, extra)
+                kept = Kept(owned(theirs.metadata), theirs.content)
+                bases.add(theirs.path, known_by_fingerprint(merge.base), kept)
+            marks = ((MARKS, b"1"),) if merge.conflicts else ()
+            extra = (*marks, *xattrs_option(theirs.metadata.xattrs))
+            yield merge.staged.ino, Rebased(ino, theirs.path, merge.base, merge.staged.origin is not None, extra)
     finally:
         bases.close()
 
@@ -121,8 +122,10 @@ def _make(session: Session, merge: Merge) -> StoreIno:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
         if merge.content is not None:
             file.write(merge.content)
-        else:
+        elif merge.staged.origin is not None:
             file.truncate(merge.theirs.st.st_size)
+        else:
+            _copy_staged(session, merge.staged, file.fileno())
         file.flush()
         if "mode" in copying.write_metadata(file.fileno(), merge.metadata, times=False):  # what is new is for us alone
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
@@ -131,6 +134,14 @@ def _make(session: Session, merge: Merge) -> StoreIno:
         os.fsync(file.fileno())
     sync_directory_of(path)
     return ino
+
+
+def _copy_staged(session: Session, staged: Staged, target: int) -> None:
+    fd = session.store.open(staged.ino, os.O_RDONLY)
+    try:
+        copying.copy_data(fd, target, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
 
 
 def _mtime_ns(session: Session, merge: Merge) -> int:

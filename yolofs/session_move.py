@@ -186,7 +186,7 @@ class _Mapping:
             return known
         now = self._base.fingerprint(st)
         is_same = now.mtime_ns == known.mtime_ns and now.size == known.size
-        return now if is_same else known
+        return msgspec.structs.replace(known, ino=now.ino) if is_same else known
 
     def _optional(self, path: RelPath | None) -> RelPath | None:
         return self._path(path) if path is not None else None

@@ -194,7 +194,7 @@ def test_where_nothing_is_staged_that_is_said_and_nothing_is_asked(yolofs: Progr
     (yolofs.project / "same").write_text("same\n")
     for words in (["commit", "--yes", "same"], ["commit", "same"]):
         done = yolofs(*words)
-        assert done.out == "no changes\n"
+        assert done.out == ""
         lines = done.err.splitlines()
         assert lines[:3] == [f"{yolofs.project}/same: nothing is staged there", "nothing to commit", lines[2]]
         assert lines[2] == "7 changes stay staged:"
@@ -237,7 +237,7 @@ def test_without_a_terminal_it_asks_for_yes_only_if_there_is_something_to_commit
     assert "yolofs commit --yes" in yolofs.refused("commit", "a", code=2)
     yolofs("abort", "--yes")
     done = yolofs("commit")
-    assert (done.out, done.err) == ("no changes\n", "nothing to commit\n")
+    assert (done.out, done.err) == ("", "nothing to commit\n")
 
 
 def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> None:

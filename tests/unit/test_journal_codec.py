@@ -25,6 +25,8 @@ from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage,
 TIME = 1767225600123456789
 BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131)
 
+OWNED_BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131, owner=(0o100644, 1000, 100))
+
 
 def rel(path: bytes) -> RelPath:
     return RelPath(path)
@@ -40,6 +42,10 @@ SPELLINGS: list[tuple[Record, bytes]] = [
     (
         Stage(TIME, rel(b"home/u/p/b.c"), StoreIno(18), base=BASE),
         b"S 1767225600123456789 home/u/p/b.c 18 base=1767225599000000001:4096:131 #5674a194\n",
+    ),
+    (
+        Stage(TIME, rel(b"home/u/p/b.c"), StoreIno(18), base=OWNED_BASE),
+        b"S 1767225600123456789 home/u/p/b.c 18 base=1767225599000000001:4096:131:100644:1000:100 #9e339e09\n",
     ),
     (
         Stage(TIME, rel(b"home/u/p/big"), StoreIno(19), base=BASE, origin=rel(b"home/u/p/big")),
@@ -213,9 +219,14 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"R 1 a ..", "bad R record: not a path relative to base: .."),
         (b"S 1 a 1 from=../b", "bad S record: not a path relative to base: ../b"),
         (b"S 1 a 1 from=", "bad S record: a field is empty"),
-        (b"S 1 a 1 base=none", "bad S record: not mtime:size:ino: base=none"),
-        (b"S 1 a 1 base=1:2", "bad S record: not mtime:size:ino: base=1:2"),
-        (b"S 1 a 1 base=1:2:3:4", "bad S record: not mtime:size:ino: base=1:2:3:4"),
+        (b"S 1 a 1 base=none", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=none"),
+        (b"S 1 a 1 base=1:2", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=1:2"),
+        (b"S 1 a 1 base=1:2:3:4", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=1:2:3:4"),
+        (b"S 1 a 1 base=1:2:3:0:0:0", "bad S record: not an octal number: 0"),
+        (b"S 1 a 1 base=1:2:3:0644:0:0", "bad S record: not an octal number: 0644"),
+        (b"S 1 a 1 base=1:2:3:648:0:0", "bad S record: not an octal number: 648"),
+        (b"S 1 a 1 base=1:2:3:644:-1:0", "bad S record: -1 is below 0"),
+        (b"S 1 a 1 base=1:2:3:644:0:", "bad S record: not a number: "),
         (b"S 1 a 1 base=1:-2:3", "bad S record: -2 is below 0"),
         (b"S 1 a 1 base=1:2:x", "bad S record: not a number: x"),
         (b"S 1 a 1 base=1:2:3 base=1:2:3", "bad S record: base= is given twice"),
@@ -225,7 +236,7 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"S 1 a 1 k\xc3\xa4=x", "bad S record: not key=value: k\u00e4=x"),
         (b"S 1 a 1 key=%zz", "bad S record: badly percent-encoded: %zz"),
         (b"S 1 a 1 key=", "bad S record: a field is empty"),
-        (b"D 1 a base=maybe", "bad D record: not mtime:size:ino: base=maybe"),
+        (b"D 1 a base=maybe", "bad D record: not mtime:size:ino[:mode:uid:gid]: base=maybe"),
         (b"R 1 a b base=1:2:3", "bad R record: not none: base=1:2:3"),
         (b"R 1 a b exchanged", "bad R record: not key=value: exchanged"),
         (b"R 1 a b base=none exchange", "bad R record: not key=value: exchange"),

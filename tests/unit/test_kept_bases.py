@@ -14,12 +14,13 @@ from yolofs.kept_bases import (
     MOST_KEPT_BYTES,
     Kept,
     KeptBases,
+    digest_of_xattrs,
     find_kept,
     known_by,
-    owned_by_record,
     path_in,
+    recorded_xattrs,
     retain,
-    was_of,
+    xattrs_option,
 )
 from yolofs.paths import RelPath
 from yolofs.store import Store
@@ -88,11 +89,12 @@ def test_a_file_that_is_none_is_as_good_as_none(store: Store) -> None:
     assert everything(store) == {}
 
 
-def test_a_record_tells_what_metadata_was() -> None:
-    for one in (OWNED, kept_bases.Owned(0o100600, 0, 0, b"\1\2")):
-        assert owned_by_record(was_of(one)) == one
-    for value in (b"", b"x:1:2", b"644:1", b"644:1:2:zz"):
-        assert owned_by_record((("was", value),)) is None
+def test_a_record_tells_what_extended_attributes_there_were() -> None:
+    xattrs = (("user.a", b"1"), ("user.b", b"2"))
+    assert recorded_xattrs((("run", b"1"), *xattrs_option(xattrs))) == digest_of_xattrs(xattrs) != b""
+    assert recorded_xattrs(xattrs_option(())) == b""
+    for value in (b"zz", b"\xff", b"1"):
+        assert recorded_xattrs((("xattrs", value),)) == b""
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from yolofs.errors import HardLinksError
 from yolofs.link_names import find_names_at
 from yolofs.links import staged_for
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
-from yolofs.records import Fingerprint, Keep
+from yolofs.records import Fingerprint, Keep, owner_of
 from yolofs.store import Store
 from yolofs.tree import Entry, Staged, Tree
 
@@ -181,13 +181,15 @@ class _Composing:
 
     def _fingerprint(self, rel: RelPath, known: Fingerprint | None = None) -> Fingerprint:
         """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have been seen with."""
-        fingerprint = known if known is not None else self._base.fingerprint(self._base.lstat(rel))
+        here = self._base.lstat(rel)
+        fingerprint = known if known is not None else self._base.fingerprint(here)
         change = self._change_of(rel)
         if change is None:
             return fingerprint
         st = self._holdings.st(change)
         size = fingerprint.size if change.origin is not None else st.st_size
-        return Fingerprint(st.st_mtime_ns, size, fingerprint.ino)
+        keeps_owner = (st.st_uid, st.st_gid) == (here.st_uid, here.st_gid)  # else it may not be ours to give
+        return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
 
     def _there(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
         """Return what base has at a name afterwards: an entry of the first tree, or the base path that it has now."""

@@ -3,7 +3,7 @@
 What the override tree can tell:
 
 * A file that was copied up: its fingerprint (mtime, size and number; of a directory the number only) is compared
-  with what base has now.
+  with what base has now, and its mode, user and group.
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there then.  It does say
@@ -48,9 +48,9 @@ def find_conflicts(
     """
     names = names if names is not None else list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
-    nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base))
+    nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base, store))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    found = [name for name in names if _is_conflict(name, base, in_use, restored)]
+    found = [name for name in names if _is_conflict(name, base, store, in_use, restored)]
     agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
 
@@ -83,11 +83,11 @@ def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
     return in_use
 
 
-def _is_conflict(name: Name, base: Base, in_use: set[bytes], restored: Mapping[int, int]) -> bool:
+def _is_conflict(name: Name, base: Base, store: Store, in_use: set[bytes], restored: Mapping[int, int]) -> bool:
     if name.is_cut_off:
         return True
     entry = name.entry
-    if entry.staged is not None and has_changed(entry.staged, base):
+    if entry.staged is not None and has_changed(entry.staged, base, store):
         return True
     if name.held is None and entry.source is not None and not name.is_passing:
         return True

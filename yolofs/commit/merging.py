@@ -15,7 +15,16 @@ from yolofs.base import Base
 from yolofs.commit.text_merge import MOST_MERGED_BYTES, merge_texts, why_not_text
 from yolofs.commit.units import natural_path
 from yolofs.drift import has_changed
-from yolofs.kept_bases import Kept, Owned, digest_of_xattrs, find_kept, known_by, owned, owned_by_record
+from yolofs.kept_bases import (
+    Kept,
+    Owned,
+    digest_of_xattrs,
+    find_kept,
+    known_by,
+    known_by_fingerprint,
+    owned,
+    recorded_xattrs,
+)
 from yolofs.paths import RelPath
 from yolofs.records import Change, Fingerprint, Keep, Stage
 from yolofs.store import Store
@@ -40,7 +49,8 @@ class Merge(msgspec.Struct, frozen=True):
     theirs: Theirs
     base: Fingerprint
     content: bytes | None
-    """None if it is in base, of which only the metadata was changed here."""
+    """None if there is nothing to merge in it: it is in base, where only the metadata was changed here, or it is the
+    staged one, where only the metadata was changed in base."""
     conflicts: int
     """How many places have marks."""
     metadata: copying.Metadata
@@ -80,12 +90,11 @@ class _Merger:
         self._base = base
         self._store = store
         self._kept: Mapping[tuple[RelPath, bytes], Kept] = {}
-        self._owned: dict[Fingerprint, Owned] = {}
+        self._xattrs: dict[bytes, bytes] = {}
+        """Digests of what extended attributes base files had, by what knows these."""
         for record in records:
             if isinstance(record, Stage | Keep) and record.base is not None:
-                was = owned_by_record(record.extra)
-                if was is not None:
-                    self._owned[record.base] = was
+                self._xattrs[known_by_fingerprint(record.base)] = recorded_xattrs(record.extra)
 
     def look_up(self, paths: Iterable[RelPath]) -> None:
         """Find what is kept of the base files that are about to be merged."""
@@ -123,8 +132,10 @@ class _Merger:
         if staged.origin is not None:
             if staged.origin != home:
                 raise _RefusedError("its content is that of another file of base")
-            was = self._owned.get(staged.base) if staged.base is not None else None
-            metadata = _merged_metadata(mine, theirs.metadata, was)
+            metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
+            return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
+        if staged.home == home and staged.base is not None and staged.base.fits(fingerprint):
+            metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         ours = self._read_staged(staged)
         if kept is None and staged.base is not None:
@@ -135,8 +146,15 @@ class _Merger:
         if why_not:
             raise _RefusedError(why_not)
         merged = merge_texts(ours, kept.content if kept is not None else None, theirs.content)
-        metadata = _merged_metadata(mine, theirs.metadata, kept.owned if kept is not None else owned(theirs.metadata))
+        was = self._was(staged) or (kept.owned if kept is not None else owned(theirs.metadata))
+        metadata = _merged_metadata(mine, theirs.metadata, was)
         return Merge(paths, staged, theirs, fingerprint, merged.content, merged.conflicts, metadata)
+
+    def _was(self, staged: Staged) -> Owned | None:
+        """Return the metadata that the base file of a staged one had, None if that is not known."""
+        if staged.base is None or staged.base.owner is None:
+            return None
+        return Owned(*staged.base.owner, self._xattrs.get(known_by(staged), b""))
 
     def _staged(self, entry: Entry | None) -> Staged:
         if entry is None:
@@ -155,7 +173,7 @@ class _Merger:
             st = self._base.look(directory)
             if st is None or not stat.S_ISDIR(st.st_mode):
                 raise _RefusedError("its directory is gone from base")
-        if has_changed(staged, self._base):
+        if has_changed(staged, self._base, self._store):
             assert staged.home is not None
             return staged.home
         natural = natural_path(entry)

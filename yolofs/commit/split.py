@@ -14,14 +14,13 @@ import msgspec
 from yolofs.base import Base
 from yolofs.commit.choice import Choice, Held, Layout
 from yolofs.commit.units import Unit, Units, directory_of, natural_path
+from yolofs.kept_bases import XATTRS, Extra
 from yolofs.paths import ROOT, RelPath, join
-from yolofs.records import Change, Keep, Rename
+from yolofs.records import Change, Fingerprint, Keep, Rename, Stage
 from yolofs.selection import Selection
 from yolofs.store import StorePaths
 from yolofs.tree import Entry, Staged, Tree
 
-_CARRIED = frozenset(("run", "was"))
-"""The options of a record that stay true of what it left."""
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""
 
@@ -52,11 +51,15 @@ class Authors:
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
         self._now_ns = now_ns
+        self._xattrs: dict[Fingerprint, Extra] = {}
+        """What is told of the extended attributes of base files, by what they were at copy-up."""
         self._marked: set[RelPath] = set()
         """The base paths of files that were merged, and in which marks may stand."""
         for record in records:
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
                 self._marked.add(record.home or record.path)
+            if isinstance(record, Stage | Keep) and record.base is not None:
+                self._xattrs[record.base] = tuple(field for field in record.extra if field[0] == XATTRS)
             if isinstance(record, Rename):
                 self._by_path[record.src] = self._by_path[record.dst] = record
                 continue
@@ -70,7 +73,9 @@ class Authors:
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
-        extra = tuple(field for field in source.extra if field[0] in _CARRIED)
+        extra = tuple(field for field in source.extra if field[0] == "run")
+        if record.base is not None:
+            extra += self._xattrs.get(record.base, ())
         if staged is not None and (staged.home in self._marked or record.path in self._marked):
             extra += ((MARKS, b"1"),)
         return msgspec.structs.replace(record, time_ns=source.time_ns, extra=extra)

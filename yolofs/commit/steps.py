@@ -60,6 +60,10 @@ class Steps(Preparing):
             OSError: it cannot be prepared, or base cannot be opened.
         """
         super().__init__(plan, store, directory, durable=durable)
+        self._given_modes = {
+            step.path for step in plan.steps if isinstance(step, FinishDirectory) and step.ino is not None
+        }
+        """Of these directories the plan says which mode they are to have."""
         self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
@@ -131,7 +135,7 @@ class Steps(Preparing):
     def release(self) -> None:
         """Close the directories of base, and give those the modes back that had to be opened up."""
         self._directories.release()
-        self.close_again(self._moves.after)
+        self.close_again(lambda path: None if (now := self._moves.after(path)) in self._given_modes else now)
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
         """Give directories their modes back that another process has opened up, which was killed.

@@ -12,7 +12,7 @@ import stat
 
 from yolofs import copying
 from yolofs.inodes import MIXED, NO_PAGES, Inode, Version, version_of
-from yolofs.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, owned, was_of
+from yolofs.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, xattrs_option
 from yolofs.links import staged_for
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.layers import os_error
@@ -62,7 +62,7 @@ class CopyUp(Attributes):
         was: Extra = ()
         if base_st is not None and inode.kind == stat.S_IFREG:
             metadata = self._base_metadata(inode, base_st)
-            was = was_of(owned(metadata))
+            was = xattrs_option(metadata.xattrs)
             ino, fd = self.store.copy_file(copying.Source(metadata))
             os.close(fd)
         else:
@@ -95,11 +95,11 @@ class CopyUp(Attributes):
                 self._keep_origin(inode.staged)
                 self._show(inode, ino, None, None)
             return
-        ino, fd = self._copy_of_file(inode, base_st, keep)
+        ino, fd, metadata = self._copy_of_file(inode, base_st, keep)
         if base_st is not None and inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
             known = known_by_fingerprint(self.base.fingerprint(base_st))
             self._keep_base(inode.base, known, base_st, inode.fd if inode.fd >= 0 else fd if keep is None else -1)
-        self._show_copy(inode, ino, fd, base_st)
+        self._show_copy(inode, ino, fd, base_st, xattrs_option(metadata.xattrs) if base_st is not None else ())
 
     def _keep_origin(self, staged: Staged) -> None:
         """Keep what base has at the path that a staged file's data comes from so far, as it is about to be changed."""
@@ -126,15 +126,20 @@ class CopyUp(Attributes):
             if own_fd >= 0:
                 os.close(own_fd)
 
-    def _copy_of_file(self, inode: Inode, base_st: os.stat_result | None, keep: int | None) -> tuple[StoreIno, int]:
-        """Copy a file, whose attributes are ``base_st`` if it is in base; return the copy's number and descriptor."""
+    def _copy_of_file(
+        self, inode: Inode, base_st: os.stat_result | None, keep: int | None
+    ) -> tuple[StoreIno, int, copying.Metadata]:
+        """Copy a file, whose attributes are ``base_st`` if it is in base.
+
+        Returns the copy's number and descriptor, and the file's metadata.
+        """
         if base_st is not None and inode.fd >= 0:
             metadata = copying.read_metadata(inode.fd, st=base_st)
             source = copying.Source(metadata, fd=inode.fd if keep != 0 else -1)  # which it does not close
-            return self.store.copy_file(source, keep=keep)
+            return *self.store.copy_file(source, keep=keep), metadata
         source = self.store.open_source(self._checked_physical(inode), data=keep != 0)
         try:
-            return self.store.copy_file(source, keep=keep)
+            return *self.store.copy_file(source, keep=keep), source.metadata
         finally:
             source.close()
 
@@ -196,11 +201,11 @@ class CopyUp(Attributes):
         record = Stage(self.clock_ns(), self.path(directory), staged.ino, origin=staged.origin)
         self._record(record)
 
-    def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None) -> None:
+    def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None, was: Extra = ()) -> None:
         """Let an inode show a new store inode with its data, of which ``fd`` is open for reading and writing."""
         try:
             with self._removed_on_error(ino):
-                self._show(inode, ino, None, base_st)
+                self._show(inode, ino, None, base_st, was)
         except BaseException:
             os.close(fd)
             raise

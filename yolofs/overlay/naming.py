@@ -250,7 +250,7 @@ class Naming(Data):
         source = parent.source
         base = None
         if found.base is not None and source is not None and found.base == join(source, name):
-            absent, base = False, self.base.fingerprint(found.st)
+            absent, base = False, self.base.fingerprint(found.st, has_owner=False)
         else:
             absent = not self._base_has(parent, name)
         path = join(self.path(parent), name)

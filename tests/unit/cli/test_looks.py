@@ -101,12 +101,12 @@ def test_version_ranges(version: str, wanted: str, expected: bool) -> None:
     assert is_in_range(version, wanted) is expected
 
 
-def test_an_error_is_a_sentence_a_hint_and_the_details(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_a_sentence_the_details_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     users = [f"{pid} sh /a" for pid in range(12)]
     assert main_module._report(BusyFilesError("files are open", users=users, hint="close them")) == 8
     lines = capsys.readouterr().err.splitlines()
-    assert lines[:3] == ["yolofs: files are open", "hint: close them", "  0 sh /a"]
-    assert lines[-2:] == ["  9 sh /a", "  … and 2 more"]
+    assert lines[:2] == ["yolofs: files are open", "  0 sh /a"]
+    assert lines[-3:] == ["  9 sh /a", "  … and 2 more", "hint: close them"]
 
 
 def test_conflicting_paths_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
