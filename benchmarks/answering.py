@@ -16,16 +16,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.core import Line, measure
+from yolofs.access.gate import Gate
 from yolofs.fuse.adapter import Adapter
-from yolofs.fuse.freeing import Freeing
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
-from yolofs.gate import Gate
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 PAGE = b"p" * 4096
 ROOT = 1

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from benchmarks.cleaning import scratch_directory
 from benchmarks.columns import FuseOverlay
 from benchmarks.machine import describe
+from yolofs.journal.records import Stage
 from yolofs.paths import RelPath
-from yolofs.records import Stage
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 SIZE = 1024
 PER_DIRECTORY = 100

@@ -30,7 +30,7 @@ def work() -> None:
     """Print, as JSON, whether the core is compiled, and the costs."""
     # Only here: the interpreter that compares need not have the other one's build.
     from benchmarks.answering import requests
-    from yolofs.core import is_compiled
+    from yolofs.compiled import is_compiled
 
     costs: Costs = {}
     with requests(files=500) as asked:

@@ -20,14 +20,14 @@ from functools import partial
 from itertools import count
 
 from benchmarks.report import duration
-from yolofs.commit.planner import plan_commit
-from yolofs.journal import Journal
+from yolofs.commit.plan.planner import plan_commit
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Stage
 from yolofs.overlay import Overlay, Owner
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Stage
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule, Verdict
-from yolofs.session import Access, Session
-from yolofs.tree import Entry, Tree
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Entry, Tree
 
 BATCH = 1000
 LOOKUPS = 10_000

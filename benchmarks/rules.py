@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from yolofs.access.gate import Gate
+from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.gate import Gate
-from yolofs.inodes import Inode
 from yolofs.overlay import Overlay, Owner
+from yolofs.overlay.inodes import Inode
 from yolofs.rules import Index, PathRule, RuleBook, RuleSet, RuleState
 from yolofs.rules.preset import preset_rules
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 PER_DIRECTORY = 100
 

@@ -19,16 +19,16 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 
-from yolofs.inodes import Inode
+from yolofs.journal.records import Fingerprint, Stage
 from yolofs.overlay import Overlay
+from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Fingerprint, Stage
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 BATCH = 10_000
 OPEN = """
 import resource, sys, time
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 start = time.perf_counter()
 with Session.open(sys.argv[1].encode(), Access.WRITE) as session:
     opened = time.perf_counter()

@@ -11,8 +11,8 @@ from yolofs.cli.output import ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, find_project, reading
 from yolofs.cli.rules_in_force import hiding
 from yolofs.daemon.protocol import LoanKind
-from yolofs.session_commit import abort
-from yolofs.timeline import BASE
+from yolofs.journal.timeline import BASE
+from yolofs.session.commit import abort
 
 
 @click.command()

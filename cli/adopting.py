@@ -5,8 +5,8 @@ from __future__ import annotations
 from yolofs.cli.output import ask, check_can_ask, say
 from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, in_shell
-from yolofs.session_earlier import Earlier, check_earlier, earlier_session, move_into_state, objections
-from yolofs.sessions.search import Found
+from yolofs.registry.search import Found
+from yolofs.session.earlier import Earlier, check_earlier, earlier_session, move_into_state, objections
 
 
 def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:

@@ -18,8 +18,8 @@ from yolofs.errors import YolofsError
 
 if TYPE_CHECKING:  # what a run needs to start does not need these
     from yolofs.paths import Generation
-    from yolofs.session import Session
-    from yolofs.tree import Tree
+    from yolofs.session.session import Session
+    from yolofs.state.tree import Tree
 
 _FIRST_LOOK_S = 0.05
 _MOST_S = 1.0
@@ -86,7 +86,7 @@ class Ahead:
 
     def _read(self) -> None:
         importlib.import_module("yolofs.cli.run_summary")
-        from yolofs.session import Access, Session
+        from yolofs.session.session import Access, Session
 
         try:
             session = Session.open(self._project, Access.READ)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
-from yolofs.audit import (
+from yolofs.audit.audit import (
     AskNote,
     JournalEnd,
     Note,
@@ -21,7 +21,7 @@ from yolofs.audit import (
 )
 from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.paths import Generation, display, is_below
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 
 def notes_between(

@@ -15,25 +15,25 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolofs import cuts
-from yolofs.archive import journal_loss
 from yolofs.cli.here import session_directory
 from yolofs.cli.waits import waiting_lines
 from yolofs.commit import plan_commit
+from yolofs.compiled import is_compiled
 from yolofs.config.trust import NEXT, count_text
-from yolofs.core import is_compiled
 from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import is_ours, mounts_at
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError
-from yolofs.host_programs import find_program
-from yolofs.journal import Journal
-from yolofs.links import misnamed
+from yolofs.journal import cuts
+from yolofs.journal.journal import Journal
 from yolofs.paths import RelPath, display
-from yolofs.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session import Access, Session, locked
-from yolofs.sessions.trust import load_in_force
-from yolofs.tree import Staged, Tree
+from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
+from yolofs.registry.trust import load_in_force
+from yolofs.session.archive import journal_loss
+from yolofs.session.session import Access, Session, locked
+from yolofs.state.hard_links import misnamed
+from yolofs.state.tree import Staged, Tree
+from yolofs.system.host_programs import find_program
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_KERNEL = (5, 4)

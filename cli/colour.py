@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from yolofs.characters import harmless
+from yolofs.text.characters import harmless
 
 _PLAIN = b"\x1b[0m"
 _STYLES = {

@@ -30,15 +30,15 @@ from yolofs.cli.jsonform import absolute
 from yolofs.cli.output import ask, check_can_ask, phases, say, warn
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules_in_force import hiding
+from yolofs.commit.select.selection import Selection
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.garbage import no_garbage_collection
 from yolofs.paths import Generation, display
-from yolofs.regions import Region
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_commit import CommitResult, commit, look_at_base
-from yolofs.session_up_to import commit_up_to
+from yolofs.session.commit import CommitResult, commit, look_at_base
+from yolofs.session.session import Session
+from yolofs.session.up_to import commit_up_to
+from yolofs.state.regions import Region
+from yolofs.system.gc_pause import no_garbage_collection
 
 
 class Asked(NamedTuple):

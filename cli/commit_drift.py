@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 
 import click
 
-from yolofs.changes import Change, compare
+from yolofs.changes.changes import Change, compare
+from yolofs.changes.patch import write_patch
 from yolofs.cli.drift import drift_text
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, summary
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
-from yolofs.commit.drift import describe_drift
-from yolofs.commit.merging import Merge, Refused
-from yolofs.commit.split import Split
+from yolofs.commit.merge.drift import describe_drift
+from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
-from yolofs.patch import write_patch
+from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, RelPath, in_shell
-from yolofs.session import Session
-from yolofs.session_commit import Looked, conflict_error
-from yolofs.session_merge import merges_at, settle
-from yolofs.timeline import BASE
+from yolofs.session.commit import Looked, conflict_error
+from yolofs.session.merge import merges_at, settle
+from yolofs.session.session import Session
 
 _LISTED = 20
 _NAMED = 3

@@ -11,11 +11,11 @@ from yolofs.cli.commit_drift import Settled, Wish
 from yolofs.cli.commit_report import look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import describe, plan_commit
-from yolofs.commit.script import script
+from yolofs.commit.plan.script import script
+from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_commit import conflict_error, look_at_base
+from yolofs.session.commit import conflict_error, look_at_base
+from yolofs.session.session import Session
 
 
 def dry_run_of(

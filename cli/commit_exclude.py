@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.cli.project import relative_paths
-from yolofs.path_patterns import Pattern, Patterns, is_wild, parse
+from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Session
+from yolofs.session.session import Session
+from yolofs.text.path_patterns import Pattern, Patterns, is_wild, parse
 
 
 class Excluded(msgspec.Struct, frozen=True):

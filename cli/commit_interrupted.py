@@ -6,15 +6,15 @@ import os
 
 import click
 
-from yolofs.archive import interrupted_commit
 from yolofs.cli.commit_report import warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, session_directory
 from yolofs.daemon.protocol import LoanKind
-from yolofs.interrupted import CONTENTS, Interrupted
 from yolofs.paths import display
-from yolofs.session import Access, Session
-from yolofs.session_commit import discard_interrupted, finish_interrupted, roll_back_interrupted
+from yolofs.session.archive import interrupted_commit
+from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted
+from yolofs.session.interrupted import CONTENTS, Interrupted
+from yolofs.session.session import Access, Session
 
 
 def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:

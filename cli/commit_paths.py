@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.cli.jsonform import absolute
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, display, is_below
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 _NAMED = 3
 """How many paths an error names; how many more there are is said."""

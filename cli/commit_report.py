@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from yolofs.changes import Change, compare
+from yolofs.changes.changes import Change, compare
 from yolofs.cli.commit_exclude import Excluded, divide
 from yolofs.cli.commit_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
@@ -17,16 +17,16 @@ from yolofs.cli.jsonform import absolute, change_fields, host_code_fields, text_
 from yolofs.cli.listing import Place, emit_changes, is_marked
 from yolofs.cli.marking import marker
 from yolofs.cli.output import emit_json, progress, say, warn
-from yolofs.commit.choice import Held
-from yolofs.commit.split import Split
+from yolofs.commit.select.choice import Held
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
+from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, display, in_shell, is_below
-from yolofs.regions import Region
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_commit import CommitResult, split
-from yolofs.timeline import BASE
+from yolofs.session.commit import CommitResult, split
+from yolofs.session.session import Session
+from yolofs.state.regions import Region
 
 _LISTED = 20
 """How many changes that are held back are listed; how many more there are is said."""

@@ -12,8 +12,7 @@ import click
 
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
-from yolofs.commit.applied import read_plan
-from yolofs.commit.plan import (
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -27,11 +26,12 @@ from yolofs.commit.plan import (
     Rewrite,
     SetMetadata,
 )
-from yolofs.disk_usage import size_text
+from yolofs.commit.undo.applied import read_plan
 from yolofs.errors import YolofsError
-from yolofs.kept_size import kept_bytes
-from yolofs.plain_files import open_plain
-from yolofs.session_undo import Ended, ended_commits, named
+from yolofs.session.kept_size import kept_bytes
+from yolofs.session.undo import Ended, ended_commits, named
+from yolofs.system.disk_usage import size_text
+from yolofs.system.plain_files import open_plain
 
 _LISTED = 20
 _WORDS = {"removed": "deleted", "moved": "renamed"}

@@ -22,11 +22,11 @@ from yolofs.cli.native_mounts import mount_over
 from yolofs.cli.not_started import not_started
 from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import NotExecutableError, SandboxError, YolofsError
-from yolofs.host_programs import find_program
 from yolofs.paths import display, in_shell
 from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
 from yolofs.sandbox.seccomp import compile_filter, has_filter
+from yolofs.system.host_programs import find_program
 
 _MOST_HANDLES = 250
 """So many descriptors can be sent at once, less a few."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolofs.attribution import attribute
-from yolofs.changes import Change, compare
+from yolofs.audit.runs import find_run, generation_of
+from yolofs.changes.changes import Change, compare
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.jsonform import change_fields, text_fields
 from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
@@ -21,8 +21,8 @@ from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules_in_force import hiding
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
-from yolofs.runs import find_run, generation_of
-from yolofs.session import Session
+from yolofs.session.attribution import attribute
+from yolofs.session.session import Session
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
@@ -122,7 +122,7 @@ def _compare(
 
 
 def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> None:
-    from yolofs.patch import write_patch
+    from yolofs.changes.patch import write_patch
 
     prefix = ROOT
     if place.project is not None and all(map(place.holds, changes)):

@@ -7,16 +7,24 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs import cuts
-from yolofs.archive import journal_loss
 from yolofs.cli.checks import Finding, Level, check_machine, check_session
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, paint, say
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.errors import JournalError, NoSessionError, UsageError
-from yolofs.journal import Journal
+from yolofs.journal import cuts
+from yolofs.journal.journal import Journal
 from yolofs.paths import display
-from yolofs.salvage import Rest, begin_anew, find_first_line, find_rest, go_on_without, keep_rest, restore_first_line
-from yolofs.session import locked
+from yolofs.session.archive import journal_loss
+from yolofs.session.salvage import (
+    Rest,
+    begin_anew,
+    find_first_line,
+    find_rest,
+    go_on_without,
+    keep_rest,
+    restore_first_line,
+)
+from yolofs.session.session import locked
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 

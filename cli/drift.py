@@ -6,22 +6,22 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from yolofs import restored
-from yolofs.changes import Change, compare
+from yolofs.changes.changes import Change, compare
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place
 from yolofs.cli.output import emit, paint, say
-from yolofs.drift import may_have_drifted
-from yolofs.garbage import no_garbage_collection
-from yolofs.journal_file import may_have_marks
+from yolofs.journal.file import may_have_marks
+from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath
 from yolofs.progress import Progress
-from yolofs.session import Session
-from yolofs.timeline import BASE
-from yolofs.tree import Tree
+from yolofs.session.session import Session
+from yolofs.state.drift import may_have_drifted
+from yolofs.state.tree import Tree
+from yolofs.store import restored
+from yolofs.system.gc_pause import no_garbage_collection
 
 if TYPE_CHECKING:  # takes long, and there seldom is any
-    from yolofs.commit.drift import Drift
+    from yolofs.commit.merge.drift import Drift
 
 _UNITS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -48,7 +48,7 @@ class Drifts:
 
                 self._paths = find_conflicts(self._tree, session.base, session.store, restored=known)
             if changes and may_have_marks(session.journal.path):
-                from yolofs.session_merge import marked_paths
+                from yolofs.session.merge import marked_paths
 
                 self._marked = frozenset(marked_paths(session, self._tree))
                 self._paths = sorted(self._marked.union(self._paths))
@@ -58,7 +58,7 @@ class Drifts:
         """Return what is to be said of the drift at the paths of some changes."""
         if not self._paths:
             return ()
-        from yolofs.commit.drift import describe_drift
+        from yolofs.commit.merge.drift import describe_drift
 
         shown = {path for change in changes for path in change.paths}
         paths = [path for path in self._paths if path in shown]

@@ -12,13 +12,13 @@ from yolofs.cli.output import emit, emit_json, local_time, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, session_directory
 from yolofs.cli.waits import waiting_fields, waiting_lines
 from yolofs.daemon.protocol import LoanKind
-from yolofs.dead_generations import dead_generations, drop_dead_generations
-from yolofs.disk_usage import size_of, size_text
 from yolofs.errors import ConfigError, YolofsError, reason
 from yolofs.os_errors import said_as
-from yolofs.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus_of
-from yolofs.session import Session
-from yolofs.session_undo import Ended
+from yolofs.session.dead_generations import dead_generations, drop_dead_generations
+from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus_of
+from yolofs.session.session import Session
+from yolofs.session.undo import Ended
+from yolofs.system.disk_usage import size_of, size_text
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
     from yolofs.config.trust import Waiting

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from yolofs.timeline import GenerationInfo, Kind
+from yolofs.journal.timeline import GenerationInfo, Kind
 
 MAX_LANES = 12
 """A timeline with more branches side by side is drawn without lines."""

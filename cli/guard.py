@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.cli.jsonform import absolute
 
 if TYPE_CHECKING:  # takes long, and only what is asked from inside a sandbox needs it

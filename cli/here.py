@@ -11,13 +11,13 @@ import os
 from yolofs.cli.options import options, start_directory
 from yolofs.cli.output import say
 from yolofs.errors import NoSessionError, SessionBusyError
-from yolofs.marks import JOURNAL
 from yolofs.paths import display
-from yolofs.session_root import is_in_line, read_session_file
-from yolofs.sessions.identity import NO_IDENTITY
-from yolofs.sessions.registry import Entry, Registry
-from yolofs.sessions.search import EarlierLayout, Found, find, session_of
-from yolofs.sessions.state import SESSIONS, state_directory
+from yolofs.registry.identity import NO_IDENTITY
+from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.search import EarlierLayout, Found, find, session_of
+from yolofs.registry.state import SESSIONS, state_directory
+from yolofs.session.root import is_in_line, read_session_file
+from yolofs.system.marks import JOURNAL
 
 
 def find_project(*, follow_move: bool = True) -> bytes:
@@ -100,7 +100,7 @@ def entry_of(session: str) -> Entry:
 
 def _follow(found: Found) -> None:
     """Let a session go on where its project is now."""
-    from yolofs.session_move import move_session  # projects are seldom moved
+    from yolofs.session.move import move_session  # projects are seldom moved
 
     before, now = display(found.entry.project_path), display(found.project)
     try:

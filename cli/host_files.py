@@ -12,8 +12,8 @@ import ctypes
 import os
 from collections.abc import Iterable, Iterator
 
-from yolofs.host_programs import find_program
 from yolofs.sandbox.bubblewrap import DEVICES, PROGRAM
+from yolofs.system.host_programs import find_program
 
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND = 1, 32, 4096
 _KEPT = 2 | 4 | 8

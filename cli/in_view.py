@@ -6,18 +6,18 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.base import Base
+from yolofs.access.gate import NAMES_LOOKED_AT
 from yolofs.cli.project import looking, session_directory
-from yolofs.following import StateLinks
-from yolofs.gate import NAMES_LOOKED_AT
-from yolofs.link_names import find_names_at
-from yolofs.links import staged_for
-from yolofs.overlay.whereabouts import BasePlaces
+from yolofs.overlay.find_by_key import BasePlaces
 from yolofs.paths import RelPath, is_below
-from yolofs.session_root import known_root
-from yolofs.store import Store
-from yolofs.symlinks import follow, follow_parent
-from yolofs.tree import Shown
+from yolofs.session.root import known_root
+from yolofs.state.hard_links import staged_for
+from yolofs.state.link_names import find_names_at
+from yolofs.state.tree import Shown
+from yolofs.state.view_symlinks import StateLinks
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.symlinks import follow, follow_parent
 
 
 class InView(NamedTuple):

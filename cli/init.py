@@ -15,8 +15,8 @@ from yolofs.cli.waits import say_what_waits, waiting_or_warned
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display, in_shell
-from yolofs.session import Session
-from yolofs.sessions.search import has_earlier_layout, session_above, session_of
+from yolofs.registry.search import has_earlier_layout, session_above, session_of
+from yolofs.session.session import Session
 
 _CONFIG = b"""\
 # Settings of yolofs for this project; every value here is the default, and yolofs never writes to this file.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_from_bytes
 
-from yolofs.changes import Change, Side
-from yolofs.regions import Regions
+from yolofs.changes.changes import Change, Side
+from yolofs.state.regions import Regions
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolofs.changes import Aspect, Change, Kind
+from yolofs.changes.changes import Aspect, Change, Kind
 from yolofs.cli.jsonform import absolute, type_name
 from yolofs.cli.output import emit, paint, say
 from yolofs.paths import RelPath, display, is_below
-from yolofs.regions import Region, Regions
+from yolofs.state.regions import Region, Regions
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

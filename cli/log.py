@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, assert_never
 
 import click
 
-from yolofs.audit import Note, RunEnd, RunStart, records_before
+from yolofs.audit.audit import Note, RunEnd, RunStart, records_before
+from yolofs.audit.runs import find_run, run_of
 from yolofs.cli.auditform import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.jsonform import absolute, text_fields
 from yolofs.cli.listing import Place, say_left_out
@@ -18,11 +19,10 @@ from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.records_seen import may_show, paths_of
+from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, display, is_below
-from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.regions import Region, Regions
-from yolofs.runs import find_run, run_of
-from yolofs.session import Session
+from yolofs.session.session import Session
+from yolofs.state.regions import Region, Regions
 
 
 class Entry(NamedTuple):

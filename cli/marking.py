@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.config.load import user_host_code
 from yolofs.errors import ConfigError
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

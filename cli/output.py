@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from yolofs.characters import replace_harmful
 from yolofs.errors import UsageError
-from yolofs.jsontext import encode_json
 from yolofs.progress import Progress
+from yolofs.text.characters import replace_harmful
+from yolofs.text.json_text import encode_json
 
 _STYLES = {
     "bold": "1",

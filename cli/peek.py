@@ -6,13 +6,13 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs import characters
-from yolofs.base import open_noatime, read_link
 from yolofs.cli.askform import size_text
 from yolofs.cli.output import local_time
 from yolofs.paths import display
-from yolofs.session import Access, Session
-from yolofs.tree import Shown
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Shown
+from yolofs.store.base import open_noatime, read_link
+from yolofs.text import characters
 
 _MAX_BYTES = 16 << 10
 _MAX_LINES = 200

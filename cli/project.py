@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs import cuts
-from yolofs.archive import interrupted_commit
 from yolofs.cli.held_back import held_back
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
@@ -17,11 +15,13 @@ from yolofs.cli.output import warn
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
-from yolofs.following import StateLinks
+from yolofs.journal import cuts
 from yolofs.paths import RelPath, display, is_below, split
-from yolofs.session import Access, Session
-from yolofs.session_root import known_root
-from yolofs.symlinks import follow_parent
+from yolofs.session.archive import interrupted_commit
+from yolofs.session.root import known_root
+from yolofs.session.session import Access, Session
+from yolofs.state.view_symlinks import StateLinks
+from yolofs.system.symlinks import follow_parent
 
 __all__ = [
     "Changing",

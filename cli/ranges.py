@@ -9,8 +9,8 @@ import click
 
 from yolofs.cli.options import start_directory
 from yolofs.errors import GenerationError
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
-from yolofs.timeline import Timeline
 
 _PATHS_KEY = "yolofs.paths"
 

@@ -7,9 +7,9 @@ from typing import assert_never
 
 from yolofs.cli.jsonform import absolute
 from yolofs.cli.options import options
+from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath
-from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 
 def paths_of(record: Record) -> tuple[RelPath, ...]:

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 import click
 
-from yolofs.audit import append_notes
+from yolofs.access.questions import Operation
+from yolofs.access.rule_notes import rule_changes
+from yolofs.audit.audit import append_notes
 from yolofs.cli import output
 from yolofs.cli.project import connected, find_project
 from yolofs.cli.rule_keys import read_key
@@ -15,10 +17,8 @@ from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_docu
 from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
-from yolofs.questions import Operation
-from yolofs.rule_files import RuleFiles, with_waypoints
-from yolofs.rule_notes import rule_changes
 from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
+from yolofs.rules.files import RuleFiles, with_waypoints
 
 T = TypeVar("T")
 
@@ -130,9 +130,9 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     link at its end is told of itself, but with a slash behind it, or --op read, write, execute or list, what it leads
     to.
     """
+    from yolofs.access.explain import THROUGH_LINKS, explain
     from yolofs.cli.in_view import look_at
     from yolofs.cli.rule_keys import always_hidden, path_as_typed, typed_path
-    from yolofs.explain import THROUGH_LINKS, explain
 
     project = find_project()
     full = typed_path(project, path)

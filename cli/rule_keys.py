@@ -9,11 +9,11 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.project import absolute_path, session_directory
 from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import UsageError
-from yolofs.marks import SESSION_LINK
 from yolofs.paths import display, is_below
+from yolofs.registry.state import state_directory, state_of
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
 from yolofs.rules.spelling import URI_START, is_like_uri
-from yolofs.sessions.state import state_directory, state_of
+from yolofs.system.marks import SESSION_LINK
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, assert_never
 from urllib.parse import unquote_to_bytes
 
-from yolofs.audit import AskNote, RefusalNote, read_audit
+from yolofs.access.explain import explain
+from yolofs.access.questions import Operation
+from yolofs.access.replay import Access, Suggestion, asked, suggest, tally, with_rules
+from yolofs.audit.audit import AskNote, RefusalNote, read_audit
 from yolofs.cli.output import emit, say
 from yolofs.cli.project import connected, reading, session_directory
 from yolofs.cli.rule_views import key_text
-from yolofs.explain import explain
+from yolofs.journal.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.paths import display, in_shell
-from yolofs.questions import Operation
-from yolofs.records import Delete, Keep, Rename, Snapshot, Stage, Travel
-from yolofs.replay import Access, Suggestion, asked, suggest, tally, with_rules
 from yolofs.rules import RuleBook, spell
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 _SHOWN = 10
 _ANSWERS = {"allowed": True, "denied": False}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from yolofs.access.explain import Explanation, Outcome
+from yolofs.access.questions import Operation
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, paint, say
-from yolofs.explain import Explanation, Outcome
 from yolofs.paths import display, in_shell
-from yolofs.questions import Operation
 from yolofs.rules import Origin, Rule, RuleState, Sources, Subject, spell, subject
 
 _COLOURS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from yolofs.attribution import NO_RUN, Attribution
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.cli.listing import counts, summary, without_scratch
-from yolofs.regions import Regions
+from yolofs.session.attribution import NO_RUN, Attribution
+from yolofs.state.regions import Regions
 
 
 class Work(NamedTuple):

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from yolofs.attribution import attribute
-from yolofs.audit import AskNote, Note, Point, RefusalNote, read_audit
-from yolofs.changes import Change, Kind, compare
+from yolofs.access.questions import Operation
+from yolofs.audit.audit import AskNote, Note, Point, RefusalNote, read_audit
+from yolofs.audit.runs import Run, generation_of, read_runs
+from yolofs.changes.changes import Change, Kind, compare
 from yolofs.cli.ahead import Ahead
 from yolofs.cli.auditform import note_fields, note_text, note_word
 from yolofs.cli.jsonform import change_fields, words_fields
@@ -16,15 +17,14 @@ from yolofs.cli.listing import Place, change_line, counts, is_marked, summary, w
 from yolofs.cli.marking import marks_of
 from yolofs.cli.output import progress, say
 from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
-from yolofs.jsontext import encode_json
+from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, is_below
-from yolofs.questions import Operation
-from yolofs.regions import Region, Regions
 from yolofs.rules.preset import HISTORIES, SOURCE
-from yolofs.runs import Run, generation_of, read_runs
-from yolofs.session import Access, Session
-from yolofs.timeline import BASE
-from yolofs.tree import Tree
+from yolofs.session.attribution import attribute
+from yolofs.session.session import Access, Session
+from yolofs.state.regions import Region, Regions
+from yolofs.state.tree import Tree
+from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

@@ -91,7 +91,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     generation = Generation(result.generation) if result.generation is not None else None
     has_changes = generation is not None or not manner.has_snapshots
     if manner.is_reviewed and (has_changes or result.has_notes):
-        from yolofs.audit import Point
+        from yolofs.audit.audit import Point
         from yolofs.cli.run_summary import Ended, summarise
 
         before = Point(begun.generation, begun.marker_ns)
@@ -108,7 +108,7 @@ def _settings(project: bytes, directory: bytes) -> tuple[Settings, int]:
     written = load(project)
     if is_default(written):
         return written, 0
-    from yolofs.sessions.trust import load_in_force  # takes long, and hardly a project comes here
+    from yolofs.registry.trust import load_in_force  # takes long, and hardly a project comes here
 
     loaded = load_in_force(project, directory)
     return loaded.settings, len(loaded.waiting)
@@ -165,9 +165,9 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
 
     Not after an interrupted commit: what the daemon has to say of that counts more than what is staged.
     """
-    from yolofs.archive import interrupted_commit
     from yolofs.daemon.launch import launch
-    from yolofs.session_root import known_root
+    from yolofs.session.archive import interrupted_commit
+    from yolofs.session.root import known_root
 
     last = known_root(directory)
     if last in (None, b"/") or settings.root != "/" or interrupted_commit(directory) is not None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
 from yolofs.paths import display
-from yolofs.runs import Run, generation_of, read_runs
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 
 @click.command()

@@ -8,24 +8,24 @@ from typing import Any
 
 import click
 
-from yolofs import checkpoint
-from yolofs.archive import interrupted_commit, journal_loss
 from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.jsonform import text_fields
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.daemon.client import Client
 from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
-from yolofs.journal import Journal
-from yolofs.marks import JOURNAL
+from yolofs.journal.journal import Journal
 from yolofs.paths import display, in_shell
-from yolofs.plain_files import open_plain
-from yolofs.session_forget import forget
-from yolofs.session_move import move_session
-from yolofs.sessions.identity import NO_IDENTITY, identity_of
-from yolofs.sessions.registry import Entry, Registry
-from yolofs.sessions.search import Found, session_of
-from yolofs.sessions.start import check_owner
+from yolofs.registry.identity import NO_IDENTITY, identity_of
+from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.search import Found, session_of
+from yolofs.registry.start import check_owner
+from yolofs.session.archive import interrupted_commit, journal_loss
+from yolofs.session.forget import forget
+from yolofs.session.move import move_session
+from yolofs.state import checkpoint
+from yolofs.system.marks import JOURNAL
+from yolofs.system.plain_files import open_plain
 
 
 class Condition(Enum):

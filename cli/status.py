@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolofs import cuts
-from yolofs.changes import Change
+from yolofs.changes.changes import Change
 from yolofs.cli.drift import Drifts, drift_fields, emit_drift
 from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.jsonform import change_fields, host_code_fields, text_fields
@@ -21,11 +20,12 @@ from yolofs.cli.records_seen import count_since
 from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
 from yolofs.daemon.files import read_daemon_file
 from yolofs.daemon.protocol import Info, unquote
-from yolofs.disk_usage import size_text
 from yolofs.errors import ConfigError
-from yolofs.kept_size import session_bytes
+from yolofs.journal import cuts
 from yolofs.paths import display
-from yolofs.session import Access, Session
+from yolofs.session.kept_size import session_bytes
+from yolofs.session.session import Access, Session
+from yolofs.system.disk_usage import size_text
 
 if TYPE_CHECKING:  # takes long
     from yolofs.config.trust import Waiting

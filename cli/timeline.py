@@ -11,9 +11,9 @@ from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.records_seen import count_since, segment_counts
+from yolofs.journal.timeline import GenerationInfo, Kind
 from yolofs.paths import display
-from yolofs.session import Session
-from yolofs.timeline import GenerationInfo, Kind
+from yolofs.session.session import Session
 
 
 @click.command()

@@ -15,8 +15,8 @@ from yolofs.cli.waits import ask_for, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
 from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import TrustError, UsageError
-from yolofs.rule_files import RuleFiles
-from yolofs.sessions.trust import content_hash, digest_of, forget
+from yolofs.registry.trust import content_hash, digest_of, forget
+from yolofs.rules.files import RuleFiles
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from yolofs.changes import Change, compare
+from yolofs.changes.changes import Change, compare
 from yolofs.cli.commit_paths import check_paths_of_undo
 from yolofs.cli.commit_report import warn_of_unfinished
 from yolofs.cli.commits import age_and_runs
@@ -20,17 +20,17 @@ from yolofs.cli.listing import Place, emit_changes, summary
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.commit import describe, plan_commit
-from yolofs.commit.applied import Later
-from yolofs.commit.choice import Held
+from yolofs.commit.select.choice import Held
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.undo.applied import Later
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.garbage import no_garbage_collection
 from yolofs.paths import RelPath, display, in_shell
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_undo import Ended, Prepared, UndoResult, choose, prepare, undo
-from yolofs.store import Store
-from yolofs.tree import Tree
+from yolofs.session.session import Session
+from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
+from yolofs.state.tree import Tree
+from yolofs.store.store import Store
+from yolofs.system.gc_pause import no_garbage_collection
 
 _LISTED = 20
 

@@ -13,8 +13,8 @@ from yolofs.daemon.client import Client
 from yolofs.daemon.files import mountpoint_path, read_daemon_file
 from yolofs.daemon.mounts import detach_stale
 from yolofs.errors import DaemonError
-from yolofs.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session import locked
+from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
+from yolofs.session.session import locked
 
 
 @click.command()

@@ -11,7 +11,7 @@ from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here
     from yolofs.config.trust import Waiting
-    from yolofs.rule_files import RuleFiles
+    from yolofs.rules.files import RuleFiles
 
 
 def say_what_waits(count: int) -> None:
@@ -41,7 +41,7 @@ def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
     Raises:
         ConfigError: one of the files that rules come from is not in order.
     """
-    from yolofs.sessions.trust import load_in_force
+    from yolofs.registry.trust import load_in_force
 
     loaded = load_in_force(project, session_directory(project))
     if not loaded.written.rules and not loaded.waiting:
@@ -56,8 +56,8 @@ def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
         ConfigError: one of the files is not in order.
     """
     from yolofs.cli.project import connected
-    from yolofs.rule_files import RuleFiles
     from yolofs.rules import Origin, RuleSet
+    from yolofs.rules.files import RuleFiles
 
     files = RuleFiles(project, session_directory(project))
     files.load()

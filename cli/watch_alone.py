@@ -21,8 +21,8 @@ from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, Warning
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
-from yolofs.jsontext import encode_json
 from yolofs.rules import RuleState
+from yolofs.text.json_text import encode_json
 
 _BY = "yolofs watch"
 _COMMANDS = 8

@@ -25,7 +25,7 @@ def load(project_dir: str | bytes) -> Settings:
     """Return the settings of the project in ``project_dir`` as they are written; the defaults if it has none.
 
     Not all of them are in force: whatever goes by settings gets them from
-    :func:`yolofs.sessions.trust.load_in_force`.
+    :func:`yolofs.registry.trust.load_in_force`.
 
     Raises:
         ConfigError: the file cannot be read, is not TOML, or holds an unknown key or a wrong value.

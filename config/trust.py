@@ -17,7 +17,7 @@ from yolofs.config.lines import KeyPath, Meaning
 from yolofs.config.load import is_default
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.paths import display
-from yolofs.wildcards import Wildcards
+from yolofs.text.wildcards import Wildcards
 
 
 class KeyTrust(enum.Enum):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from yolofs.access.questions import Decision, Question
 from yolofs.daemon.asks import Ask
 from yolofs.daemon.scopes import common_directory, holds
 from yolofs.errors import UsageError
 from yolofs.paths import display
-from yolofs.questions import Decision, Question
 from yolofs.rules import PathRule, RuleState
 
 JUST_ONCE = ", just once"

@@ -10,12 +10,12 @@ import time
 
 import msgspec
 
+from yolofs.access.questions import Decision
 from yolofs.daemon.answers import Answer, Lifetime
 from yolofs.daemon.asks import Ask, Ended, Waiter
 from yolofs.daemon.protocol import quote, unquote
 from yolofs.daemon.scopes import widest_scope
 from yolofs.errors import UsageError
-from yolofs.questions import Decision
 from yolofs.rules import Rule, RuleState, spell
 
 

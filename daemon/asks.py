@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from yolofs.access.questions import Decision, Operation, Question
 from yolofs.daemon.requesters import Commands, Requester
 from yolofs.daemon.scopes import group_directory
-from yolofs.questions import Decision, Operation, Question
 
 _REMEMBERED = 1000
 """How many asks that have ended are remembered, to tell those who answer too late."""

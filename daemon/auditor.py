@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from yolofs.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
+from yolofs.access.questions import Question
+from yolofs.access.rule_notes import rule_note
+from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
 from yolofs.daemon.asks import Ended, Waiter
 from yolofs.daemon.protocol import quote
 from yolofs.daemon.requesters import Requester, read_requester
-from yolofs.questions import Question
-from yolofs.rule_notes import rule_note
 from yolofs.rules import Rule
 
 log = logging.getLogger("yolofs.daemon")

@@ -11,10 +11,10 @@ from functools import partial
 
 from yolofs.daemon.calls import Call
 from yolofs.errors import DaemonError
-from yolofs.fuse.loop import LoopClosedError
+from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.overlay import HostChange, Overlay, stale_after
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 _AT_ONCE = 100
 """How many changes are looked at between two requests."""

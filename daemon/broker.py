@@ -19,13 +19,13 @@ from typing import NamedTuple, Protocol
 
 import trio
 
+from yolofs.access.questions import Decision, Question
 from yolofs.daemon.answers import JUST_ONCE, Answer, Lifetime, rules_of
 from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
 from yolofs.errors import AskError, UsageError
 from yolofs.paths import display
-from yolofs.questions import Decision, Question
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, spell
 
 log = logging.getLogger("yolofs.daemon")
@@ -81,7 +81,7 @@ class Answered(NamedTuple):
 
 
 class Broker:
-    """The :class:`yolofs.questions.Asker` of a mount.
+    """The :class:`yolofs.access.questions.Asker` of a mount.
 
     Questions may come before :meth:`run` is called, and wait for it.
     """
@@ -121,7 +121,7 @@ class Broker:
     # ---- from other threads
 
     def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
-        """Queue a question; see :class:`yolofs.questions.Asker`.  After :meth:`close` the answer is no."""
+        """Queue a question; see :class:`yolofs.access.questions.Asker`.  After :meth:`close` the answer is no."""
         with self._lock:
             is_closed = self._is_closed
             if not is_closed:
@@ -131,7 +131,7 @@ class Broker:
             answer(Decision.DENY)
 
     def refused(self, question: Question, pid: int) -> None:
-        """Note a refusal; see :class:`yolofs.questions.Asker`."""
+        """Note a refusal; see :class:`yolofs.access.questions.Asker`."""
         if self._auditor is not None and self._auditor.refused(question, pid):
             with self._lock:
                 self._wake(self._auditor.write)

@@ -9,7 +9,7 @@ import os
 import sys
 
 from yolofs.errors import YolofsError
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 _NICE = 10
 """Nobody waits for it."""

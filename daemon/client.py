@@ -53,9 +53,9 @@ from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation, display
 
 if TYPE_CHECKING:
+    from yolofs.access.questions import Operation
     from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
     from yolofs.daemon.rule_messages import SourcedRule
-    from yolofs.questions import Operation
     from yolofs.rules import Origin, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)

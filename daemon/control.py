@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 import trio
 
+from yolofs.access.gate import NOTED
 from yolofs.daemon.admission import Lasting
 from yolofs.daemon.agent import AgentMethods, Turns
 from yolofs.daemon.ask_messages import (
@@ -57,7 +58,6 @@ from yolofs.daemon.rulekeeper import SESSION_SOURCE
 from yolofs.daemon.run_control import RunMethods
 from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
-from yolofs.gate import NOTED
 from yolofs.rules import RuleState
 
 log = logging.getLogger("yolofs.daemon")

@@ -9,7 +9,7 @@ import msgspec
 
 from yolofs.daemon.protocol import quote, unquote
 from yolofs.errors import TrustError
-from yolofs.sessions.private import read_private, write_private
+from yolofs.registry.private import read_private, write_private
 
 _JSON_NAME = b"daemon.json"
 _LINK_NAME = b"mnt"

@@ -15,8 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from yolofs import __version__, cuts, native
-from yolofs.audit import AuditLog, Point, last_ask
+from yolofs import __version__
+from yolofs.access.questions import Decision, Operation
+from yolofs.access.rule_notes import rule_changes
+from yolofs.audit.audit import AuditLog, Point, last_ask
 from yolofs.daemon import files
 from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.base_changes import BaseChanges
@@ -28,19 +30,25 @@ from yolofs.daemon.protocol import Info, LoanKind, quote
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.daemon.runs import RunResult, Runs
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
-from yolofs.fuse.loop import LoopClosedError
+from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.journal import cuts
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
-from yolofs.questions import Decision, Operation
-from yolofs.rule_files import AskSettings, RuleFiles
-from yolofs.rule_notes import rule_changes
+from yolofs.registry.link import exclude_from_git, put_link
+from yolofs.registry.runtime import (
+    AGENT_SOCKET_NAME,
+    MOUNT_NAME,
+    SOCKET_NAME,
+    make_runtime_directory,
+    runtime_directory,
+)
 from yolofs.rules import Index, RuleBook, Sources
-from yolofs.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME, make_runtime_directory, runtime_directory
-from yolofs.session import Access, Session
-from yolofs.sessions.link import exclude_from_git, put_link
-from yolofs.tree import Staged
+from yolofs.rules.files import AskSettings, RuleFiles
+from yolofs.sandbox import native
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Staged
 
 if TYPE_CHECKING:
     from yolofs.daemon.loan import HalfWay  # with all that commits need
@@ -322,7 +330,7 @@ class Host:
             raise DaemonError(f"the kernel could not write out what it holds back: {error.strerror}") from error
 
     def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
-        """Snapshot, as :meth:`yolofs.session.Session.snapshot`."""
+        """Snapshot, as :meth:`yolofs.session.session.Session.snapshot`."""
         session, overlay = self._session, self._overlay
 
         def on_loop() -> Generation | None:
@@ -366,7 +374,7 @@ class Host:
         return Point(len(markers), markers[-1].marker.time_ns if markers else 0)
 
     def travel(self, text: str, *, force: bool) -> tuple[Generation, Generation]:
-        """Travel, as :meth:`yolofs.session.Session.travel`; running programs see the new state on return.
+        """Travel, as :meth:`yolofs.session.session.Session.travel`; running programs see the new state on return.
 
         Raises:
             BusyFilesError: processes have files open for writing, and ``force`` is not given.

@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 import os
 
-from yolofs.archive import commit_numbers
-from yolofs.commit.displaced import Displaced
-from yolofs.commit.files import PLAN
-from yolofs.commit.linking import places_in_base
-from yolofs.commit.plan import Plan
+from yolofs.commit.apply.displaced import Displaced
+from yolofs.commit.apply.files import PLAN
+from yolofs.commit.apply.linking import places_in_base
+from yolofs.commit.plan.plan import Plan
 from yolofs.errors import CommitError, YolofsError, reason
 from yolofs.overlay import Overlay
-from yolofs.session import Session
-from yolofs.session_commit import finish_interrupted, roll_back_interrupted
-from yolofs.sessions.seal import read_plainly
+from yolofs.registry.seal import read_plainly
+from yolofs.session.archive import commit_numbers
+from yolofs.session.commit import finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Session
 
 log = logging.getLogger("yolofs.daemon")
 

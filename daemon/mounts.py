@@ -8,8 +8,8 @@ import re
 from typing import NamedTuple
 
 from yolofs.errors import MountError
-from yolofs.host_programs import find_program
 from yolofs.paths import display, is_below
+from yolofs.system.host_programs import find_program
 
 FILESYSTEM_TYPE = b"fuse.yolofs"
 _MNT_DETACH = 2

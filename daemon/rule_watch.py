@@ -12,8 +12,8 @@ import trio
 
 from yolofs.daemon.rulekeeper import RuleKeeper
 from yolofs.errors import DaemonError
-from yolofs.rule_files import FileState, file_state
 from yolofs.rules import Origin
+from yolofs.rules.files import FileState, file_state
 
 log = logging.getLogger("yolofs.daemon")
 

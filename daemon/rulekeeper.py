@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from yolofs.config.trust import NEXT, count_text
-from yolofs.rule_files import AskSettings, RuleFiles
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
+from yolofs.rules.files import AskSettings, RuleFiles
 
 log = logging.getLogger("yolofs.daemon")
 

@@ -41,7 +41,7 @@ class BeginRunResult(msgspec.Struct, frozen=True):
     generation: int
     """The one that the run starts from."""
     marker_ns: int
-    """The time of its marker; see :class:`yolofs.runs.Point`."""
+    """The time of its marker; see :class:`yolofs.audit.runs.Point`."""
     agent_socket: str
     native: tuple[str, ...] = ()
     """Directories that the sandbox may have straight from base, as :attr:`BeginRunParams.native` asked."""

@@ -7,8 +7,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from yolofs import runs
-from yolofs.audit import Point, RunEnd, RunStart
+from yolofs.audit import runs
+from yolofs.audit.audit import Point, RunEnd, RunStart
 from yolofs.daemon.auditor import Auditor
 from yolofs.errors import BusyFilesError, UsageError
 from yolofs.paths import display

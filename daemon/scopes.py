@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yolofs.questions import Question
+from yolofs.access.questions import Question
 from yolofs.rules import NameRule, PathRule, SuffixRule, fits
 
 

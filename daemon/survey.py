@@ -21,7 +21,7 @@ JOURNAL = b"journal"
 STATE_MARK = b".yolofs-state"
 SESSIONS = b"sessions"
 DISK_STATE = b".yolofs-"
-"""These are those of :mod:`yolofs.marks`; the last one stands before a user's number."""
+"""These are those of :mod:`yolofs.system.marks`; the last one stands before a user's number."""
 _MOST = 50
 """Of so many each is told."""
 

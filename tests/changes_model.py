@@ -7,11 +7,11 @@ import stat
 from hypothesis import event
 
 from tests.scribe import Shot, develop
-from yolofs.base import Base
-from yolofs.changes import Aspect, Change, Kind, compare
+from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.paths import RelPath, join, split
-from yolofs.store import Store
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 def replay(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Change]) -> dict[bytes, Shot]:

@@ -11,11 +11,12 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from tests.scribe import Scribe
-from yolofs import copying, syscalls
 from yolofs.commit import Plan, execute, plan_commit
+from yolofs.journal.records import Keep, Stage
 from yolofs.paths import RelPath, join
-from yolofs.records import Keep, Stage
-from yolofs.tree import Staged
+from yolofs.state.tree import Staged
+from yolofs.store import copying
+from yolofs.system import syscalls
 
 
 class Node(NamedTuple):

@@ -9,12 +9,12 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.base import Base
-from yolofs.links import staged_for
+from yolofs.journal.records import Change, Delete, Rename, Stage
 from yolofs.paths import RelPath, StoreIno, join, parse_relpath, split
-from yolofs.records import Change, Delete, Rename, Stage
-from yolofs.store import Store
-from yolofs.tree import Shown, Tree
+from yolofs.state.hard_links import staged_for
+from yolofs.state.tree import Shown, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 class Scribe:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from yolofs.session_forget import forget
-from yolofs.sessions.registry import Registry
+from yolofs.registry.registry import Registry
+from yolofs.session.forget import forget
 
 
 def remove_sessions_below(directory: bytes) -> None:

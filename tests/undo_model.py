@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from tests.commit_model import CommitScribe
 from yolofs.commit import Plan, execute, plan_commit
-from yolofs.commit.applied import Applied
-from yolofs.commit.compose import compose
-from yolofs.commit.inverse import invert
-from yolofs.commit.kept import KeptAndStore
-from yolofs.journal_codec import decode, encode
-from yolofs.records import Keep
-from yolofs.tree import Tree
+from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.select.compose import compose
+from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.inverse import invert
+from yolofs.journal.codec import decode, encode
+from yolofs.journal.records import Keep
+from yolofs.state.tree import Tree
 
 
 class Undo(NamedTuple):

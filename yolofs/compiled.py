@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yolofs import tree
+from yolofs.state import tree
 
 
 def is_compiled() -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from yolofs.errors import YolofsError
 from yolofs.paths import display, is_below
-from yolofs.sessions.state import state_directory
+from yolofs.registry.state import state_directory
 
 
 def explain_os_error(error: OSError) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any, NewType
 
-from yolofs.characters import is_harmless
+from yolofs.text.characters import is_harmless
 
 if TYPE_CHECKING:
     import re

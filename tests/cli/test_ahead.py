@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import DEADLINE_S, Program
-from yolofs.changes import compare
+from yolofs.changes.changes import compare
 from yolofs.cli.ahead import Ahead
 from yolofs.paths import Generation
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.mount
 

@@ -16,8 +16,8 @@ import pytest
 from tests.cli.program import Program, connected, replace_text, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import CREATE, READ, Reader, reader, settings
-from yolofs.clock import coarse_clock_ns
 from yolofs.daemon.ask_messages import WarningsInfo
+from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program, kill
 from tests.cli.terminal import Terminal
-from yolofs.core import is_compiled
+from yolofs.compiled import is_compiled
 
 pytestmark = pytest.mark.mount
 

@@ -18,8 +18,8 @@ from tests.cli.watching import alone
 from tests.mount.asking import CREATE, Reader, reader, settings, wait_for_asks
 from yolofs.daemon.protocol import LoanKind
 from yolofs.rules import PathRule, RuleState
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.mount
 

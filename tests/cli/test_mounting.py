@@ -44,7 +44,12 @@ def test_mount_prints_the_mountpoint_and_nothing_else(yolofs: Program) -> None:
 
 
 def test_unmount_leaves_no_process_no_mount_no_lock_and_no_file(yolofs: Program) -> None:
-    before = {path.name for path in yolofs.session.iterdir()} | {"daemon.log", "journal.length", "lock", "session.json"}
+    before = {path.name for path in yolofs.session.iterdir()} | {
+        "daemon.log",
+        "journal.length",
+        "lock",
+        "session.json",
+    }
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     pid = yolofs.daemon["pid"]
     done = yolofs("unmount")

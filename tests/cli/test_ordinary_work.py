@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, connected
-from yolofs.audit import AskNote, Note, RefusalNote, read_audit
+from yolofs.audit.audit import AskNote, Note, RefusalNote, read_audit
 
 pytestmark = [
     pytest.mark.mount,

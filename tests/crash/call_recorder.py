@@ -1,6 +1,6 @@
 """Records all that this process does to some directories, as operations of :mod:`tests.crash.disk_model`.
 
-What changes a filesystem goes through functions of ``os``, ``yolofs.syscalls`` and what is open for writing: the
+What changes a filesystem goes through functions of ``os``, ``yolofs.system.syscalls`` and what is open for writing: the
 functions are wrapped, and what is open for writing is looked at each time, so that no write is missed however it is
 made.  A test replays all of it and compares the result with the disk byte for byte: what were missed would show.
 """
@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from tests.crash.disk_model import Attributes, Changed, Named, Operation, Recording, Synced, Thing, Written
-from yolofs import copying, syscalls
+from yolofs.store import copying
+from yolofs.system import syscalls
 
 _WRITES = ("write", "pwrite", "writev", "pwritev", "ftruncate", "truncate", "copy_file_range", "sendfile", "splice")
 _ATTRIBUTES = ("chmod", "fchmod", "chown", "fchown", "lchown", "utime", "setxattr", "removexattr")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from yolofs import syscalls
+from yolofs.system import syscalls
 
 _MAKING = ("mkdir", "mkfifo", "mknod", "symlink", "link", "unlink", "rmdir", "rename", "replace")
 _WRITING = ("write", "pwrite", "ftruncate", "truncate", "copy_file_range", "sendfile", "fsync", "fdatasync")

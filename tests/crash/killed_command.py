@@ -24,7 +24,7 @@ from tests.memory_disk import memory_directory
 from tests.property import core_driver
 from yolofs.cli import main
 from yolofs.overlay import Owner
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 TRACED = (
     "archive",

@@ -16,10 +16,10 @@ import pytest
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
+from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
 TRACED = ("archive", "commit", "copying", "journal", "session", "syscalls", "store")

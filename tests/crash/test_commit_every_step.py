@@ -18,11 +18,11 @@ import pytest
 from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.memory_disk import memory_directory
 from tests.unit.test_commit_rollback import make_scribe, work
-from yolofs import syscalls
 from yolofs.commit import execute, resume
-from yolofs.commit.plan import Plan, Step
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import roll_back
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Plan, Step
+from yolofs.system import syscalls
 
 NOBODY = 65534
 CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}

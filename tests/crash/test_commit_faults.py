@@ -22,8 +22,8 @@ from tests.crash.test_commit_every_line import populate, work
 from tests.memory_disk import memory_directory
 from tests.property.core_driver import CoreDriver
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, YolofsError
-from yolofs.session import Access, Session
-from yolofs.session_commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)

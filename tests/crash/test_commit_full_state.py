@@ -14,8 +14,8 @@ import pytest
 from tests.commit_model import scan
 from tests.property.core_driver import CoreDriver
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
 
 KIB = 1 << 10
 _REMOUNT = 32

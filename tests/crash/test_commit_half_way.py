@@ -19,11 +19,11 @@ from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.crash.test_commit_taken_back import commit_failing, flagged
 from tests.mount.test_whole_path import manifest
-from yolofs import session as session_module
+from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
+from yolofs.session import session as session_module
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 FAILED = 12
@@ -88,7 +88,7 @@ def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step:
 NOT_ENDED = """
 import errno, fcntl, os, struct, sys
 from yolofs.cli import main
-from yolofs.commit.steps import Steps
+from yolofs.commit.apply.steps import Steps
 really = Steps.release_store
 def release(self):
     really(self)
@@ -143,7 +143,7 @@ def test_whoever_looks_then_finds_what_was_staged(tmp_path: Path) -> None:
 NOT_PUT_AWAY = """
 import errno, fcntl, os, struct, sys
 from yolofs.cli import main
-from yolofs.session import Session
+from yolofs.session.session import Session
 really = Session.put_away
 def put_away(self, archive):
     fcntl.ioctl(os.open(self.directory, os.O_RDONLY), 0x40086602, struct.pack("l", 0x10))

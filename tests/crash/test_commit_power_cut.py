@@ -29,12 +29,12 @@ from tests.crash.disk_model import Image, Model, Recording, Synced, put
 from tests.memory_disk import memory_directory
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
-from yolofs import syscalls
+from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.sessions.seal import Sealer
+from yolofs.registry.seal import Sealer
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
 OLD = 1_400_000_000_000_000_007

@@ -15,17 +15,18 @@ from tests.crash.test_commit_every_line import prepare
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.security.planting import interrupt_commit, session_of
-from yolofs import syscalls
-from yolofs.commit import execution, steps
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
+from yolofs.commit.apply import execution, steps
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
+from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
 NOT_PREPARED = 17
 MAKING = """
 import errno, os, signal, sys
 from yolofs.cli import main
-from yolofs.commit import linking, steps
+from yolofs.commit.apply import linking
+from yolofs.commit.apply import steps
 really_make, really_look = steps.Steps._make_file, linking.Linking.look
 made = 0
 def count():

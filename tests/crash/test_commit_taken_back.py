@@ -26,7 +26,7 @@ NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 17, 18, 130
 FAILING = """
 import errno, os, signal, sys
 from yolofs.cli import main
-from yolofs.commit import steps
+from yolofs.commit.apply import steps
 really_do = steps.Steps.do
 done = 0
 def do(self, step):

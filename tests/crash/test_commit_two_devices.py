@@ -20,13 +20,13 @@ from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
-from yolofs import syscalls
-from yolofs.commit import execution, steps
-from yolofs.commit.ready import Ready
-from yolofs.commit.steps import Steps
+from yolofs.commit.apply import execution, steps
+from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.system import syscalls
 
 pytestmark = [
     pytest.mark.timeout(300),

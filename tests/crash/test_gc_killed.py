@@ -13,7 +13,7 @@ from tests.crash.killed_command import USERS, as_user, end_it, kill_points, plac
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
-from yolofs.disk_usage import size_of
+from yolofs.system.disk_usage import size_of
 
 pytestmark = pytest.mark.timeout(300)
 SHARES = how_many(ci=1, nightly=12)

@@ -16,8 +16,8 @@ from tests.cli.terminal import Terminal
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
 from tests.security.planting import interrupt_commit, run, session_of, staged
-from yolofs.archive import CARRIED, interrupted_commit
-from yolofs.session import locked
+from yolofs.session.archive import CARRIED, interrupted_commit
+from yolofs.session.session import locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 

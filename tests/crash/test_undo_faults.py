@@ -19,9 +19,9 @@ from tests.crash.test_commit_faults import check_said, end_it, without_times
 from tests.memory_disk import memory_directory
 from tests.property.core_driver import CoreDriver
 from yolofs.errors import YolofsError
-from yolofs.session import Access, Session
-from yolofs.session_commit import CommitResult, commit
-from yolofs.session_undo import UndoResult, choose, undo
+from yolofs.session.commit import CommitResult, commit
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import UndoResult, choose, undo
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = itertools.cycle((errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT))

@@ -24,12 +24,12 @@ from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_
 from tests.memory_disk import memory_directory
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
-from yolofs.commit.plan import Step
-from yolofs.commit.steps import Steps
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session_undo import choose, undo
-from yolofs.sessions.seal import Sealer
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.plan.plan import Step
+from yolofs.registry.seal import Sealer
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.timeout(300)
 DIRECTORIES = 2

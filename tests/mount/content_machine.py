@@ -32,14 +32,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.cli.program import Program, connected
 from tests.mount.content_model import Contents, HostFile, Inode
-from yolofs import syscalls
-from yolofs.clock import coarse_clock_ns
 from yolofs.daemon.protocol import LoanKind
 from yolofs.errors import BusyFilesError
-from yolofs.links import staged_for
 from yolofs.paths import Generation
-from yolofs.session import Access, Session
-from yolofs.session_commit import abort, commit
+from yolofs.session.commit import abort, commit
+from yolofs.session.session import Access, Session
+from yolofs.state.hard_links import staged_for
+from yolofs.system import syscalls
+from yolofs.system.clock import coarse_clock_ns
 
 PAGE = mmap.PAGESIZE
 READ_AHEAD = 128 << 10

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
-from yolofs.questions import Decision, Question
+from yolofs.access.questions import Decision, Question
 from yolofs.rules import Index, PathRule, Rule, RuleBook, RuleSet, RuleState
 
 Mounter = Callable[..., MountedView]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.mount.in_process import MountedView
-from yolofs.changes import Change, compare
-from yolofs.tree import Tree
+from yolofs.changes.changes import Change, compare
+from yolofs.state.tree import Tree
 
 Mounter = Callable[..., MountedView]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from tests.property.core_driver import commit_some
 from tests.property.plain_directory import PlainDirectory
-from yolofs.changes import Change, compare
+from yolofs.changes.changes import Change, compare
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
-from yolofs.inodes import Inode
 from yolofs.overlay import Overlay
-from yolofs.session import Access, Session
-from yolofs.tree import Tree
+from yolofs.overlay.inodes import Inode
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Tree
 
 
 class MountedView(PlainDirectory):
@@ -89,7 +89,7 @@ class MountedView(PlainDirectory):
         return self._and_invalidate(job)
 
     def commit(self) -> None:
-        from yolofs.session_commit import commit
+        from yolofs.session.commit import commit
 
         self.settle()
         self.mount.flush()

@@ -31,8 +31,8 @@ import pyfuse3
 import trio
 from pyfuse3 import EntryAttributes, FileHandleT, FileInfo, FileNameT, FlagT, FUSEError, InodeT, RequestContext
 
-from yolofs.fuse import backend
-from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.loop import backend
+from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 
 class LoopFilesystem(pyfuse3.Operations):

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from yolofs.access.gate import Gate
+from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.gate import Gate
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 
 @contextlib.contextmanager

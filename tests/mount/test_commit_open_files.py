@@ -15,8 +15,8 @@ import pytest
 from tests.cli.program import Program, connected
 from yolofs.daemon.protocol import LoanKind
 from yolofs.paths import StoreIno
-from yolofs.session import Access, Session
-from yolofs.tree import Tree
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Tree
 
 pytestmark = pytest.mark.mount
 

@@ -22,8 +22,8 @@ from yolofs.daemon import endpoint
 from yolofs.daemon.files import read_daemon_file, socket_path
 from yolofs.daemon.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
-from yolofs.session import Access, Session, locked
-from yolofs.session_commit import abort, commit
+from yolofs.session.commit import abort, commit
+from yolofs.session.session import Access, Session, locked
 
 pytestmark = pytest.mark.mount
 
@@ -257,8 +257,8 @@ def test_a_borrower_that_dies_between_committing_and_saying_so_has_committed(yol
 import os, sys
 from yolofs.daemon.client import Client
 from yolofs.daemon.protocol import LoanKind
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
+from yolofs.session.session import Access, Session
+from yolofs.session.commit import commit
 project = os.fsencode(sys.argv[1])
 Session.put_away = lambda *_: os.kill(os.getpid(), 9)
 with Client.connect(project + b"/.yolofs").lend(LoanKind.COMMIT), Session.open(project, Access.LENT) as session:

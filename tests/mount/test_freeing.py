@@ -16,7 +16,7 @@ import pytest
 
 from tests.mount.in_process import MountedView
 from tests.mount.plain_handlers import handlers_of
-from yolofs.fuse import freeing
+from yolofs.fuse.cache import freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.mount.gate_tools import Answers, Mounter, at, book, path_rule, renameat2
 from tests.mount.in_process import MountedView
-from yolofs.questions import Decision
+from yolofs.access.questions import Decision
 from yolofs.rules import NameRule, Rule, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount

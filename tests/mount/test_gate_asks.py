@@ -27,7 +27,7 @@ from tests.mount.gate_tools import (
     renameat2,
     replace_rules,
 )
-from yolofs.questions import Decision, Operation, Question
+from yolofs.access.questions import Decision, Operation, Question
 from yolofs.rules import RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount

@@ -12,9 +12,9 @@ import pytest
 
 from tests.mount.gate_tools import EXCHANGE, path_rule, refused, rule_set
 from tests.mount.plain_handlers import handlers_of
+from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.handlers import Handlers
-from yolofs.inodes import ROOT_NUMBER
-from yolofs.refusals import UndecidedError
+from yolofs.overlay.inodes import ROOT_NUMBER
 from yolofs.rules import RuleState, SuffixRule
 
 

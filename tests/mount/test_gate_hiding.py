@@ -24,7 +24,7 @@ from tests.mount.gate_tools import (
     working_in,
 )
 from tests.mount.in_process import MountedView
-from yolofs.questions import Operation
+from yolofs.access.questions import Operation
 from yolofs.rules import Index, NameRule, Rule, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount

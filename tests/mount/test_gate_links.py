@@ -11,7 +11,7 @@ import pytest
 
 from tests.mount.gate_tools import Answers, at, book, path_rule, refused, replace_rules
 from tests.mount.in_process import MountedView
-from yolofs.questions import Decision
+from yolofs.access.questions import Decision
 from yolofs.rules import RuleState
 
 Mounter = Callable[..., MountedView]

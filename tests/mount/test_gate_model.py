@@ -13,7 +13,7 @@ from tests.mount.gate_tools import Answers, renameat2
 from tests.mount.in_process import MountedView
 from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
-from yolofs.questions import Decision
+from yolofs.access.questions import Decision
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]

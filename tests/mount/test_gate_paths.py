@@ -22,7 +22,7 @@ from tests.mount.gate_tools import (
     renameat2,
     replace_rules,
 )
-from yolofs.questions import Decision, Operation
+from yolofs.access.questions import Decision, Operation
 from yolofs.rules import NameRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from yolofs.fuse.handshake import Handshake
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop.loop import DeviceLoop
 
 pytestmark = pytest.mark.mount
 

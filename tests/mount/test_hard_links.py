@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.mount.hard_links import NAMES, ORDERS, Links, Mounter
-from yolofs.changes import compare
+from yolofs.changes.changes import compare
 from yolofs.paths import RelPath
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
 
 pytestmark = pytest.mark.mount
 

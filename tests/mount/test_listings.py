@@ -18,10 +18,10 @@ from tests.mount.forgetting import have_the_kernel_forget, what_it_knows_stays
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
-from yolofs.base import Base
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
+from yolofs.store.base import Base
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

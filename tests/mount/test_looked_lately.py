@@ -13,9 +13,9 @@ import pytest
 
 from tests.cli.program import wait_until
 from tests.mount.plain_handlers import handlers_of
-from yolofs.clock import coarse_clock_ns
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
+from yolofs.system.clock import coarse_clock_ns
 
 LONG_NS = 3600 * 10**9
 OWNER = Owner(os.geteuid(), os.getegid())

@@ -24,7 +24,7 @@ from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
 from yolofs.fuse.handlers import Answer, Handlers
 from yolofs.fuse.handshake import open_devices
-from yolofs.inodes import NO_PAGES
+from yolofs.overlay.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

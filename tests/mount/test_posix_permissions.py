@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
-from yolofs.base import Base
+from yolofs.store.base import Base
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

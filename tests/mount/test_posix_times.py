@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
-from yolofs.clock import coarse_clock_ns
+from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

@@ -45,7 +45,11 @@ def yolofs(tmp_path: Path, config: Path) -> Program:
 def write_rules(yolofs: Program, config: Path, source: str, **rules: str) -> None:
     """Write rules for names in the project to one of the files that rules come from."""
     lines = "".join(f'"{yolofs.project}/{name}" = "{state}"\n' for name, state in rules.items())
-    paths = {"user": config, "project": yolofs.project / ".yolofs.toml", "learned": yolofs.session / "rules.toml"}
+    paths = {
+        "user": config,
+        "project": yolofs.project / ".yolofs.toml",
+        "learned": yolofs.session / "rules.toml",
+    }
     (yolofs.project / ".yolofs.toml").write_text("ask_timeout = 0\n")
     with paths[source].open("a") as file:
         file.write(f"[rules]\n{lines}")

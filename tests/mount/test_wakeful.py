@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
-from yolofs.fuse.wakeful import wakeful
+from yolofs.fuse.loop.idle_cpus import wakeful
 
 DEVICE = "/dev/cpu_dma_latency"
 

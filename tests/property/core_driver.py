@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from tests.property.plain_directory import RENAME_EXCHANGE, by_first_name, describe
-from yolofs.changes import Change, compare
-from yolofs.inodes import Attr, Inode
+from yolofs.changes.changes import Change, compare
+from yolofs.commit.select.selection import Selection
 from yolofs.overlay import Overlay, Owner
+from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.tree import Tree
+from yolofs.session.session import Access, Session
+from yolofs.state.tree import Tree
 
 T = TypeVar("T")
 OWNER = Owner(os.getuid(), os.getgid())
@@ -353,7 +353,7 @@ class CoreDriver:
         self._open()
 
     def commit(self) -> None:
-        from yolofs.session_commit import commit
+        from yolofs.session.commit import commit
 
         commit(self.session)
         self._reload(committed=True)
@@ -371,7 +371,7 @@ class CoreDriver:
 
 def commit_some(session: Session, paths: list[bytes]) -> bool:
     """Commit what changed at or below some paths; return whether that ended the journal."""
-    from yolofs.session_commit import commit
+    from yolofs.session.commit import commit
 
     selection = Selection(session.regions, paths=tuple(map(RelPath, paths)))
     return commit(session, selection=selection).number is not None

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.changes_model import check_pair
 from tests.scribe import Scribe, Shot, develop
-from yolofs.changes import compare
-from yolofs.patch import write_patch
+from yolofs.changes.changes import compare
+from yolofs.changes.patch import write_patch
 from yolofs.paths import is_below, join, split
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
 
 NAMES = (b"a", b"b", b"d", b"e f", b'n\nl%"', b"\xff\xfe")
 CONTENTS = (

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.property.core_driver import CoreDriver
-from yolofs import checkpoint
 from yolofs.paths import Generation, RelPath
-from yolofs.session import Access, Session
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.session.session import Access, Session
+from yolofs.state import checkpoint
+from yolofs.state.tree import Entry, Staged, Tree
 
 PATHS = [b"a", b"b", b"d", b"d/a", b"d/\xff", b"d/e", b"d/e/f", b"base", b"base/f", b"base/g", b"base/hard"]
 paths = st.sampled_from(PATHS)

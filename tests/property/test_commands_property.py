@@ -24,18 +24,18 @@ from tests.model_steps import so_many
 from tests.property.core_driver import CoreDriver
 from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, hard_links, has_second_device
 from tests.session_cleaning import remove_sessions_below
-from yolofs.archive import commit_numbers
 from yolofs.cli.commit_drift import Settled, Wish, check_settled
 from yolofs.cli.commit_report import look
+from yolofs.commit.select.selection import Selection
 from yolofs.errors import ConflictError, HardLinksError, SessionBusyError, UsageError, YolofsError
-from yolofs.path_patterns import Patterns, parse
 from yolofs.paths import RelPath
-from yolofs.regions import Region, Regions
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit, look_at_base
-from yolofs.session_undo import choose, undo
-from yolofs.session_up_to import commit_up_to
+from yolofs.session.archive import commit_numbers
+from yolofs.session.commit import commit, look_at_base
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
+from yolofs.session.up_to import commit_up_to
+from yolofs.state.regions import Region, Regions
+from yolofs.text.path_patterns import Patterns, parse
 
 NEW = (b"x", b"d/x", b"x/y", b"c/new", b"d/d/new", b".envrc", b"d/.envrc", b".vscode", b".vscode/tasks.json")
 LINES = b"".join(b"%d\n" % number for number in range(1, 12))

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
 from tests.property.view_machine import names_listed
-from yolofs.changes import compare
+from yolofs.changes.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
 
 NAMES = (b"a", b"b", b"c", b"d", b"e f", b"\xff\xfe")
 CONTENTS = (b"", b"one\n", b"two\n" * 3, b"\0three" * 5000)

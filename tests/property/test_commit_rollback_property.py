@@ -33,14 +33,14 @@ from tests.property.test_commit_property import (
     perform,
     programs,
 )
-from yolofs import restored
 from yolofs.commit import Plan, execute, find_conflicts, resume
-from yolofs.commit.plan import Step
-from yolofs.commit.rollback import BackSteps
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import roll_back
+from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
+from yolofs.store import restored
 
 BROKEN = (
     "commit.steps",

@@ -9,7 +9,7 @@ from hypothesis import example, given, note
 
 from tests.commit_model import scan
 from tests.property.test_commit_property import Operation, after, hard_links, programs
-from yolofs.commit.script import script
+from yolofs.commit.plan.script import script
 
 
 @given(programs, hard_links)

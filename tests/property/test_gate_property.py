@@ -16,14 +16,14 @@ from tests.model_steps import model_settings
 from tests.property.core_driver import OWNER
 from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
+from yolofs.access.gate import Gate, Grant
+from yolofs.access.refusals import UndecidedError
+from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.gate import Gate, Grant
-from yolofs.inodes import ROOT_NUMBER, Attr
 from yolofs.overlay import Overlay
-from yolofs.refusals import UndecidedError
+from yolofs.overlay.inodes import ROOT_NUMBER, Attr
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
-from yolofs.session import Access, Session
+from yolofs.session.session import Access, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 T = TypeVar("T")

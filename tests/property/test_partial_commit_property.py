@@ -23,14 +23,14 @@ from tests.property.test_commit_property import (
     programs,
 )
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.last_check import check_rest
-from yolofs.commit.split import Authors, Split, split_state, takes_all
-from yolofs.journal_codec import decode, encode
+from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import Authors, Split, split_state, takes_all
+from yolofs.journal.codec import decode, encode
+from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, is_below, join
-from yolofs.records import Keep
-from yolofs.regions import Regions
-from yolofs.selection import Selection
-from yolofs.tree import Tree
+from yolofs.state.regions import Regions
+from yolofs.state.tree import Tree
 
 places = st.one_of(
     st.sampled_from(DIRECTORIES + FILES),

@@ -9,11 +9,11 @@ from tests.commit_model import scan
 from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, after, hard_links, programs
 from tests.property.test_partial_commit_property import commit
-from yolofs.commit.restating import Restated, restate
-from yolofs.commit.split import Authors
-from yolofs.journal_codec import decode, encode
+from yolofs.commit.select.restate import Restated, restate
+from yolofs.commit.select.split import Authors
+from yolofs.journal.codec import decode, encode
 from yolofs.paths import RelPath
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
 
 few = so_many(ci=40, nightly=2000)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yolofs.journal.records import Marker, Snapshot, Travel
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
-from yolofs.records import Marker, Snapshot, Travel
-from yolofs.timeline import Timeline
 
 
 @st.composite

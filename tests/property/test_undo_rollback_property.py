@@ -32,12 +32,12 @@ from tests.property.test_commit_rollback_property import (
     whole,
 )
 from tests.undo_model import Commits, Undo
-from yolofs import restored
 from yolofs.commit import execute, resume
-from yolofs.commit.taking_back import roll_back
+from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import HardLinksError
 from yolofs.paths import RelPath
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.store import restored
 
 attempts = st.lists(st.builds(Attempt, st.booleans(), kills, lost), max_size=3)
 

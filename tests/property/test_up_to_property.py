@@ -9,11 +9,11 @@ from hypothesis import event, example, given, note
 from tests.commit_model import besides, is_spare, scan
 from tests.property.test_commit_property import Operation, after, hard_links, perform, programs
 from yolofs.commit import execute, find_conflicts, plan_commit
-from yolofs.commit.compose import compose
-from yolofs.commit.last_check import check_rest
+from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.select.compose import compose
 from yolofs.errors import HardLinksError
-from yolofs.journal_codec import decode, encode
-from yolofs.tree import Tree
+from yolofs.journal.codec import decode, encode
+from yolofs.state.tree import Tree
 
 
 def changed_ns(root: bytes) -> dict[int, int]:

@@ -25,9 +25,9 @@ from tests.property.plain_directory import (
     walk_tree,
 )
 from tests.session_cleaning import remove_sessions_below
-from yolofs.changes import Change, Kind
+from yolofs.changes.changes import Change, Kind
 from yolofs.paths import is_below
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 NAMES = (b"a", b"b", b"c", b"d e", b"n\nl%#", b"\xff\xfe")
 LINKED = ((b"a/a", b"b/a"), (b"a/b/a", b"c", b"a/b/c/c"), (b"d e", b"b/d e"))

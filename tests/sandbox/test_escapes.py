@@ -23,7 +23,7 @@ from tests.sandbox.binds import native_binds
 from yolofs.cli.host_files import make_read_only, own_host_files
 from yolofs.cli.namespaces import leave_mounts
 from yolofs.cli.native_mounts import mount_over
-from yolofs.runtime import AGENT_SOCKET_NAME
+from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox, agent_socket_inside
 from yolofs.sandbox.seccomp import compile_filter
 

@@ -21,7 +21,7 @@ from tests.security.planting import interrupt_commit
 from yolofs.cli.confine import Place, confined
 from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import SandboxError
-from yolofs.runtime import AGENT_SOCKET_NAME
+from yolofs.registry.runtime import AGENT_SOCKET_NAME
 
 pytestmark = pytest.mark.mount
 

@@ -12,7 +12,7 @@ from tests.cli.program import Program
 pytestmark = pytest.mark.mount
 
 SLOW = {"rich", "trio", "prompt_toolkit", "watchfiles", "pyfuse3", "hashlib", "tempfile", "traceback", "tomli_w"}
-FOR_RUNS = SLOW | {"click", "dataclasses", "yolofs.session", "yolofs.rules"}
+FOR_RUNS = SLOW | {"click", "dataclasses", "yolofs.session.session", "yolofs.rules"}
 MODULES = """
 from yolofs.cli.main import main
 code = main(sys.argv[1:])
@@ -52,7 +52,7 @@ def said_by(script: str, yolofs: Program, *words: str) -> str:
     [
         (["run", "--", "true"], FOR_RUNS),
         (["run", "true"], FOR_RUNS),
-        (["status"], SLOW | {"yolofs.rules", "yolofs.patch"}),
+        (["status"], SLOW | {"yolofs.rules", "yolofs.changes.patch"}),
     ],
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 from tests.cli.program import run_program
 from tests.crash.test_commit_every_line import prepare
 from tests.property.plain_directory import by_first_name, walk_tree
-from yolofs.commit.plan import Create, Plan
-from yolofs.journal import Journal
+from yolofs.commit.plan.plan import Create, Plan
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Stage
 
 Tree = dict[bytes, tuple[Any, ...]]
 STEP = 8
@@ -58,7 +58,7 @@ def plant_plan(session: Path, plan: Plan, *, number: int = 1) -> Path:
 _KILLED = """
 import os, signal, sys
 from yolofs.cli import main
-from yolofs.commit import execution
+from yolofs.commit.apply import execution
 really_do = execution._do_one
 def do(index, *arguments):
     if index == int(sys.argv[1]):

@@ -14,10 +14,10 @@ import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
-from yolofs import syscalls
-from yolofs.base import Base
-from yolofs.inodes import Inode
-from yolofs.store import Store
+from yolofs.overlay.inodes import Inode
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system import syscalls
 
 _TIMES = 4_000
 SECRET = b"what a rule denies\n"

@@ -154,9 +154,9 @@ def test_the_listing_says_which_names_come_go_and_stay(yolofs: Program) -> None:
 
 
 def test_what_an_older_version_recorded_is_found_by_doctor_and_committed_rightly(yolofs: Program) -> None:
+    from yolofs.journal.records import Rename, Stage
     from yolofs.paths import RelPath
-    from yolofs.records import Rename, Stage
-    from yolofs.session import Access, Session
+    from yolofs.session.session import Access, Session
 
     with Session.open(os.fsencode(yolofs.project), Access.WRITE) as session:
         where = os.fsencode(yolofs.project / "a").lstrip(b"/")

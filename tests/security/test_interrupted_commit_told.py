@@ -22,7 +22,7 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
-from yolofs.commit.plan import Plan
+from yolofs.commit.plan.plan import Plan
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -23,7 +23,7 @@ from tests.cli.program import COMMAND, Done, Program, wait_until
 from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, waiting
 from tests.mount.asking import Reader, reader
-from yolofs.jsontext import encode_json
+from yolofs.text.json_text import encode_json
 
 pytestmark = pytest.mark.mount
 

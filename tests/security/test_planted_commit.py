@@ -26,17 +26,17 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
-from yolofs.archive import CARRIED
-from yolofs.commit.plan import Create, Duplicate, Link, MakeDirectory, Plan
+from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Plan
 from yolofs.errors import CommitError, TrustError
-from yolofs.interrupted import examine
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Keep
-from yolofs.session import Access, Session
-from yolofs.session_commit import finish_interrupted
-from yolofs.sessions.seal import KEY, Sealer
-from yolofs.sessions.state import state_directory
+from yolofs.registry.seal import KEY, Sealer
+from yolofs.registry.state import state_directory
+from yolofs.session.archive import CARRIED
+from yolofs.session.commit import finish_interrupted
+from yolofs.session.interrupted import examine
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
 COMMANDS = (
@@ -347,7 +347,7 @@ def test_a_directory_of_base_that_became_a_link_out_of_it_is_not_followed(
 
 def seal_anew(project: Path, plan: Plan) -> None:
     """Put another plan in the place of an interrupted one, with a seal that fits: what only we could do."""
-    from yolofs.interrupted import CommitSeals
+    from yolofs.session.interrupted import CommitSeals
 
     directory = os.fsencode(session_of(project))
     commit = os.path.join(directory, b"commits/1")
@@ -448,9 +448,9 @@ def test_examining_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_deep_path_is_none_to_stop_at(tmp_path: Path) -> None:
     """As deep as paths may be."""
-    from yolofs.base import Base
-    from yolofs.commit.recheck import find_obstacle, find_problem
-    from yolofs.store import Store
+    from yolofs.commit.plan.recheck import find_obstacle, find_problem
+    from yolofs.store.base import Base
+    from yolofs.store.store import Store
 
     path = RelPath(b"/".join([b"d"] * 2000))
     plan = Plan(os.fsencode(tmp_path), (creating(path),))

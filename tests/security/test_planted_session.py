@@ -15,13 +15,13 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
 from tests.earlier_session import add_records, put_earlier_session, sealed
-from yolofs import checkpoint
 from yolofs.errors import SessionBusyError
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Rename
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Rename
-from yolofs.session_earlier import earlier_session, move_into_state
-from yolofs.tree import Tree
+from yolofs.session.earlier import earlier_session, move_into_state
+from yolofs.state import checkpoint
+from yolofs.state.tree import Tree
 
 STAGED = {("M", "a.txt"), ("R", "moved"), ("A", "moved/new.txt"), ("D", "old.txt")}
 
@@ -307,7 +307,7 @@ def test_of_two_commands_that_move_it_at_once_one_does(project: Path, state: Pat
 def test_of_two_commands_that_start_a_session_at_once_one_does(project: Path, state: Path) -> None:
     """The other one starts when the first has seen that there is none."""
     code = (
-        "import os, sys; from yolofs.sessions import start as m; from tests.cli.program import Program\n"
+        "import os, sys; from yolofs.registry import start as m; from tests.cli.program import Program\n"
         "from pathlib import Path\n"
         "choose_state = m.choose_state\n"
         f"def slow(*words): Program(Path({str(project)!r}))('init'); return choose_state(*words)\n"

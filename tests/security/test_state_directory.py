@@ -15,7 +15,7 @@ import pytest
 from tests.cli.program import Program
 from tests.security.planting import STEP, interrupt_commit, staged, tree_of
 from yolofs.daemon import files
-from yolofs.sessions.start import servers_of
+from yolofs.registry.start import servers_of
 
 OTHER = 54321
 """A user who is neither root nor whoever runs this."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs import archive
-from yolofs.archive import numbers_of_ended_journals
+from yolofs.session import archive
+from yolofs.session.archive import numbers_of_ended_journals
 
 
 @pytest.fixture

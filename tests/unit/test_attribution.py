@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.attribution import NO_RUN, Attribution
-from yolofs.changes import Change, Kind
+from yolofs.changes.changes import Change, Kind
+from yolofs.journal.records import Delete, Record, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Delete, Record, Rename, Stage
+from yolofs.session.attribution import NO_RUN, Attribution
 
 
 def extra(run: int) -> tuple[tuple[str, bytes], ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.audit import (
+from yolofs.audit.audit import (
     AskNote,
     AuditLog,
     Note,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import PSEUDO_TYPES, Base
-from yolofs.mount_table import read_mounts
 from yolofs.paths import RelPath
+from yolofs.store.base import PSEUDO_TYPES, Base
+from yolofs.system.mount_table import read_mounts
 
 MOUNTINFO = (
     b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs.inodes import Inode
+from yolofs.overlay.inodes import Inode
 
 
 def put_link(path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.scribe import Scribe
-from yolofs.changes import Aspect, Change, Kind, compare
+from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
 
 LONG_AGO_NS = 1_000_000_000_123_456_789
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from yolofs.characters import escape_json, harmless, is_harmless, replace_harmful
-from yolofs.jsontext import encode_json
 from yolofs.paths import display
+from yolofs.text.characters import escape_json, harmless, is_harmless, replace_harmful
+from yolofs.text.json_text import encode_json
 
 
 @pytest.mark.parametrize(

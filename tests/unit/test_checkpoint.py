@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs import checkpoint
-from yolofs.journal import Journal
-from yolofs.journal_codec import header
+from yolofs.journal.codec import header
+from yolofs.journal.journal import Journal
+from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath
-from yolofs.session import Access, Session
-from yolofs.timeline import BASE
-from yolofs.tree import Shown
+from yolofs.session.session import Access, Session
+from yolofs.state import checkpoint
+from yolofs.state.tree import Shown
 
 
 @pytest.fixture

@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 
 from tests.commit_model import CommitScribe, contents, have_linked, lacks_renameat2, scan
-from yolofs.base import Base
-from yolofs.commit import Plan, execute, log, resume
-from yolofs.commit.ready import Ready
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import roll_back
-from yolofs.commit.trees import remove_tree
+from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply import log
+from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.apply.trees import remove_tree
 from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
+from yolofs.store.base import Base
 
 OLD = 1_400_000_000_000_000_007
 """When all of base was last changed."""

@@ -13,13 +13,13 @@ import pytest
 from tests.commit_model import contents
 from tests.kinds_matrix import Case, Kind, cases, kind_of, pairs
 from tests.undo_model import Commits
-from yolofs import syscalls
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit.plan import Step
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import roll_back
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Step
 from yolofs.errors import RolledBackError
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.identity import NOBODY, ORDINARY, ROOT, make, room_of
 from tests.unit.files import mode_of
-from yolofs import copying
-from yolofs.commit.making import is_plain, make_file, open_inode
-from yolofs.store import Store
+from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
+from yolofs.store import copying
+from yolofs.store.store import Store
 
 IS_ROOT = os.geteuid() == 0
 TIME = 1_400_000_000_123_456_789

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.commit.plan import (
+from yolofs.commit.plan.plan import (
     Attributes,
     Create,
     Duplicate,

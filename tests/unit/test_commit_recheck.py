@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import Base
-from yolofs.commit.plan import Create, Plan
-from yolofs.commit.recheck import find_obstacle, find_problem
+from yolofs.commit.plan.plan import Create, Plan
+from yolofs.commit.plan.recheck import find_obstacle, find_problem
 from yolofs.paths import RelPath, StoreIno
-from yolofs.store import Store
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 @pytest.mark.parametrize(

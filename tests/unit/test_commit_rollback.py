@@ -14,17 +14,19 @@ import pytest
 
 from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.property.core_driver import CoreDriver
-from yolofs import copying, syscalls
-from yolofs.commit import Plan, execute, execution, files, log, resume
-from yolofs.commit.plan import Rewrite, Step
-from yolofs.commit.rollback import BackSteps
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import roll_back
+from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply import execution, files, log
+from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Rewrite, Step
+from yolofs.commit.select.selection import Selection
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.paths import RelPath
-from yolofs.selection import Selection
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
+from yolofs.store import copying
+from yolofs.system import syscalls
 
 OLD = 1_400_000_000_000_000_007
 

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.commit_model import CommitScribe, have_linked, scan
-from yolofs import copying, syscalls
-from yolofs.commit import execute, execution, resume
-from yolofs.commit.separate import Apart, put_in_place
+from yolofs.commit import execute, resume
+from yolofs.commit.apply import execution
+from yolofs.commit.apply.part_links import Apart, put_in_place
+from yolofs.store import copying
+from yolofs.system import syscalls
 
 OLD = 1_400_000_000_000_000_007
 

@@ -15,8 +15,8 @@ import pytest
 
 from tests.identity import make
 from tests.unit.files import mode_of, read, refusing
-from yolofs import copying
-from yolofs.copying import CopyMethod, copy_data, copy_node
+from yolofs.store import copying
+from yolofs.store.copying import CopyMethod, copy_data, copy_node
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 IS_ROOT = os.geteuid() == 0

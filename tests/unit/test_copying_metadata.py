@@ -11,7 +11,7 @@ import pytest
 
 from tests.identity import NOBODY, acting_as, make
 from tests.unit.files import mode_of, read, refusing
-from yolofs.copying import at, copy_metadata, copy_node
+from yolofs.store.copying import at, copy_metadata, copy_node
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 IS_ROOT = os.geteuid() == 0

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from yolofs.explain import Explanation, Outcome, explain, outcome
-from yolofs.questions import Operation
+from yolofs.access.explain import Explanation, Outcome, explain, outcome
+from yolofs.access.questions import Operation
 from yolofs.rules import PathRule, RuleBook, RuleState, parse_rules
 
 YES, NO, ASKS, ABSENT = Outcome.ALLOWED, Outcome.REFUSED, Outcome.ASKS, Outcome.ABSENT

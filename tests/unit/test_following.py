@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.scribe import Scribe
-from yolofs.following import StateLinks
-from yolofs.symlinks import follow_parent
+from yolofs.state.view_symlinks import StateLinks
+from yolofs.system.symlinks import follow_parent
 
 
 @pytest.fixture

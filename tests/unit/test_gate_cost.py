@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs.core import is_compiled
-from yolofs.gate import Gate
-from yolofs.inodes import Inode
-from yolofs.questions import Operation
-from yolofs.refusals import RefusedError
+from yolofs.access.gate import Gate
+from yolofs.access.questions import Operation
+from yolofs.access.refusals import RefusedError
+from yolofs.compiled import is_compiled
+from yolofs.overlay.inodes import Inode
 from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 FILES = 200

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from yolofs.gitbinary import hash_blob, hash_blob_of, is_binary, literal, read_chunks
+from yolofs.text.git_binary import hash_blob, hash_blob_of, is_binary, literal, read_chunks
 
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

@@ -14,15 +14,15 @@ import pytest
 from tests.commit_model import CommitScribe
 from tests.property.core_driver import CoreDriver
 from yolofs.commit import Plan, plan_commit
-from yolofs.commit.last_check import check_names, check_rest
-from yolofs.commit.plan import Create, Link, MakeDirectory, Park, Place, Remove, Step
+from yolofs.commit.plan.last_check import check_names, check_rest
+from yolofs.commit.plan.plan import Create, Link, MakeDirectory, Park, Place, Remove, Step
 from yolofs.errors import YolofsError
-from yolofs.links import misnamed
+from yolofs.journal.records import Change, Keep, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Change, Keep, Rename, Stage
-from yolofs.session import Access, Session
-from yolofs.session_commit import commit
-from yolofs.tree import Tree
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
+from yolofs.state.hard_links import misnamed
+from yolofs.state.tree import Tree
 
 A, B, C, G = RelPath(b"a"), RelPath(b"b"), RelPath(b"c"), RelPath(b"g")
 
@@ -257,7 +257,7 @@ def test_what_stays_staged_is_to_show_the_same(planned: Planned) -> None:
 
 def test_a_commit_with_a_wrong_plan_does_nothing(old: OldSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planner itself refuses: here one that takes the wrong name, as it did."""
-    from yolofs.commit import planner
+    from yolofs.commit.plan import planner
 
     real = planner._Planner.plan
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs import host_programs
-from yolofs.host_programs import find_program
+from yolofs.system import host_programs
+from yolofs.system.host_programs import find_program
 
 TABLE = "22 1 0:21 / {} rw - {} none rw\n"
 

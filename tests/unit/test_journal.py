@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from yolofs import journal_file
 from yolofs.errors import JournalError
-from yolofs.journal import Damage, Journal, MarkerAt
-from yolofs.journal_codec import HEADER_1, Form, encode, header, read_header, seal
+from yolofs.journal import file as journal_file
+from yolofs.journal.codec import HEADER_1, Form, encode, header, read_header, seal
+from yolofs.journal.journal import Damage, Journal, MarkerAt
+from yolofs.journal.records import Record, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Record, Snapshot, Stage, Travel
 
 A = Stage(1, RelPath(b"a"), StoreIno(1))
 B = Stage(2, RelPath(b"b c"), StoreIno(2))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal_codec import (
+from yolofs.journal.codec import (
     HEADER_1,
     decode,
     encode,
@@ -19,8 +19,8 @@ from yolofs.journal_codec import (
     stamp_of,
     unquote,
 )
+from yolofs.journal.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
 
 TIME = 1767225600123456789
 BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal import Journal
-from yolofs.journal_codec import HEADER_1, encode, header
+from yolofs.journal.codec import HEADER_1, encode, header
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Record, Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Record, Stage
 
 KEY = 0x1234ABCD
 RECORDS: list[Record] = [Stage(n, RelPath(b"f%d" % n), StoreIno(n)) for n in range(1, 10)]

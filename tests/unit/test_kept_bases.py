@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs import kept_bases
-from yolofs.kept_bases import (
+from yolofs.paths import RelPath
+from yolofs.state import kept_bases
+from yolofs.state.kept_bases import (
     MOST_KEPT_BYTES,
     Kept,
     KeptBases,
@@ -22,9 +23,8 @@ from yolofs.kept_bases import (
     retain,
     xattrs_option,
 )
-from yolofs.paths import RelPath
-from yolofs.store import Store
-from yolofs.tree import Staged
+from yolofs.state.tree import Staged
+from yolofs.store.store import Store
 
 OWNED = kept_bases.Owned(0o100644, 1, 2, b"")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import Base
-from yolofs.link_names import find_names
 from yolofs.paths import RelPath, StoreIno
-from yolofs.tree import Staged
+from yolofs.state.link_names import find_names
+from yolofs.state.tree import Staged
+from yolofs.store.base import Base
 
 NAMES = ("p/q/one", "p/q/below/two", "p/three", "x/y/z/four")
 

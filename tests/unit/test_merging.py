@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs import copying
-from yolofs.commit.merging import Merge, Refused
-from yolofs.commit.text_merge import MOST_MERGED_BYTES
+from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath
-from yolofs.session_commit import look_at_base, split
-from yolofs.session_merge import merges_at, settle
+from yolofs.session.commit import look_at_base, split
+from yolofs.session.merge import merges_at, settle
+from yolofs.store import copying
 
 OURS, WAS, THEIRS = b"ours\n2\n3\n", b"1\n2\n3\n", b"1\n2\ntheirs\n"
 BOTH = b"ours\n2\ntheirs\n"

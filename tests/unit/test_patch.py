@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.scribe import Scribe, develop
-from yolofs.changes import Change, Kind, compare
-from yolofs.gitbinary import NO_BLOB, hash_blob
-from yolofs.patch import write_patch
-from yolofs.patch_notes import is_refused_by_git
+from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.patch import write_patch
+from yolofs.changes.patch_notes import is_refused_by_git
 from yolofs.paths import RelPath
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.text.git_binary import NO_BLOB, hash_blob
 
 TEXT = b"".join(b"line %d\n" % number for number in range(12))
 BINARY = bytes(range(256)) * 300

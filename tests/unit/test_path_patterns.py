@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.path_patterns import Patterns, parse
+from yolofs.text.path_patterns import Patterns, parse
 
 
 def found(path: str, *patterns: str) -> str | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import Base
 from yolofs.paths import RelPath
-from yolofs.regions import Region, Regions
+from yolofs.state.regions import Region, Regions
+from yolofs.store.base import Base
 
 REGIONS = Regions(RelPath(b"home/u/p"), (RelPath(b"home/u/.cache"), RelPath(b"home/u/p/build"), RelPath(b"tmp")))
 

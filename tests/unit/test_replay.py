@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from yolofs.explain import Outcome, outcome
-from yolofs.questions import Operation
-from yolofs.replay import Access, Tally, asked, suggest, tally, with_rules
+from yolofs.access.explain import Outcome, outcome
+from yolofs.access.questions import Operation
+from yolofs.access.replay import Access, Tally, asked, suggest, tally, with_rules
 from yolofs.rules import RuleBook, RuleState, parse_rules
 
 READ, WRITE = Operation.READ, Operation.WRITE
@@ -108,7 +108,7 @@ def test_thousands_of_answers_of_both_kinds_are_each_looked_at_a_few_times(monke
         looks[operation] += 1
         return outcome(state, operation)
 
-    monkeypatch.setattr("yolofs.replay.outcome", counted)
+    monkeypatch.setattr("yolofs.access.replay.outcome", counted)
     accesses = [access(f"/h/{n % 7}/{n}", answer=bool(n // 7 % 2)) for n in range(280)]
     accesses += [Access(f"/etc/{n}".encode(), READ, 1, None, was_free=True) for n in range(1000)]
     found = suggest(RULES, accesses, [b"/h"])

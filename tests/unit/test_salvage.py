@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal import Journal
-from yolofs.journal_codec import HEADER_1, encode, header
-from yolofs.journal_damage import Damage
+from yolofs.journal.codec import HEADER_1, encode, header
+from yolofs.journal.damage import Damage
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Delete, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Delete, Record, Rename, Snapshot, Stage, Travel
-from yolofs.salvage import find_rest, keep_rest
+from yolofs.session.salvage import find_rest, keep_rest
 
 KEY = 0x1234ABCD
 RECORDS: list[Record] = [Stage(n, RelPath(b"f%d" % n), StoreIno(n)) for n in range(1, 8)]

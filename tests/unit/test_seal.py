@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from yolofs.errors import TrustError
-from yolofs.sessions.identity import Identity, identity_of
-from yolofs.sessions.seal import (
+from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.seal import (
     KEY,
     MACHINE,
     Base,
@@ -25,7 +25,7 @@ from yolofs.sessions.seal import (
     seal,
     seal_key,
 )
-from yolofs.sessions.state import open_state
+from yolofs.registry.state import open_state
 
 PLAN = b'{"root": "", "steps": []}'
 BASE = Base(b"/base", Identity(1, 2, 3))
@@ -128,7 +128,7 @@ def test_where_no_birth_is_known_the_device_counts_within_a_boot(
     other = Base(b"/base", Identity(99, 2, None))
     assert sealer.base_problems(text, Base(b"/base", Identity(1, 2, None))) == []
     assert sealer.base_problems(text, other) == ["another directory is in the place of its base"]
-    monkeypatch.setattr("yolofs.sessions.seal._BOOT_FILE", b"/dev/null")
+    monkeypatch.setattr("yolofs.registry.seal._BOOT_FILE", b"/dev/null")
     assert Sealer(b"/session", b"k" * 32, b"m" * 32).base_problems(text, other) == []
 
 

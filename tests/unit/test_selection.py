@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.commit.split import takes_all
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import takes_all
+from yolofs.journal.records import Change, Delete, Fingerprint, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno
-from yolofs.records import Change, Delete, Fingerprint, Rename, Stage
-from yolofs.regions import Region, Regions
-from yolofs.selection import Selection
-from yolofs.tree import Tree
+from yolofs.state.regions import Region, Regions
+from yolofs.state.tree import Tree
 
 REGIONS = Regions(RelPath(b"p"), (RelPath(b"p/build"), RelPath(b"tmp")))
 ALL = frozenset(Region)

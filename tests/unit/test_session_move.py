@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from yolofs import cuts, session_move
 from yolofs.errors import UsageError
-from yolofs.journal import Journal
+from yolofs.journal import cuts
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.session import Access, Session
-from yolofs.session_move import move_session
-from yolofs.session_root import is_in_line
-from yolofs.sessions.search import Found, find
+from yolofs.registry.search import Found, find
+from yolofs.session import move as session_move
+from yolofs.session.move import move_session
+from yolofs.session.root import is_in_line
+from yolofs.session.session import Access, Session
 
 
 class KilledError(BaseException):

@@ -16,7 +16,7 @@ import pytest
 
 from tests.identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
 from tests.unit.files import mode_of
-from yolofs.store import Store
+from yolofs.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.symlinks import Way, follow, follow_parent
+from yolofs.system.symlinks import Way, follow, follow_parent
 
 LINKS = {
     b"/a": b"b/c",

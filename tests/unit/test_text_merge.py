@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yolofs.commit import text_merge
-from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks, merge_texts, why_not_text
-from yolofs.host_programs import find_program
+from yolofs.commit.merge import text_merge
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks, merge_texts, why_not_text
+from yolofs.system.host_programs import find_program
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import GenerationError, JournalError
+from yolofs.journal.records import Marker, Snapshot, Travel
+from yolofs.journal.timeline import GenerationInfo, Kind, Timeline
 from yolofs.paths import Generation
-from yolofs.records import Marker, Snapshot, Travel
-from yolofs.timeline import GenerationInfo, Kind, Timeline
 
 
 def p(name: str = "") -> Snapshot:

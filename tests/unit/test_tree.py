@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import JournalError
+from yolofs.journal.records import Delete, Fingerprint, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Delete, Fingerprint, Rename, Stage
-from yolofs.tree import Shown, Tree
+from yolofs.state.tree import Shown, Tree
 
 FINGERPRINT = Fingerprint(1, 2, 3)
 

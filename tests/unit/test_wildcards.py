@@ -9,7 +9,7 @@ import msgspec
 
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.config.trust import Surroundings, settle
-from yolofs.wildcards import Wildcards
+from yolofs.text.wildcards import Wildcards
 
 
 def test_what_fits_is_what_fnmatch_says() -> None:

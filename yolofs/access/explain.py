@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from yolofs.questions import Operation, opens_all_names
+from yolofs.access.questions import Operation, opens_all_names
 from yolofs.rules import Rule, RuleBook, RuleSet, RuleState, Verdict, subject
 
 

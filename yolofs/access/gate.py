@@ -1,8 +1,9 @@
 """Judges every access to the view by the rules, before the overlay carries it out (``docs/design/gate.md``).
 
 All of it runs on the thread that owns the view.  An access that a rule refuses raises
-:class:`~yolofs.refusals.RefusedError`, one that somebody has to answer :class:`~yolofs.refusals.UndecidedError`; after
-an answer the whole operation is tried again inside :meth:`Gate.granting`.
+:class:`~yolofs.access.refusals.RefusedError`, one that somebody has to answer
+:class:`~yolofs.access.refusals.UndecidedError`; after an answer the whole operation is tried again inside
+:meth:`Gate.granting`.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.hiding import hidden_since
-from yolofs.inodes import Inode
-from yolofs.link_names import find_names_at
+from yolofs.access.hiding import hidden_since
+from yolofs.access.questions import Operation, Question, opens_all_names
+from yolofs.access.refusals import RefusedError, UndecidedError
 from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, may_write
+from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath
-from yolofs.questions import Operation, Question, opens_all_names
-from yolofs.refusals import RefusedError, UndecidedError
 from yolofs.rules import Index, RuleBook, RuleState, Verdict
+from yolofs.state.link_names import find_names_at
 
 Grant = tuple[bytes, bool]
-"""What was allowed: :attr:`yolofs.questions.Question.key`."""
+"""What was allowed: :attr:`yolofs.access.questions.Question.key`."""
 
 NAMES_LOOKED_AT = 5_000
 """Of how many names in base one may be another name of a file with hard links: some 5 ms."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from yolofs.inodes import Inode
 from yolofs.overlay import Invalidation, Overlay
+from yolofs.overlay.inodes import Inode
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, Verdict
-from yolofs.tree import Entry
+from yolofs.state.tree import Entry
 
 
 def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) -> Invalidation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from yolofs.questions import Question
+from yolofs.access.questions import Question
 
 
 class RefusedError(OSError):

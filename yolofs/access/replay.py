@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from yolofs.explain import Outcome, find_deciding, outcome
-from yolofs.questions import Operation
+from yolofs.access.explain import Outcome, find_deciding, outcome
+from yolofs.access.questions import Operation
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 K = TypeVar("K")

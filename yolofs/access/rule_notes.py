@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote_from_bytes
 
-from yolofs.audit import RuleChange, RuleNote
+from yolofs.audit.audit import RuleChange, RuleNote
 from yolofs.rules import Rule, RuleSet, spell, subject
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.jsontext import encode_json
+from yolofs.text.json_text import encode_json
 
 FILE_NAME = b"audit.jsonl"
 

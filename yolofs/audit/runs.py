@@ -7,11 +7,11 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from yolofs.audit import Point, RunEnd, RunStart, run_notes
+from yolofs.audit.audit import Point, RunEnd, RunStart, run_notes
 from yolofs.errors import GenerationError
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Record
 from yolofs.paths import Generation
-from yolofs.records import Record
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def quoted(words: Iterator[bytes] | tuple[bytes, ...] | list[bytes]) -> tuple[str, ...]:
-    """Return a command line as :class:`yolofs.audit.RunStart` holds it."""
+    """Return a command line as :class:`yolofs.audit.audit.RunStart` holds it."""
     return tuple(map(quote_from_bytes, words))
 
 

@@ -16,13 +16,13 @@ from enum import Enum
 
 import msgspec
 
-from yolofs import copying
-from yolofs.base import Base, open_noatime, read_link
-from yolofs.matching import Match, Node, StateReader, match
+from yolofs.changes.matching import Match, Node, StateReader, match
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.progress import Progress
-from yolofs.store import StoreFiles
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.store import copying
+from yolofs.store.base import Base, open_noatime, read_link
+from yolofs.store.store import StoreFiles
 
 _CHUNK_BYTES = 1 << 18
 _PROGRESS_STEP = 256

@@ -11,8 +11,8 @@ directories that are already known to belong together.
   still in one slot belongs together, one having replaced the other.
 
 Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and those that base has
-for a file with hard links that was changed through another name (:mod:`yolofs.link_names`).  So the walk costs what
-the two override trees cost, and base is listed only below directories that came, went or were replaced.
+for a file with hard links that was changed through another name (:mod:`yolofs.state.link_names`).  So the walk
+costs what the two override trees cost, and base is listed only below directories that came, went or were replaced.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from yolofs.base import Base
 from yolofs.errors import YolofsError
-from yolofs.link_names import find_names
-from yolofs.links import key_for, staged_for
 from yolofs.paths import RelPath, StoreIno, display, join, split
-from yolofs.store import StoreFiles
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.hard_links import key_for, staged_for
+from yolofs.state.link_names import find_names
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StoreFiles
 
 Identity: TypeAlias = bytes | int
 """Which file something is over all its versions and places: the base path that it was first, or the number of

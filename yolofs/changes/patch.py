@@ -14,11 +14,11 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from yolofs import gitbinary, textdiff
-from yolofs.changes import Change, Kind, Side
-from yolofs.patch_notes import Notes, is_refused_by_git
+from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.patch_notes import Notes, is_refused_by_git
 from yolofs.paths import ROOT, RelPath, display, is_below, quote_c
-from yolofs.store import Store
+from yolofs.store.store import Store
+from yolofs.text import diff, git_binary
 
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file is written as binary, and never held in memory as a whole."""
@@ -130,7 +130,7 @@ class _Content(NamedTuple):
 
     @property
     def is_binary(self) -> bool:
-        return self.data is None or gitbinary.is_binary(self.data)
+        return self.data is None or git_binary.is_binary(self.data)
 
     def chunks(self, store: Store | None) -> Iterator[bytes]:
         if self.data is not None:
@@ -139,12 +139,12 @@ class _Content(NamedTuple):
         assert self.side is not None
         fd = self.side.open(store)
         try:
-            yield from gitbinary.read_chunks(fd, self.size)
+            yield from git_binary.read_chunks(fd, self.size)
         finally:
             os.close(fd)
 
 
-_NOTHING = _Content(gitbinary.NO_BLOB, 0, b"", None)
+_NOTHING = _Content(git_binary.NO_BLOB, 0, b"", None)
 
 
 class _TooLargeError(Exception):
@@ -176,7 +176,7 @@ class _Writer:
         if old.name != new.name and not old.is_binary and not new.is_binary:
             assert old.data is not None
             assert new.data is not None
-            texts = textdiff.compare_texts(old.data, new.data)
+            texts = diff.compare_texts(old.data, new.data)
         head = b"".join(_head(pair, _similarity(old, new, texts)))
         if not head and old.name == new.name:
             return  # a change that git has no words for
@@ -203,20 +203,20 @@ class _Writer:
                     f"{display(version.path)} is left out, as it has {gib}: no patch takes more than 1"
                 )
             if size > self._max_text_bytes:
-                return _Content(gitbinary.hash_blob_of(fd, size), size, None, side)
-            return _in_memory(b"".join(gitbinary.read_chunks(fd, size)))
+                return _Content(git_binary.hash_blob_of(fd, size), size, None, side)
+            return _in_memory(b"".join(git_binary.read_chunks(fd, size)))
         finally:
             os.close(fd)
 
-    def _write_content(self, pair: Pair, old: _Content, new: _Content, texts: textdiff.Texts | None) -> None:
+    def _write_content(self, pair: Pair, old: _Content, new: _Content, texts: diff.Texts | None) -> None:
         if texts is None:
             self._out(b"GIT binary patch\n")
             for content in (new, old):  # the second one is for git apply --reverse
-                for part in gitbinary.literal(content.size, content.chunks(self._store)):
+                for part in git_binary.literal(content.size, content.chunks(self._store)):
                     self._out(part)
         elif texts.old or texts.new:
             self._out(b"--- %b\n+++ %b\n" % _labels(pair))
-            for hunk in textdiff.hunks(texts, self._context):
+            for hunk in diff.hunks(texts, self._context):
                 self._out(hunk)
 
 
@@ -228,7 +228,7 @@ def _is_symlink(pair: Pair) -> bool:
 
 
 def _in_memory(data: bytes) -> _Content:
-    return _Content(gitbinary.hash_blob(data), len(data), data, None)
+    return _Content(git_binary.hash_blob(data), len(data), data, None)
 
 
 def _head(pair: Pair, similarity: int) -> Iterator[bytes]:
@@ -247,12 +247,12 @@ def _head(pair: Pair, similarity: int) -> Iterator[bytes]:
             yield b"rename from %b\nrename to %b\n" % (_quoted(old.path), _quoted(new.path))
 
 
-def _similarity(old: _Content, new: _Content, texts: textdiff.Texts | None) -> int:
+def _similarity(old: _Content, new: _Content, texts: diff.Texts | None) -> int:
     """Return a number for git's similarity index: true for text; of binary files only the sizes are compared."""
     if old.name == new.name:
         return 100
     if texts is not None:
-        return textdiff.similarity(texts)
+        return diff.similarity(texts)
     return min(99, min(old.size, new.size) * 100 // max(old.size, new.size, 1))
 
 

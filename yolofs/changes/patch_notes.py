@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import stat
 
-from yolofs.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, Kind, Side
 from yolofs.paths import ROOT, RelPath, display, is_below
 
 _GIT_MODES = frozenset({0o644, 0o755, 0o664, 0o775})

@@ -2,52 +2,58 @@
 
 In the order in which a commit goes through them::
 
-    units        what belongs together and goes or stays as one
-    choice       which of these a selection takes, and what is held back
-    split        the state in two: what is applied, and what stays staged
-    survey       what base has now at every name of the tree
-    conflicts    what base has changed under the staged state
-    drift        how, and when: what is said of that
-    merging      what merging with base comes to, path by path
-    text_merge   merging a text, by git's merge-file
-    diff3        the same without git
-    restating    the state said anew, as merged, or without what base wins over
-    holdings     which name of the view goes on using which object that base has
-    planner      the plan: which object goes where
-    last_check   the plan leaves base the names that the view shows: found anew, before the first step
-    plan         the plan as it is written, before the first step
-    moves        where things are before it and after it
-    files        the files in a commit's directory
-    places       where a commit works: its folders, and base
-    preparing    what comes before the first step
-    steps        the steps of it
-    making       making a file of the store anew, which is what most of them need
-    linking      which new files are the store inodes themselves, and not copies
-    far          folders on other devices, in which is made what goes there
-    ready        what is known, and looked at, when all is made and base is not touched yet
-    directories  reaching directories of base so that nothing leads astray
-    trees        copying and removing whole directories, where another device keeps them from being renamed
-    separate     what is kept of a file that lost a name gets apart from the others
-    script       the plan as a shell script
-    log          the steps that are done, with the identities of what came and went
-    interrupts   Ctrl-C, which is never in the middle of a step
-    execution    carries the plan out
-    recheck      looks, before that, whether the plan of an interrupted commit is still one for this base
-    resume       finds out how far a commit came that was killed
-    rollback     undoes the steps
-    taking_back  takes a commit back by that, and removes what it leaves
-
-And for who undoes one that is done::
-
-    applied      what it has made of base, and whether that is there still
-    kept         what it keeps of base, as something that a tree can show
-    inverse      the state that base had before it, as a tree over base as it is
-    compose      what is staged when base has become what one tree shows, and the view is to be what another does
+    select/  what is applied, and what stays staged
+      selection    which changes are asked for
+      units        what belongs together and goes or stays as one
+      choice       which of these a selection takes, and what is held back
+      split        the state in two: what is applied, and what stays staged
+      compose      what stays staged when base has become what one tree shows, and the view is what another does
+      restate      the state said anew, as merged, or without what base wins over
+    merge/  where base has changed, too
+      conflicts    where that is
+      drift        how, and when: what is said of it
+      merging      what merging with base comes to, path by path
+      text_merge   merging a text, by git's merge-file
+      diff3        the same without git
+    plan/  which object goes where
+      survey       what base has now at every name of the tree
+      survivors    which name of the view goes on using which object that base has
+      kept         what earlier commits keep of base, as something that a tree can show
+      planner      the plan
+      plan         its form on the disk, before the first step
+      last_check   it leaves base the names that the view shows: found anew
+      recheck      it is still one for this base, after an interruption
+      moves        where things are before it and after it
+      script       it as a shell script
+    apply/  doing it
+      files        the files in a commit's directory
+      places       where a commit works: its folders, and base
+      directories  reaching directories of base so that nothing leads astray
+      preparing    what comes before the first step
+      make_file    making a file of the store anew, which is what most of that needs
+      linking      which new files are the store inodes themselves, and not copies
+      other_devices  folders there, in which is made what goes there
+      ready        what is known, and looked at, when all is made and base is not touched yet
+      execution    carries the plan out
+      steps        the steps of it
+      log          those that are done, with the identities of what came and went
+      interrupts   Ctrl-C, which is never in the middle of a step
+      trees        copying and removing whole directories, where another device keeps them from being renamed
+      part_links   what is kept of a file that lost a name gets apart from the others
+      resume       how far a commit came that was killed
+      rollback     undoes the steps
+      back_in_place  the same for what was changed in place
+      taking_back  takes a commit back by these, and removes what it leaves
+      found        what the host had put in the way meanwhile
+      displaced    where base has its things while a commit stands half way
+    undo/  taking it out of base again, once it is done
+      applied      what it has made of base, and whether that is there still
+      inverse      the state that base had before it, as a tree over base as it is
 """
 
-from yolofs.commit.conflicts import find_conflicts
-from yolofs.commit.execution import Outcome, execute, resume
-from yolofs.commit.plan import Plan, describe
-from yolofs.commit.planner import plan_commit
+from yolofs.commit.apply.execution import Outcome, execute, resume
+from yolofs.commit.merge.conflicts import find_conflicts
+from yolofs.commit.plan.plan import Plan, describe
+from yolofs.commit.plan.planner import plan_commit
 
 __all__ = ["Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]

@@ -16,16 +16,16 @@ from typing import Any
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
-from yolofs.fuse.detours import Name
-from yolofs.fuse.freeing import Freeing
+from yolofs.access.questions import Asker
+from yolofs.access.refusals import UndecidedError
+from yolofs.fuse.ask_unlocked import Name
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.cache.listings import Row
+from yolofs.fuse.current_run import RunOf
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers
-from yolofs.fuse.listings import Row
-from yolofs.fuse.loop import DeviceLoop, LoopClosedError
-from yolofs.fuse.origin import RunOf
+from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.requests import Requests, answering, telling
 from yolofs.overlay import Owner
-from yolofs.questions import Asker
-from yolofs.refusals import UndecidedError
 
 log = logging.getLogger("yolofs.fuse")
 

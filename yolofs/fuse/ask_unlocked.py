@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from yolofs.gate import Grant
-from yolofs.questions import Decision, Question
+from yolofs.access.gate import Grant
+from yolofs.access.questions import Decision, Question
 
 T = TypeVar("T")
 

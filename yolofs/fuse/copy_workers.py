@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 
-from yolofs.fuse.loop import DeviceLoop, Future
-from yolofs.inodes import Inode
+from yolofs.fuse.loop.loop import DeviceLoop, Future
 from yolofs.overlay import Overlay
+from yolofs.overlay.inodes import Inode
 
 
 class Copies:

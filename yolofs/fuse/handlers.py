@@ -2,8 +2,8 @@
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be cached), but not
 pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it runs on the device loop and nothing
-here waits: what somebody has to answer first raises :class:`yolofs.refusals.UndecidedError`, what needs a large copy
-:class:`PostponedError`, before anything is done.
+here waits: what somebody has to answer first raises :class:`yolofs.access.refusals.UndecidedError`, what needs a
+large copy :class:`PostponedError`, before anything is done.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.fuse.listings import Listing, Listings
-from yolofs.gate import Gate
-from yolofs.inodes import UNKNOWN_NUMBER, Attr, Inode
-from yolofs.journal import Journal
+from yolofs.access.gate import Gate
+from yolofs.access.questions import Operation
+from yolofs.fuse.cache.lifetimes import Lifetimes
+from yolofs.fuse.cache.listings import Listing, Listings
+from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_HELD, Held, Overlay, Owner, may_write
-from yolofs.questions import Operation
+from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 
 log = logging.getLogger("yolofs.fuse")
 

@@ -16,7 +16,7 @@ import select
 import socket
 import struct
 
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop.loop import DeviceLoop
 
 log = logging.getLogger("yolofs.fuse")
 

@@ -16,23 +16,23 @@ from typing import TypeVar
 
 import pyfuse3
 
+from yolofs.access.gate import Gate
+from yolofs.access.questions import Asker, Decision, Question
 from yolofs.errors import MountError
-from yolofs.fuse import backend
 from yolofs.fuse.adapter import Adapter
-from yolofs.fuse.forgetting import Forgetting
-from yolofs.fuse.freeing import Freeing
+from yolofs.fuse.cache.forgetting import Forgetting
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.cache.lifetimes import Lifetimes
+from yolofs.fuse.current_run import RunOf
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.fuse.loop import DeviceLoop, LoopThread
-from yolofs.fuse.origin import RunOf
+from yolofs.fuse.loop import backend
+from yolofs.fuse.loop.idle_cpus import wakeful
+from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.wakeful import wakeful
-from yolofs.gate import Gate
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import RelPath, display
-from yolofs.questions import Asker, Decision, Question
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 log = logging.getLogger("yolofs.fuse")

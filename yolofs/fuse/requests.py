@@ -16,15 +16,15 @@ from typing import Any
 import pyfuse3
 from pyfuse3 import FUSEError
 
-from yolofs.fuse.copies import Copies
-from yolofs.fuse.detours import WAYS, Detours
-from yolofs.fuse.freeing import Freeing
+from yolofs.access.gate import Grant
+from yolofs.access.questions import Asker, Decision, Question
+from yolofs.access.refusals import RefusedError, UndecidedError
+from yolofs.fuse.ask_unlocked import WAYS, Detours
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.copy_workers import Copies
+from yolofs.fuse.current_run import Origin, RunOf
 from yolofs.fuse.handlers import Handlers, PostponedError
-from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
-from yolofs.fuse.origin import Origin, RunOf
-from yolofs.gate import Grant
-from yolofs.questions import Asker, Decision, Question
-from yolofs.refusals import RefusedError, UndecidedError
+from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 log = logging.getLogger("yolofs.fuse")
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from functools import cached_property
 
-from yolofs.base import Base
 from yolofs.paths import RelPath
+from yolofs.store.base import Base
 
 _MOST_LINKS = 40
 

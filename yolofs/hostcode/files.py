@@ -6,15 +6,15 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from yolofs.base import Base
-from yolofs.changes import Aspect, Change, Side
+from yolofs.changes.changes import Aspect, Change, Side
 from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
 from yolofs.hostcode.links import Links
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
-from yolofs.path_patterns import ANY_DEPTH, Pattern, Patterns, parse
 from yolofs.paths import RelPath, is_below, join, split
-from yolofs.store import Store
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.text.path_patterns import ANY_DEPTH, Pattern, Patterns, parse
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
 """Where other users' home directories are: root commits what is theirs, too."""

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from typing import Protocol
 
-from yolofs.changes import Change, Side
+from yolofs.changes.changes import Change, Side
 from yolofs.hostcode import git_index
 from yolofs.hostcode.git_config import MOST_BYTES, Entry, hash_bytes_of, is_harmless_change, parse
 from yolofs.paths import RelPath, join, split

@@ -9,14 +9,14 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
-from yolofs.base import Base
 from yolofs.hostcode.git_config import MOST_BYTES, parse
 from yolofs.hostcode.mark import Mark
-from yolofs.path_patterns import ANY_DEPTH, Pattern, is_wild
 from yolofs.paths import RelPath, join
-from yolofs.plain_files import read_plain
-from yolofs.symlinks import follow
-from yolofs.wildcards import Wildcards
+from yolofs.store.base import Base
+from yolofs.system.plain_files import read_plain
+from yolofs.system.symlinks import follow
+from yolofs.text.path_patterns import ANY_DEPTH, Pattern, is_wild
+from yolofs.text.wildcards import Wildcards
 
 Lines = Iterable[tuple[Pattern, Mark]]
 _MOST_REPOSITORIES = 100

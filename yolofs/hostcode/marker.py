@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 
-from yolofs.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, Kind, Side
 from yolofs.hostcode.commands import SearchPath
 from yolofs.hostcode.files import FileMarker
 from yolofs.hostcode.mark import Mark, Marks

@@ -19,7 +19,7 @@ class Row(NamedTuple):
     """One line of the table."""
 
     pattern: str
-    """As :mod:`yolofs.path_patterns` has it: absolute, below ``~``, or anywhere (``**/``)."""
+    """As :mod:`yolofs.text.path_patterns` has it: absolute, below ``~``, or anywhere (``**/``)."""
     mark: Mark
     reason: str = ""
 

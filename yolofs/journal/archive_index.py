@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from yolofs.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"numbers"
 _MOST_BYTES = 1 << 30

@@ -30,8 +30,8 @@ from typing import NamedTuple, TypeAlias, assert_never
 from zlib import crc32
 
 from yolofs.errors import JournalError
+from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import NAME_MAX, Generation, RelPath, StoreIno, display, parse_relpath
-from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 
 FORMAT = b"yolofs-journal"
 """What the first line of every journal starts with."""

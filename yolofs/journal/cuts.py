@@ -11,9 +11,9 @@ import os
 
 import msgspec
 
-from yolofs.clock import coarse_clock_ns
 from yolofs.paths import display
-from yolofs.plain_files import open_plain
+from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.plain_files import open_plain
 
 SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"

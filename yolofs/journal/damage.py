@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from yolofs.cuts import line_count
 from yolofs.errors import JournalError
-from yolofs.journal_codec import Form, decode, is_sealed, stamp_of
-from yolofs.journal_file import read_lines, read_tail
+from yolofs.journal.codec import Form, decode, is_sealed, stamp_of
+from yolofs.journal.cuts import line_count
+from yolofs.journal.file import read_lines, read_tail
 
 MOST_MISSING = 4096
 """So many lines more than there are in the file may be missing from it.  With a larger number a line that was changed

@@ -1,7 +1,7 @@
 """The bytes of a journal file: header, lines, torn tail and damage.
 
 All functions take an open descriptor and use pread, so its file position does not matter.  What the records
-mean to a session is :mod:`yolofs.journal`'s business.
+mean to a session is :mod:`yolofs.journal.journal`'s business.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 import zlib
 from collections.abc import Iterator
 
-from yolofs import syscalls
-from yolofs.cuts import SUFFIX as CUTS_SUFFIX
-from yolofs.cuts import TORN_SUFFIX, Cut
 from yolofs.errors import JournalError
-from yolofs.journal_codec import Form, header, read_header
+from yolofs.journal.codec import Form, header, read_header
+from yolofs.journal.cuts import SUFFIX as CUTS_SUFFIX
+from yolofs.journal.cuts import TORN_SUFFIX, Cut
 from yolofs.paths import display
-from yolofs.plain_files import open_plain
+from yolofs.system import syscalls
+from yolofs.system.plain_files import open_plain
 
 ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20

@@ -1,12 +1,12 @@
 """The journal: the append-only file of records that a session is replayed from.
 
-The line format is in :mod:`yolofs.journal_codec` and in ``docs/reference/format.md``.  Opening reads the whole
+The line format is in :mod:`yolofs.journal.codec` and in ``docs/reference/format.md``.  Opening reads the whole
 file once and checks every checksum, but builds objects for markers only; :meth:`Journal.read` decodes.
 
 One process writes (the session's lock sees to that), any number read.  A writer that dies in the middle of a
 write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next writer moves it to
-``journal.torn`` and notes that (:mod:`yolofs.cuts`), readers ignore it.  A bad line with others after it, or one
-that is good but stands in another's place, is no crash but damage: a :class:`~yolofs.errors.JournalError`, until
+``journal.torn`` and notes that (:mod:`yolofs.journal.cuts`), readers ignore it.  A bad line with others after it,
+or one that is good but stands in another's place, is no crash but damage: a :class:`~yolofs.errors.JournalError`, until
 :meth:`Journal.repair` cuts the file there.
 """
 
@@ -21,15 +21,18 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple, NoReturn, Self
 
-from yolofs import cuts, journal_damage, journal_file, journal_length
-from yolofs.cuts import Cut
 from yolofs.errors import JournalError
-from yolofs.journal_codec import KEY_LIMIT, Form, decode, encode, is_sealed
-from yolofs.journal_damage import Damage
-from yolofs.journal_file import Room
+from yolofs.journal import cuts
+from yolofs.journal import damage as journal_damage
+from yolofs.journal import file as journal_file
+from yolofs.journal import length as journal_length
+from yolofs.journal.codec import KEY_LIMIT, Form, decode, encode, is_sealed
+from yolofs.journal.cuts import Cut
+from yolofs.journal.damage import Damage
+from yolofs.journal.file import Room
+from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
 from yolofs.paths import display
-from yolofs.plain_files import open_plain
-from yolofs.records import Delete, Marker, Record, Snapshot, Travel
+from yolofs.system.plain_files import open_plain
 
 __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
@@ -202,7 +205,7 @@ class Journal:
 
         Raises:
             OSError: the disk is full, for example.
-            ValueError: a record could not be read back (see :func:`~yolofs.journal_codec.encode`).
+            ValueError: a record could not be read back (see :func:`~yolofs.journal.codec.encode`).
             io.UnsupportedOperation: the journal is open for reading only.
         """
         if self.read_only:

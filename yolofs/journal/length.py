@@ -11,7 +11,7 @@ import contextlib
 import os
 import zlib
 
-from yolofs.plain_files import open_plain
+from yolofs.system.plain_files import open_plain
 
 SUFFIX = b".length"
 _SIZE_BYTES = 33

@@ -21,8 +21,8 @@ from itertools import islice
 import msgspec
 
 from yolofs.errors import GenerationError, JournalError
+from yolofs.journal.records import Marker, Snapshot, Travel
 from yolofs.paths import Generation, display
-from yolofs.records import Marker, Snapshot, Travel
 
 BASE = Generation(0)
 _BASE_NAME = "base"

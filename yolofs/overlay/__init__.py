@@ -1,7 +1,7 @@
 """The view: base, overridden by the tree, its data in the store.  Every filesystem operation, synchronous.
 
-The overlay works on :class:`~yolofs.inodes.Inode` objects and plain values and raises :class:`OSError`; it knows
-nothing of FUSE.  It is not thread-safe: one thread (the device loop, when mounted) owns it.
+The overlay works on :class:`~yolofs.overlay.inodes.Inode` objects and plain values and raises :class:`OSError`; it
+knows nothing of FUSE.  It is not thread-safe: one thread (the device loop, when mounted) owns it.
 
 :class:`Overlay` is built up in storeys, each a module that uses only those below it::
 
@@ -20,10 +20,10 @@ Beside them: whereabouts (where a tree shows a file), host_changes (what a chang
 
 from yolofs.overlay.big_copies import CopyJob
 from yolofs.overlay.data import ALL_HELD, Held, may_write
+from yolofs.overlay.find_by_key import BasePlaces
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
 from yolofs.overlay.view import Invalidation, Overlay
-from yolofs.overlay.whereabouts import BasePlaces
 
 __all__ = [
     "ALL_HELD",

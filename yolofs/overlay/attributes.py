@@ -9,13 +9,13 @@ import stat
 from collections.abc import Iterator
 from time import monotonic_ns
 
-from yolofs.base import path_of
-from yolofs.inodes import Attr, Inode, is_as_told, settled_version, version_of
-from yolofs.links import nlink_of
 from yolofs.overlay import acl
+from yolofs.overlay.inodes import Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath, join
-from yolofs.tree import Entry
+from yolofs.state.hard_links import nlink_of
+from yolofs.state.tree import Entry
+from yolofs.store.base import path_of
 
 _SETTLED_NS = 1_000_000_000
 """Nothing changes without another ctime that has a ctime so old: the system's clock has long gone on."""

@@ -13,15 +13,15 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from yolofs import copying
-from yolofs.base import Base
-from yolofs.clock import coarse_clock_ns
-from yolofs.inodes import Inode, Version, version_of
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
 from yolofs.overlay.copy_up import CopyUp
+from yolofs.overlay.inodes import Inode, Version, version_of
 from yolofs.paths import RelPath, StoreIno
-from yolofs.store import Store
-from yolofs.tree import Staged, Tree
+from yolofs.state.tree import Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.clock import coarse_clock_ns
 
 BIG = 1 << 20
 """From so many bytes on copying is worth another thread."""

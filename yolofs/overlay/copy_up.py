@@ -10,15 +10,15 @@ import errno
 import os
 import stat
 
-from yolofs import copying
-from yolofs.inodes import MIXED, NO_PAGES, Inode, Version, version_of
-from yolofs.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, xattrs_option
-from yolofs.links import staged_for
+from yolofs.journal.records import Stage
 from yolofs.overlay.attributes import Attributes
+from yolofs.overlay.inodes import MIXED, NO_PAGES, Inode, Version, version_of
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Stage
-from yolofs.tree import Staged
+from yolofs.state.hard_links import staged_for
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, xattrs_option
+from yolofs.state.tree import Staged
+from yolofs.store import copying
 
 
 class CopyUp(Attributes):

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
 from yolofs.overlay.finding import Finding
+from yolofs.overlay.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from yolofs.paths import RelPath, join
-from yolofs.tree import Entry, Shown, Tree
+from yolofs.state.tree import Entry, Shown, Tree
 
 
 class Whereabouts:
-    """Finds files by their keys (:attr:`yolofs.tree.Staged.key`); made by one walk over the entries of ``tree``."""
+    """Finds files by their keys (:attr:`yolofs.state.tree.Staged.key`); made by one walk over the entries of
+    ``tree``.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

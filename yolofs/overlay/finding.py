@@ -11,13 +11,13 @@ from time import monotonic_ns
 
 import msgspec
 
-from yolofs.base import hold
-from yolofs.inodes import Attr, Inode, natural_number, version_of
-from yolofs.links import key_for, staged_for
 from yolofs.overlay.big_copies import BigCopies
+from yolofs.overlay.inodes import Attr, Inode, natural_number, version_of
 from yolofs.overlay.layers import os_error
 from yolofs.paths import NAME_MAX, RelPath, join
-from yolofs.tree import Entry, Staged
+from yolofs.state.hard_links import key_for, staged_for
+from yolofs.state.tree import Entry, Staged
+from yolofs.store.base import hold
 
 
 class Found(msgspec.Struct, gc=False):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from yolofs.overlay.find_by_key import BasePlaces
 from yolofs.overlay.view import Invalidation, Overlay
-from yolofs.overlay.whereabouts import BasePlaces
 from yolofs.paths import RelPath, split
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from yolofs.paths import RelPath
 from yolofs.rules import Verdict
-from yolofs.tree import Entry, Staged
+from yolofs.state.tree import Entry, Staged
 
 ROOT_NUMBER = 1
 UNKNOWN_NUMBER = (1 << 64) - 2
@@ -148,7 +148,7 @@ class Inode:
 
     @property
     def key(self) -> bytes | int | None:
-        """Which file this is, over all its versions (see :attr:`yolofs.tree.Staged.key`)."""
+        """Which file this is, over all its versions (see :attr:`yolofs.state.tree.Staged.key`)."""
         if self.staged is not None:
             return self.staged.key
         return self.link_key if self.link_key is not None else self.base
@@ -177,7 +177,7 @@ class InodeTable:
 
     A file's *natural* number is that of its base file, which a staged file keeps.  It is not enough: the host may
     have deleted that file and used the number for another, and after a commit the file has a new one.  So a number
-    goes to a natural number and a key: None for a base file, :attr:`yolofs.tree.Staged.key` for a staged one.  At
+    goes to a natural number and a key: None for a base file, :attr:`yolofs.state.tree.Staged.key` for a staged one.  At
     any time at most one base file leads to a number.
     """
 
@@ -291,7 +291,7 @@ def settled_version(st: os.stat_result, now_ns: int) -> Version:
 
     Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT takes two seconds,
     one of ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by
-    :func:`~yolofs.clock.coarse_clock_ns`, after ``st`` was read.
+    :func:`~yolofs.system.clock.coarse_clock_ns`, after ``st`` was read.
     """
     version = version_of(st)
     ctime_ns = st.st_ctime_ns

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from yolofs import copying
-from yolofs.base import Base, held
-from yolofs.clock import coarse_clock_ns
-from yolofs.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable, Version
-from yolofs.journal import Journal
-from yolofs.kept_bases import KeptBases
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Change, Stage
+from yolofs.overlay.inodes import NO_PAGES, ROOT_NUMBER, Inode, InodeTable, Version
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Change, Stage
-from yolofs.store import Store
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.kept_bases import KeptBases
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base, held
+from yolofs.store.store import Store
+from yolofs.system.clock import coarse_clock_ns
 
 _NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV])
 """With these an open(2) fails where there is no regular file."""
@@ -79,11 +79,11 @@ class Layers:
         what frees its blocks, and takes as long as the disk does."""
         self.outdated: dict[int, Version] = {}
         """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
-        base, with what :attr:`~yolofs.inodes.Inode.paged` is once it has dropped them."""
+        base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it has dropped them."""
         self._is_rewritten = False
         """Whether the state that is being taken in has other content in files that are still the same."""
         self.upheavals = 0
-        """Counts what may have changed more of the view than :attr:`~yolofs.inodes.Inode.changes` tell."""
+        """Counts what may have changed more of the view than :attr:`~yolofs.overlay.inodes.Inode.changes` tell."""
         self._with_fd: dict[Inode, None] = {}
         self.inodes = InodeTable(self._on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
@@ -193,7 +193,8 @@ class Layers:
 
     @contextlib.contextmanager
     def _held(self, inode: Inode) -> Iterator[int]:
-        """Give what :func:`yolofs.base.hold` returns of the base file or directory that an unstaged inode stands for.
+        """Give what :func:`yolofs.store.base.hold` returns of the base file or directory that an unstaged inode
+        stands for.
 
         Raises:
             OSError: it is gone; ESTALE if the host has put another there; EOPNOTSUPP for a pseudo directory.

@@ -7,14 +7,14 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import Attr, Inode
-from yolofs.kept_bases import known_by
+from yolofs.journal.records import Delete, Rename, Stage
 from yolofs.overlay.data import Data
 from yolofs.overlay.finding import Found
+from yolofs.overlay.inodes import Attr, Inode
 from yolofs.overlay.layers import os_error
 from yolofs.paths import RelPath, StoreIno, join
-from yolofs.records import Delete, Rename, Stage
-from yolofs.tree import Entry, Staged
+from yolofs.state.kept_bases import known_by
+from yolofs.state.tree import Entry, Staged
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2

@@ -6,14 +6,14 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
-from yolofs.journal import Journal
-from yolofs.link_names import find_name_near
-from yolofs.links import staged_for
+from yolofs.journal.journal import Journal
+from yolofs.overlay.find_by_key import Whereabouts
+from yolofs.overlay.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
 from yolofs.overlay.naming import Naming
-from yolofs.overlay.whereabouts import Whereabouts
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.tree import Entry, Staged, Tree, link_key, number_of_link
+from yolofs.state.hard_links import staged_for
+from yolofs.state.link_names import find_name_near
+from yolofs.state.tree import Entry, Staged, Tree, link_key, number_of_link
 
 
 class Invalidation(NamedTuple):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.marks import SESSION_LINK
+from yolofs.system.marks import SESSION_LINK
 
 _EXCLUDED = b"/.yolofs"
 _MAX_BYTES = 1 << 20

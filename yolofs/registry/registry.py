@@ -16,10 +16,10 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 import msgspec
 
 from yolofs.errors import TrustError
-from yolofs.marks import JOURNAL
-from yolofs.sessions.identity import Identity
-from yolofs.sessions.private import read_private, write_private
-from yolofs.sessions.state import REGISTRY, open_part, open_state
+from yolofs.registry.identity import Identity
+from yolofs.registry.private import read_private, write_private
+from yolofs.registry.state import REGISTRY, open_part, open_state
+from yolofs.system.marks import JOURNAL
 
 _VERSION = 1
 

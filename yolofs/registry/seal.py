@@ -22,9 +22,9 @@ from urllib.parse import quote_from_bytes
 import msgspec
 
 from yolofs.errors import TrustError
-from yolofs.sessions.identity import Identity
-from yolofs.sessions.private import read_private, write_private
-from yolofs.sessions.state import open_state
+from yolofs.registry.identity import Identity
+from yolofs.registry.private import read_private, write_private
+from yolofs.registry.state import open_state
 
 KEY = b"seal.key"
 MACHINE = b"machine-id"

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from yolofs.config.load import user_places
 from yolofs.errors import NoSessionError, TrustError
-from yolofs.marks import JOURNAL, SESSION_LINK
 from yolofs.paths import display, in_shell
-from yolofs.sessions.identity import Identity, identity_of
-from yolofs.sessions.private import user_name
-from yolofs.sessions.registry import Entry, Registry
-from yolofs.sessions.state import state_directory, user_home
+from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.private import user_name
+from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.state import state_directory, user_home
+from yolofs.system.marks import JOURNAL, SESSION_LINK
 
 
 class Found(NamedTuple):

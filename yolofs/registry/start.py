@@ -14,13 +14,12 @@ from typing import NamedTuple
 from yolofs.config.load import load_file, user_file
 from yolofs.config.settings import UserSettings
 from yolofs.errors import TrustError, UsageError
-from yolofs.marks import disk_state_name
 from yolofs.paths import display, is_below
-from yolofs.sessions.identity import identity_of
-from yolofs.sessions.private import ELSEWHERE
-from yolofs.sessions.registry import Entry, Registry
-from yolofs.sessions.search import Found, is_safe_directory, session_of, somebody_elses
-from yolofs.sessions.state import (
+from yolofs.registry.identity import identity_of
+from yolofs.registry.private import ELSEWHERE
+from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.search import Found, is_safe_directory, session_of, somebody_elses
+from yolofs.registry.state import (
     REGISTRY,
     SESSIONS,
     has_chosen_state,
@@ -30,6 +29,7 @@ from yolofs.sessions.state import (
     state_of,
     user_home,
 )
+from yolofs.system.marks import disk_state_name
 
 
 class Started(NamedTuple):

@@ -22,9 +22,9 @@ import pwd
 
 from yolofs.config.load import user_file, user_places
 from yolofs.errors import ConfigError, TrustError, UsageError
-from yolofs.marks import STATE_MARK, STATE_NAME
 from yolofs.paths import display
-from yolofs.sessions.private import ELSEWHERE, check_safe, open_private, write_private
+from yolofs.registry.private import ELSEWHERE, check_safe, open_private, write_private
+from yolofs.system.marks import STATE_MARK, STATE_NAME
 
 SESSIONS = b"sessions"
 REGISTRY = b"registry"

@@ -47,7 +47,7 @@ class Loaded(NamedTuple):
 
     written: Settings
     settings: Settings
-    """What is in force; without rules, of which :class:`yolofs.rule_files.RuleFiles` tells."""
+    """What is in force; without rules, of which :class:`yolofs.rules.files.RuleFiles` tells."""
     waiting: tuple[Waiting, ...]
     """The lines that are not in force until the user agrees to them; without rules."""
     text: bytes
@@ -117,8 +117,8 @@ def trust_name(directory: bytes) -> bytes:
 
 def read_agreements(directory: bytes) -> Agreements:
     """Return what the user has agreed to for a project; what cannot be read or trusted counts as nothing."""
-    from yolofs.sessions.private import read_private
-    from yolofs.sessions.state import TRUST, open_state
+    from yolofs.registry.private import read_private
+    from yolofs.registry.state import TRUST, open_state
 
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # who only reads makes nothing
     try:
@@ -143,8 +143,8 @@ def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
         OSError: it cannot be written.
     """
     from yolofs.config.learned import locked
-    from yolofs.sessions.private import write_private
-    from yolofs.sessions.state import TRUST, open_part, open_state
+    from yolofs.registry.private import write_private
+    from yolofs.registry.state import TRUST, open_part, open_state
 
     with (
         locked(directory),
@@ -170,7 +170,7 @@ def forget(directory: bytes) -> bool:
         OSError: it cannot be written.
     """
     from yolofs.config.learned import locked
-    from yolofs.sessions.state import TRUST, open_part, open_state
+    from yolofs.registry.state import TRUST, open_part, open_state
 
     try:
         with (

@@ -22,10 +22,7 @@ from yolofs.config.settings import RuleLine, Settings, UserSettings
 from yolofs.config.trust import Waiting, with_lines
 from yolofs.errors import ConfigError
 from yolofs.paths import display
-from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
-from yolofs.rules.links import follow_links, waypoints
-from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
-from yolofs.sessions.trust import (
+from yolofs.registry.trust import (
     Agreed,
     Agreements,
     Loaded,
@@ -35,6 +32,9 @@ from yolofs.sessions.trust import (
     read_agreements,
     remember,
 )
+from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
+from yolofs.rules.links import follow_links, waypoints
+from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 
 FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
 """The sources that are files."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolofs.paths import display
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
 from yolofs.rules.states import RuleState
-from yolofs.symlinks import TargetOf, Way, follow
+from yolofs.system.symlinks import TargetOf, Way, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 

@@ -11,6 +11,7 @@ from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
+from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.book import Index
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.links import follow_links, leads_to
@@ -30,8 +31,7 @@ from yolofs.rules.spelling import (
 )
 from yolofs.rules.states import RuleState
 from yolofs.rules.tightening import Sure, find_sure
-from yolofs.sessions.trust import Agreed, place_text
-from yolofs.symlinks import TargetOf
+from yolofs.system.symlinks import TargetOf
 
 _WORD = "rules"
 _EXAMPLES = 3

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.runtime import AGENT_SOCKET_NAME
+from yolofs.registry.runtime import AGENT_SOCKET_NAME
 
 PROGRAM = "bwrap"
 DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom", b"/dev/tty")

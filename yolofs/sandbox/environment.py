@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from yolofs.wildcards import Wildcards
+from yolofs.text.wildcards import Wildcards
 
 
 def is_hidden(name: str, hide: Iterable[str], keep: Iterable[str]) -> bool:

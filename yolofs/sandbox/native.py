@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from yolofs.base import Base
-from yolofs.link_names import find_names
 from yolofs.paths import is_below
 from yolofs.rules import RuleBook, RuleState
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.link_names import find_names
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
 
 _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
 """What lies there are not files that somebody has put there, whatever a rule says."""

@@ -9,18 +9,18 @@ import re
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from yolofs.archive_index import numbers_of
-from yolofs.cuts import TORN_SUFFIX
 from yolofs.errors import JournalError, TrustError, YolofsError
-from yolofs.journal import Journal
-from yolofs.journal_file import sync_directory_of
+from yolofs.journal.archive_index import numbers_of
+from yolofs.journal.cuts import TORN_SUFFIX
+from yolofs.journal.file import sync_directory_of
+from yolofs.journal.journal import Journal
 from yolofs.paths import StoreIno, display
-from yolofs.plain_files import open_plain
-from yolofs.store import Store
-from yolofs.undo_notes import read_undoes
+from yolofs.session.undo_notes import read_undoes
+from yolofs.store.store import Store
+from yolofs.system.plain_files import open_plain
 
 if TYPE_CHECKING:
-    from yolofs.sessions.seal import Sealer
+    from yolofs.registry.seal import Sealer
 
 CARRIED = b"carried"
 """In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
@@ -143,11 +143,11 @@ def interrupted_commit(directory: bytes) -> bytes | None:
 
 def _was_never_begun(directory: bytes, number: int) -> bool:
     """Tell whether a commit, planned by this user for this session, ended before it touched anything of base."""
-    from yolofs.commit.files import has_begun  # who opens a session need not wait for all that commits import
+    from yolofs.commit.apply.files import has_begun  # who opens a session need not wait for all that commits import
 
     if has_begun(commit_directory(directory, number)):
         return False
-    from yolofs.sessions.seal import Sealer
+    from yolofs.registry.seal import Sealer
 
     try:
         return _is_sealed(Sealer.open(directory), directory, number)
@@ -174,7 +174,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     commit = commit_directory(directory, number)
     if not any(os.path.lexists(os.path.join(commit, end.value)) for end in End):
         return None
-    from yolofs.sessions.seal import Sealer, read_plainly  # hardly a command comes here
+    from yolofs.registry.seal import Sealer, read_plainly  # hardly a command comes here
 
     ends = {end: text for end in End if (text := read_plainly(os.path.join(commit, end.value))) is not None}
     try:
@@ -193,7 +193,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
 
 def _is_sealed(sealer: Sealer, directory: bytes, number: int) -> bool:
     """Tell whether the plan of a commit, and what is to follow it, have a seal that fits."""
-    from yolofs.sessions.seal import digest_of_file, read_plainly
+    from yolofs.registry.seal import digest_of_file, read_plainly
 
     commit = commit_directory(directory, number)
     sealed, plan = (read_plainly(os.path.join(commit, name)) for name in (b"seal", b"plan.json"))
@@ -210,8 +210,8 @@ def give_up(directory: bytes, number: int) -> None:
     Raises:
         TrustError: the state directory is not the user's alone.
     """
-    from yolofs.commit.files import write_new  # who opens a session need not wait for all that commits import
-    from yolofs.sessions.seal import Sealer
+    from yolofs.commit.apply.files import write_new  # who opens a session need not wait for all that commits import
+    from yolofs.registry.seal import Sealer
 
     text = Sealer.open(directory, make=True).given_up(number)
     commit = commit_directory(directory, number)
@@ -248,7 +248,7 @@ def finish_put_away(directory: bytes) -> None:
     commit = commit_directory(directory, last)
     has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
     if has_plan and _was_never_begun(directory, last):
-        from yolofs.commit.files import drop
+        from yolofs.commit.apply.files import drop
 
         drop(commit)
         last = max(commit_numbers(directory), default=0)

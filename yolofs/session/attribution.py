@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from yolofs.changes import Change, Kind
-from yolofs.journal import Journal
+from yolofs.audit.runs import run_of
+from yolofs.changes.changes import Change, Kind
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import RelPath, join, split
-from yolofs.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.runs import run_of
-from yolofs.timeline import Timeline
 
 NO_RUN = 0
 """Stands for whoever is in no run."""

@@ -9,33 +9,33 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs import restored
-from yolofs.archive import CARRIED
-from yolofs.clock import coarse_clock_ns
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
-from yolofs.commit.back_in_place import Meanwhile
-from yolofs.commit.choice import Held
-from yolofs.commit.execution import before_it_begins
-from yolofs.commit.files import write_new
-from yolofs.commit.interrupts import no_interrupt
-from yolofs.commit.last_check import check_rest
-from yolofs.commit.linking import Spare, is_spare_never
-from yolofs.commit.split import Authors, Split, split_state, takes_all
-from yolofs.commit.survey import Name, survey
-from yolofs.commit.taking_back import found_text, roll_back, told_of
+from yolofs.commit.apply.back_in_place import Meanwhile
+from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.files import write_new
+from yolofs.commit.apply.interrupts import no_interrupt
+from yolofs.commit.apply.linking import Spare, is_spare_never
+from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
+from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.plan.survey import Name, survey
+from yolofs.commit.select.choice import Held
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import Authors, Split, split_state, takes_all
 from yolofs.errors import ConflictError, RolledBackError, YolofsError, reason
-from yolofs.interrupted import CONTENTS, CommitSeals, examine, list_contents
-from yolofs.journal import Journal
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, display
-from yolofs.plain_files import read_plain
 from yolofs.progress import Progress
-from yolofs.records import Keep, Snapshot
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_merge import marked_paths
-from yolofs.sessions.seal import MACHINE_FILES, Sealer
-from yolofs.tree import Tree
-from yolofs.undo_notes import read_undoes
+from yolofs.registry.seal import MACHINE_FILES, Sealer
+from yolofs.session.archive import CARRIED
+from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
+from yolofs.session.merge import marked_paths
+from yolofs.session.session import Session
+from yolofs.session.undo_notes import read_undoes
+from yolofs.state.tree import Tree
+from yolofs.store import restored
+from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.plain_files import read_plain
 
 _FORCED = b"forced"
 """In a commit's directory: the inode numbers of what it replaces although the host has changed it."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 
-from yolofs import checkpoint, cuts
-from yolofs.journal import Journal
-from yolofs.journal_file import sync_directory_of
-from yolofs.session import Session
+from yolofs.journal import cuts
+from yolofs.journal.file import sync_directory_of
+from yolofs.journal.journal import Journal
+from yolofs.session.session import Session
+from yolofs.state import checkpoint
 
 NEW = b".next"
 """At the end of the name of the journal that is being written."""
@@ -27,7 +28,7 @@ def drop_dead_generations(session: Session) -> int:
     """Write the journal of a session anew without its dead generations, and return how many these were.
 
     A mount of the session must be paused meanwhile.  Store inodes that no journal names any more are removed by the
-    next :meth:`~yolofs.session.Session.collect`.
+    next :meth:`~yolofs.session.session.Session.collect`.
 
     Raises:
         CommitError, TrustError: a commit was interrupted.

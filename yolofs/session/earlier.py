@@ -17,25 +17,25 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.archive import interrupted_commit
-from yolofs.commit.trees import copy_tree, remove_tree
+from yolofs.commit.apply.trees import copy_tree, remove_tree
 from yolofs.config.learned import read_learned
 from yolofs.config.settings import Settings
 from yolofs.errors import SessionBusyError, TrustError, YolofsError
-from yolofs.journal import Journal
-from yolofs.marks import SESSION_LINK, disk_state_name
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Change, Delete, Keep, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
-from yolofs.records import Change, Delete, Keep, Rename, Stage
-from yolofs.session import locked
-from yolofs.session_root import read_session_file
-from yolofs.sessions.identity import Identity, identity_of
-from yolofs.sessions.link import exclude_from_git, put_link
-from yolofs.sessions.private import private_directory, user_name
-from yolofs.sessions.registry import Entry, Registry
-from yolofs.sessions.search import Found
-from yolofs.sessions.start import choose_state, make_session, register, unregister
-from yolofs.sessions.state import SESSIONS
-from yolofs.syscalls import sync_filesystem
+from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.link import exclude_from_git, put_link
+from yolofs.registry.private import private_directory, user_name
+from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.search import Found
+from yolofs.registry.start import choose_state, make_session, register, unregister
+from yolofs.registry.state import SESSIONS
+from yolofs.session.archive import interrupted_commit
+from yolofs.session.root import read_session_file
+from yolofs.session.session import locked
+from yolofs.system.marks import SESSION_LINK, disk_state_name
+from yolofs.system.syscalls import sync_filesystem
 
 _FILES = frozenset(
     b"journal journal.torn journal.new session.json session.json.new rules.toml rules.toml.new rules.lock lock "

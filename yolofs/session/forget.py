@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from yolofs.commit.trees import remove_tree
-from yolofs.session import locked
-from yolofs.sessions.link import remove_link
-from yolofs.sessions.registry import Entry
-from yolofs.sessions.start import unregister
-from yolofs.sessions.trust import forget as forget_agreements
+from yolofs.commit.apply.trees import remove_tree
+from yolofs.registry.link import remove_link
+from yolofs.registry.registry import Entry
+from yolofs.registry.start import unregister
+from yolofs.registry.trust import forget as forget_agreements
+from yolofs.session.session import locked
 
 
 def forget(entry: Entry) -> None:

@@ -1,8 +1,8 @@
 """A commit that was interrupted: what is known of it, whether it may be finished here, and how to give it up.
 
 Until it is finished (or given up) base is neither what it was nor what the view showed, so nothing else is done.  It
-is finished only by whom and where it began: its seal (:mod:`yolofs.sessions.seal`) has to fit, and its plan still has
-to be one for base (:mod:`yolofs.commit.recheck`).
+is finished only by whom and where it began: its seal (:mod:`yolofs.registry.seal`) has to fit, and its plan still has
+to be one for base (:mod:`yolofs.commit.plan.recheck`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from yolofs.archive import CARRIED, End, interrupted_commit
-from yolofs.base import Base
-from yolofs.commit import Plan, describe, log
-from yolofs.commit.files import BACK, PLAN, SEAL, SETTLED
-from yolofs.commit.places import hidden_prefix
-from yolofs.commit.plan import Fetch, Park, Place
-from yolofs.commit.recheck import find_obstacle, find_problem
+from yolofs.commit import Plan, describe
+from yolofs.commit.apply import log
+from yolofs.commit.apply.files import BACK, PLAN, SEAL, SETTLED
+from yolofs.commit.apply.places import hidden_prefix
+from yolofs.commit.plan.plan import Fetch, Park, Place
+from yolofs.commit.plan.recheck import find_obstacle, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError
 from yolofs.paths import RelPath, display, split
-from yolofs.sessions import seal
-from yolofs.sessions.identity import identity_of
-from yolofs.sessions.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
-from yolofs.sessions.state import state_directory
-from yolofs.store import Store
-from yolofs.undo_notes import read_undoes
+from yolofs.registry import seal
+from yolofs.registry.identity import identity_of
+from yolofs.registry.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
+from yolofs.registry.state import state_directory
+from yolofs.session.archive import CARRIED, End, interrupted_commit
+from yolofs.session.undo_notes import read_undoes
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 CONTENTS = b"contents"
 """In the directory of a commit that was given up: what in it was where."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 
-from yolofs.archive import End, commit_directory, commit_numbers
-from yolofs.disk_usage import size_of
-from yolofs.plain_files import open_plain, read_plain
+from yolofs.session.archive import End, commit_directory, commit_numbers
+from yolofs.system.disk_usage import size_of
+from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"size"
 _MOST_BYTES = 64

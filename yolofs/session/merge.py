@@ -7,24 +7,24 @@ import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
 
-from yolofs import copying
-from yolofs.clock import coarse_clock_ns
-from yolofs.commit.merging import Merge, Refused, merge_paths
-from yolofs.commit.restating import Rebased, restate
-from yolofs.commit.split import MARKS, Authors
-from yolofs.commit.text_merge import MOST_MERGED_BYTES, has_marks
-from yolofs.commit.units import natural_path
+from yolofs.commit.merge.merging import Merge, Refused, merge_paths
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
+from yolofs.commit.select.restate import Rebased, restate
+from yolofs.commit.select.split import MARKS, Authors
+from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
-from yolofs.journal import Journal
-from yolofs.journal_file import may_have_marks, read_chunks, sync_directory_of
-from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
-from yolofs.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, xattrs_option
+from yolofs.journal.file import may_have_marks, read_chunks, sync_directory_of
+from yolofs.journal.journal import Journal
+from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
+from yolofs.journal.records import Keep, Snapshot, Travel
 from yolofs.os_errors import said_as
 from yolofs.paths import Generation, RelPath, StoreIno, display
-from yolofs.plain_files import open_plain
-from yolofs.records import Keep, Snapshot, Travel
-from yolofs.session import Session
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.session.session import Session
+from yolofs.state.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, xattrs_option
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.plain_files import open_plain
 
 MERGED_JOURNAL = b".merged"
 """At the end of the name of the journal that is being written."""

@@ -10,22 +10,24 @@ import os
 
 import msgspec
 
-from yolofs import checkpoint, cuts, journal_length
-from yolofs.archive import interrupted_commit
-from yolofs.base import Base
 from yolofs.errors import NoSessionError, UsageError
-from yolofs.journal import Journal
+from yolofs.journal import cuts
+from yolofs.journal import length as journal_length
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
-from yolofs.records import Delete, Fingerprint, Keep, Record, Rename, Stage
-from yolofs.session import finish_move, locked
-from yolofs.session_root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
-from yolofs.sessions.identity import NO_IDENTITY, identity_of
-from yolofs.sessions.link import exclude_from_git, put_link, remove_link
-from yolofs.sessions.private import private_directory
-from yolofs.sessions.registry import Entry
-from yolofs.sessions.search import Found
-from yolofs.sessions.start import register
-from yolofs.sessions.state import state_of
+from yolofs.registry.identity import NO_IDENTITY, identity_of
+from yolofs.registry.link import exclude_from_git, put_link, remove_link
+from yolofs.registry.private import private_directory
+from yolofs.registry.registry import Entry
+from yolofs.registry.search import Found
+from yolofs.registry.start import register
+from yolofs.registry.state import state_of
+from yolofs.session.archive import interrupted_commit
+from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
+from yolofs.session.session import finish_move, locked
+from yolofs.state import checkpoint
+from yolofs.store.base import Base
 
 _BATCH = 1000
 

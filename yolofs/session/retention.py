@@ -10,17 +10,17 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
-from yolofs.archive import commit_directory, numbers_of_ended_journals
-from yolofs.commit.trees import remove_tree
+from yolofs.commit.apply.trees import remove_tree
 from yolofs.config.settings import KeepCommits
-from yolofs.dead_generations import NEW
-from yolofs.disk_usage import size_of
-from yolofs.journal_length import SUFFIX as LENGTH_SUFFIX
-from yolofs.kept_size import kept_bytes
-from yolofs.records import Keep, Stage
-from yolofs.session import Session
-from yolofs.session_merge import MERGED_JOURNAL
-from yolofs.session_undo import Ended, ended_commits
+from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
+from yolofs.journal.records import Keep, Stage
+from yolofs.session.archive import commit_directory, numbers_of_ended_journals
+from yolofs.session.dead_generations import NEW
+from yolofs.session.kept_size import kept_bytes
+from yolofs.session.merge import MERGED_JOURNAL
+from yolofs.session.session import Session
+from yolofs.session.undo import Ended, ended_commits
+from yolofs.system.disk_usage import size_of
 
 _GONE = b"gone-"
 """How directories of commits are called that are being removed."""

@@ -9,9 +9,9 @@ import msgspec
 
 from yolofs.errors import UsageError, YolofsError
 from yolofs.paths import display
-from yolofs.plain_files import read_plain
-from yolofs.sessions.private import write_private
-from yolofs.sessions.search import Found
+from yolofs.registry.private import write_private
+from yolofs.registry.search import Found
+from yolofs.system.plain_files import read_plain
 
 MOVED_JOURNAL = b"journal.moved"
 """The journal of a session whose project has moved, until it takes the other one's place."""

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs import journal_damage, journal_file, journal_length
-from yolofs.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
-from yolofs.cuts import Cut
 from yolofs.errors import JournalError
-from yolofs.journal import Journal
-from yolofs.journal_codec import (
+from yolofs.journal import damage as journal_damage
+from yolofs.journal import file as journal_file
+from yolofs.journal import length as journal_length
+from yolofs.journal.codec import (
     HEADER_1,
     KEY_LIMIT,
     Form,
@@ -28,12 +27,15 @@ from yolofs.journal_codec import (
     seal,
     stamp_of,
 )
-from yolofs.journal_damage import Damage
+from yolofs.journal.cuts import Cut
+from yolofs.journal.damage import Damage
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Snapshot, Travel
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
-from yolofs.records import Snapshot, Travel
-from yolofs.store import Store
-from yolofs.timeline import Timeline
-from yolofs.tree import Tree
+from yolofs.session.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
+from yolofs.state.tree import Tree
+from yolofs.store.store import Store
 
 _HINT = "yolofs doctor --repair cuts all changes from there on off instead"
 
@@ -169,7 +171,7 @@ def _write_beside(path: bytes, parts: Iterable[bytes]) -> bytes:
 def find_first_line(path: bytes) -> FirstLine | None:
     """Return what the damaged first line of a journal should be; None if it is sound, or nothing tells.
 
-    Each line tells by its checksum at which place of which journal it stands (:class:`~yolofs.journal_codec.Form`), so
+    Each line tells by its checksum at which place of which journal it stands (:class:`~yolofs.journal.codec.Form`), so
     that two of them, or one and what is left of the first, tell the key.
 
     Raises:

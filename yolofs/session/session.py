@@ -1,4 +1,4 @@
-"""A session: one directory (``yolofs/sessions/`` has where it lies) and all that belongs to it, mounted or not.
+"""A session: one directory (``yolofs/registry/`` has where it lies) and all that belongs to it, mounted or not.
 
 At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any number may look
 (:attr:`Access.READ`): the journal only ever grows, and store inodes of older generations do not change.  A mount's
@@ -18,8 +18,20 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from yolofs import checkpoint, cuts, restored
-from yolofs.archive import (
+from yolofs.config.settings import Settings
+from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
+from yolofs.journal import cuts
+from yolofs.journal.file import sync_directory_of
+from yolofs.journal.journal import Journal, Known
+from yolofs.journal.records import Snapshot, Travel
+from yolofs.journal.timeline import Timeline
+from yolofs.paths import Generation, display
+from yolofs.registry.private import private_directory
+from yolofs.registry.runtime import runtime_root
+from yolofs.registry.search import Found, session_of
+from yolofs.registry.state import state_directory, state_of
+from yolofs.registry.trust import load_in_force
+from yolofs.session.archive import (
     begin_journal,
     commit_directory,
     commit_numbers,
@@ -31,30 +43,20 @@ from yolofs.archive import (
     replace_journal,
     store_numbers,
 )
-from yolofs.base import Base
-from yolofs.clock import coarse_clock_ns
-from yolofs.config.settings import Settings
-from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
-from yolofs.journal import Journal, Known
-from yolofs.journal_file import sync_directory_of
-from yolofs.marks import SESSION_LINK
-from yolofs.paths import Generation, display
-from yolofs.plain_files import open_plain
-from yolofs.records import Snapshot, Travel
-from yolofs.regions import Regions
-from yolofs.runtime import runtime_root
-from yolofs.session_root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
-from yolofs.sessions.private import private_directory
-from yolofs.sessions.search import Found, session_of
-from yolofs.sessions.state import state_directory, state_of
-from yolofs.sessions.trust import load_in_force
-from yolofs.states import State, States
-from yolofs.store import Store
-from yolofs.timeline import Timeline
+from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
+from yolofs.session.states import State, States
+from yolofs.state import checkpoint
+from yolofs.state.regions import Regions
+from yolofs.store import restored
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.marks import SESSION_LINK
+from yolofs.system.plain_files import open_plain
 
 if TYPE_CHECKING:
-    from yolofs.interrupted import Interrupted
-    from yolofs.sessions.start import Started
+    from yolofs.registry.start import Started
+    from yolofs.session.interrupted import Interrupted
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
@@ -97,15 +99,15 @@ class Session(States):
 
     @classmethod
     def create(cls, project: bytes, state: bytes | None = None) -> Started:
-        """Start the session of ``project``, unless it has one; ``state`` as for :func:`yolofs.sessions.start.start`.
+        """Start the session of ``project``, unless it has one; ``state`` as for :func:`yolofs.registry.start.start`.
 
         Raises:
             UsageError: ``project`` is no directory, or ``state`` cannot be used.
             TrustError: the project is somebody else's, or its state could be changed by others.
             OSError: it cannot be made.
         """
-        from yolofs.sessions.link import exclude_from_git, put_link  # sessions are seldom made
-        from yolofs.sessions.start import start
+        from yolofs.registry.link import exclude_from_git, put_link  # sessions are seldom made
+        from yolofs.registry.start import start
 
         started = start(project, state)
         directory = started.found.session
@@ -158,7 +160,7 @@ class Session(States):
                 session._checkpoint = known
             if access is Access.WRITE:
                 if journal.missing_records:  # before what only they named is collected
-                    from yolofs.salvage import go_on_without
+                    from yolofs.session.salvage import go_on_without
 
                     go_on_without(directory, journal)
                 session.collect()
@@ -271,11 +273,11 @@ class Session(States):
         if archive is None:
             restored.remove(self.directory)
         self._read(Journal.open(path))
-        from yolofs.kept_bases import retain  # who looks at a session need not wait for it
+        from yolofs.state.kept_bases import retain  # who looks at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
             retain(self.store, self.state().staged.values())
-        from yolofs.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
+        from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)
 
@@ -301,8 +303,8 @@ class Session(States):
         """
         if self.interrupted_commit() is None:
             return None
-        from yolofs.commit.linking import places_in_base
-        from yolofs.interrupted import examine  # it takes all that commits need along
+        from yolofs.commit.apply.linking import places_in_base
+        from yolofs.session.interrupted import examine  # it takes all that commits need along
 
         found = examine(self.directory, self.base, self.store)
         if found is not None and found.plan is not None and found.way_back is None:
@@ -326,7 +328,7 @@ class Session(States):
         checkpoint.remove(self.directory)
         give_up(self.directory, number)
         self._read(Journal.open(path))
-        from yolofs.audit import note_journal_end
+        from yolofs.audit.audit import note_journal_end
 
         note_journal_end(self.directory, is_commit=False)
 
@@ -389,7 +391,7 @@ def locate(project: bytes) -> Found:
 
 
 def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session_move` has written, if it died before it could.
+    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before it could.
 
     The caller holds the session's lock.
     """

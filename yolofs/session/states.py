@@ -1,6 +1,6 @@
 """What a journal comes to: the override trees of its generations and of the present, and what they differ in.
 
-A state is replayed from the journal's records.  A checkpoint (:mod:`yolofs.checkpoint`) stands for the records at
+A state is replayed from the journal's records.  A checkpoint (:mod:`yolofs.state.checkpoint`) stands for the records at
 its beginning, so that a long session need not replay all of them.
 """
 
@@ -11,20 +11,20 @@ from typing import cast
 
 import msgspec
 
-from yolofs import checkpoint
-from yolofs.archive import store_numbers
-from yolofs.base import Base
-from yolofs.changes import Change, compare
-from yolofs.checkpoint import Checkpoint
-from yolofs.garbage import no_garbage_collection
-from yolofs.journal import Journal
+from yolofs.changes.changes import Change, compare
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Change as ChangeRecord
+from yolofs.journal.records import Stage
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.progress import Progress
-from yolofs.records import Change as ChangeRecord
-from yolofs.records import Stage
-from yolofs.store import Store
-from yolofs.timeline import Timeline
-from yolofs.tree import Tree
+from yolofs.session.archive import store_numbers
+from yolofs.state import checkpoint
+from yolofs.state.checkpoint import Checkpoint
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.gc_pause import no_garbage_collection
 
 CHECKPOINT_RECORDS = 20_000
 """So many records take a tenth of a second or more to replay."""

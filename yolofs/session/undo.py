@@ -1,7 +1,7 @@
 """Undoing a commit: base becomes what it was before it, and what the commit had applied is staged again.
 
-An undo is a commit of its own, of the :mod:`yolofs.commit.inverse` of the other one.  So it has the same phases, may be
-finished or taken back if it is interrupted, and may be undone.  The view is the same before and after.
+An undo is a commit of its own, of the :mod:`yolofs.commit.undo.inverse` of the other one.  So it has the same
+phases, may be finished or taken back if it is interrupted, and may be undone.  The view is the same before and after.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from itertools import chain
 
 import msgspec
 
-from yolofs import restored
-from yolofs.archive import CARRIED, End, commit_directory, commit_numbers
-from yolofs.base import Base
-from yolofs.clock import coarse_clock_ns
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.applied import Applied, Later
-from yolofs.commit.choice import Held
-from yolofs.commit.compose import Composed, compose
-from yolofs.commit.execution import before_it_begins
-from yolofs.commit.files import PLAN, SEAL, write_new
-from yolofs.commit.inverse import Inverse, invert
-from yolofs.commit.kept import KeptAndStore
-from yolofs.commit.plan import Create, Plan
-from yolofs.commit.split import Authors, split_state
+from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.files import PLAN, SEAL, write_new
+from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.plan.plan import Create, Plan
+from yolofs.commit.select.choice import Held
+from yolofs.commit.select.compose import Composed, compose
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import Authors, split_state
+from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.inverse import Inverse, invert
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
-from yolofs.interrupted import CommitSeals
-from yolofs.journal import Journal
-from yolofs.kept_size import forget_size
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Change, Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
-from yolofs.records import Change, Keep, Snapshot
-from yolofs.selection import Selection
-from yolofs.session import Session
-from yolofs.session_commit import put_away
-from yolofs.sessions.seal import Sealer, began_ns, read_plainly
-from yolofs.states import States
-from yolofs.store import Store
-from yolofs.tree import Tree
-from yolofs.undo_notes import UNDOES, Undoes, read_undoes
+from yolofs.registry.seal import Sealer, began_ns, read_plainly
+from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
+from yolofs.session.commit import put_away
+from yolofs.session.interrupted import CommitSeals
+from yolofs.session.kept_size import forget_size
+from yolofs.session.session import Session
+from yolofs.session.states import States
+from yolofs.session.undo_notes import UNDOES, Undoes, read_undoes
+from yolofs.state.tree import Tree
+from yolofs.store import restored
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.clock import coarse_clock_ns
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from yolofs.plain_files import read_plain
+from yolofs.system.plain_files import read_plain
 
 UNDOES = b"undoes"
 _MOST_BYTES = 1 << 30

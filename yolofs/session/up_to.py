@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from yolofs.clock import coarse_clock_ns
-from yolofs.commit.compose import compose
-from yolofs.commit.split import Authors, Split
+from yolofs.commit.select.compose import compose
+from yolofs.commit.select.split import Authors, Split
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
 from yolofs.paths import StoreIno
 from yolofs.progress import Progress
-from yolofs.session import Session
-from yolofs.session_commit import CommitResult, Looked, commit
+from yolofs.session.commit import CommitResult, Looked, commit
+from yolofs.session.session import Session
+from yolofs.system.clock import coarse_clock_ns
 
 
 def commit_up_to(
@@ -26,7 +26,7 @@ def commit_up_to(
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
 ) -> CommitResult:
-    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session_commit.commit` does; the view stays.
+    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session.commit.commit` does; the view stays.
 
     Raises:
         YolofsError: as that; or both the earlier and the present state change names of one file with hard links.

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from yolofs.archive_index import ranges_of
-from yolofs.journal import Known, MarkerAt
+from yolofs.journal.archive_index import ranges_of
+from yolofs.journal.journal import Known, MarkerAt
+from yolofs.journal.records import Fingerprint, Snapshot, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.plain_files import read_plain
-from yolofs.records import Fingerprint, Snapshot, Travel
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.system.plain_files import read_plain
 
 FILE_NAME = b"checkpoint"
 _FORMAT = 4

@@ -1,6 +1,7 @@
 """Drift: base changed under what is staged.  What can be told of one staged file or name, and whether there may be any.
 
-Which paths a commit would run over :mod:`yolofs.commit.conflicts` tells; its docstring says what can be told at all.
+Which paths a commit would run over :mod:`yolofs.commit.merge.conflicts` tells; its docstring says what can be told
+at all.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import os
 import stat
 from collections.abc import Mapping
 
-from yolofs.base import Base
+from yolofs.journal.records import owner_of
 from yolofs.paths import RelPath, join
-from yolofs.records import owner_of
-from yolofs.store import Store
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 _CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
@@ -44,7 +45,7 @@ def has_changed(staged: Staged, base: Base, store: Store) -> bool:
 def is_later(here: os.stat_result | None, parent: Entry | None, restored: Mapping[int, int]) -> bool:
     """Tell whether what base has under a name changed after the view last changed a name in this directory.
 
-    ``here`` are its attributes, ``restored`` as in :mod:`yolofs.restored`.
+    ``here`` are its attributes, ``restored`` as in :mod:`yolofs.store.restored`.
     """
     if here is None or parent is None or not parent.touched_ns or restored.get(here.st_ino) == here.st_ctime_ns:
         return False

@@ -12,10 +12,10 @@ import os
 import stat
 from collections.abc import Iterable
 
-from yolofs.base import Base
+from yolofs.journal.records import Change, Keep, Stage
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Change, Keep, Stage
-from yolofs.tree import Staged, Tree, link_key
+from yolofs.state.tree import Staged, Tree, link_key
+from yolofs.store.base import Base
 
 
 def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
@@ -30,7 +30,9 @@ def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
 
 
 def key_for(tree: Tree, base: Base, st: os.stat_result) -> int | None:
-    """Return what is :attr:`~yolofs.tree.Staged.key` of a base file once it is copied up, if it has several names."""
+    """Return what is :attr:`~yolofs.state.tree.Staged.key` of a base file once it is copied up, if it has several
+    names.
+    """
     if stat.S_ISDIR(st.st_mode) or not (st.st_nlink > 1 or tree.linked):
         return None
     number = base.number(st)
@@ -48,7 +50,7 @@ def misnamed(records: Iterable[Change]) -> tuple[Tree, list[tuple[Staged, RelPat
     """Return the tree of some records, and what it shows of which they have the base path of a name that did not move.
 
     That is how older versions recorded a file with hard links one name of which had been renamed after another was
-    looked at.  The tree has the path that is right (:attr:`~yolofs.tree.Staged.origin`).
+    looked at.  The tree has the path that is right (:attr:`~yolofs.state.tree.Staged.origin`).
 
     Raises:
         JournalError: the records contradict themselves.

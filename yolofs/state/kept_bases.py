@@ -21,13 +21,13 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs.copying import Metadata
-from yolofs.gitbinary import is_binary
+from yolofs.journal.records import Fingerprint
 from yolofs.paths import RelPath
-from yolofs.plain_files import open_plain
-from yolofs.records import Fingerprint
-from yolofs.store import Store
-from yolofs.tree import Staged
+from yolofs.state.tree import Staged
+from yolofs.store.copying import Metadata
+from yolofs.store.store import Store
+from yolofs.system.plain_files import open_plain
+from yolofs.text.git_binary import is_binary
 
 MOST_KEPT_BYTES = 128 << 10
 """Of so much text a copy is kept: it costs less than a tenth of the copy-up."""

@@ -11,9 +11,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from yolofs.base import Base, open_noatime
 from yolofs.paths import RelPath, join, split
-from yolofs.tree import Staged
+from yolofs.state.tree import Staged
+from yolofs.store.base import Base, open_noatime
 
 LIMIT = 100_000
 """How many names are looked at; a tenth of a second or so."""

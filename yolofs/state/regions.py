@@ -11,8 +11,8 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.base import Base
 from yolofs.paths import ROOT, RelPath, is_below
+from yolofs.store.base import Base
 
 
 class Region(Enum):

@@ -19,8 +19,8 @@ tombstone     None        None              nothing
 A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of the path.
 
 One thing base has to be looked at for: a base file with several names (hard links) that was copied up through one of
-them shows its store inode under all of them, and which they are the records do not say.  :mod:`yolofs.links` finds
-the staged file for what base has at a name.  The tree counts: :meth:`Tree.nlink`.
+them shows its store inode under all of them, and which they are the records do not say.
+:mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The tree counts: :meth:`Tree.nlink`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
 from yolofs.errors import JournalError
+from yolofs.journal.records import Change, Delete, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
-from yolofs.records import Change, Delete, Fingerprint, Keep, Rename, Stage
 
 
 class Staged:

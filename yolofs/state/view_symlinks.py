@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from yolofs.base import Base, read_link
-from yolofs.store import Store
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base, read_link
+from yolofs.store.store import Store
 
 
 class StateLinks:

@@ -3,8 +3,8 @@
 Nothing here writes.  Two kinds of base paths are set apart:
 
 * *hidden*: the session's own directory and the link to it, the state directories of all users
-  (:mod:`yolofs.marks`), and the runtime directory with the control sockets.  They do not exist for the view, under
-  any name.
+  (:mod:`yolofs.system.marks`), and the runtime directory with the control sockets.  They do not exist for the view,
+  under any name.
 * *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is no real data
   (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a ``stat`` of our own mountpoint
   from the thread that serves it would wait for itself.
@@ -21,11 +21,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from yolofs import marks
-from yolofs.mount_table import read_mounts
+from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath
-from yolofs.records import Fingerprint, owner_of
-from yolofs.syscalls import open_by_no_link
+from yolofs.system import marks
+from yolofs.system.mount_table import read_mounts
+from yolofs.system.syscalls import open_by_no_link
 
 PSEUDO_TYPES = frozenset(
     b"binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
@@ -38,7 +38,7 @@ _SLOTS = 1 << 14
 
 
 class Elsewhere(Protocol):
-    """Knows what of base lies elsewhere than at its path (:class:`yolofs.commit.displaced.Displaced`)."""
+    """Knows what of base lies elsewhere than at its path (:class:`yolofs.commit.apply.displaced.Displaced`)."""
 
     def path(self, rel: bytes) -> bytes | None:
         """Return the absolute path of what base has at ``rel``; None if it lies there."""

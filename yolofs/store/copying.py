@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from yolofs.syscalls import open_by_no_link
+from yolofs.system.syscalls import open_by_no_link
 
 _FICLONE = 0x40049409  # _IOW(0x94, 9, int) of linux/fs.h
 _CHUNK_BYTES = 1 << 20

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"restored"
 _MOST_BYTES = 1 << 30

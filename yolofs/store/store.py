@@ -26,8 +26,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Protocol, cast
 
-from yolofs import copying
 from yolofs.paths import StoreIno
+from yolofs.store import copying
 
 _SHARD_BITS = 8  # 256 store inodes in each directory
 _ACL_DEFAULT = "system.posix_acl_default"

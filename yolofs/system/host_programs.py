@@ -10,8 +10,8 @@ import os
 import stat
 from collections.abc import Collection
 
-from yolofs.mount_table import read_mounts
-from yolofs.symlinks import follow
+from yolofs.system.mount_table import read_mounts
+from yolofs.system.symlinks import follow
 
 _TYPE = b"fuse.yolofs"
 

@@ -1,7 +1,7 @@
 """JSON as yolofs prints and keeps it: every document, whoever reads it, can be shown on a terminal.
 
 Names, commands and messages in it are of anybody's choice.  A JSON reader gets them back exactly; a terminal gets
-nothing but printable characters (:mod:`yolofs.characters`).
+nothing but printable characters (:mod:`yolofs.text.characters`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from yolofs.characters import escape_json
+from yolofs.text.characters import escape_json
 
 
 def encode_json(document: Any, *, indent: int = 0) -> bytes:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import Generic, TypeAlias, TypeVar
 
-from yolofs.wildcards import Wildcards
+from yolofs.text.wildcards import Wildcards
 
 Value = TypeVar("Value")
 Pattern: TypeAlias = tuple[bytes, ...]

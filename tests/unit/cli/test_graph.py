@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from yolofs.cli.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
+from yolofs.journal.records import Marker, Snapshot, Travel
+from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
-from yolofs.records import Marker, Snapshot, Travel
-from yolofs.timeline import Timeline
 
 
 def drawn(moves: str, signs: Signs = UNICODE) -> list[str]:

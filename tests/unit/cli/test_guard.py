@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.cli.guard import RuleGuard
-from yolofs.core import is_compiled
+from yolofs.compiled import is_compiled
 from yolofs.rules import NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 RULES = RuleSet(

@@ -6,11 +6,11 @@ import stat
 
 import pytest
 
-from yolofs.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, Kind, Side
 from yolofs.cli import listing
 from yolofs.cli.listing import Place, emit_changes
 from yolofs.paths import RelPath
-from yolofs.regions import Regions
+from yolofs.state.regions import Regions
 
 NAMES = [
     b"plain.txt",

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from yolofs.cli.running import snapshot_name
-from yolofs.session import Session
+from yolofs.session.session import Session
 
 
 @pytest.mark.parametrize(

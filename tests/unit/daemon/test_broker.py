@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import trio
 
-from yolofs.audit import AskNote, AuditLog, read_audit
+from yolofs.access.questions import Decision, Operation, Question
+from yolofs.audit.audit import AskNote, AuditLog, read_audit
 from yolofs.daemon import broker as broker_module
 from yolofs.daemon.answers import Answer, Lifetime
 from yolofs.daemon.asks import Ask, Ended, Outcome
@@ -24,7 +25,6 @@ from yolofs.daemon.auditor import Auditor
 from yolofs.daemon.broker import Answered, Broker
 from yolofs.daemon.requesters import Commands, Requester, wants_no_answer
 from yolofs.errors import AskError, UsageError
-from yolofs.questions import Decision, Operation, Question
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 ALLOW = Answer(Decision.ALLOW)

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from yolofs import marks
 from yolofs.daemon import survey
-from yolofs.sessions.state import SESSIONS
+from yolofs.registry.state import SESSIONS
+from yolofs.system import marks
 
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.unit.fuse.loops import Device
-from yolofs.fuse.loop import DeviceLoop
+from yolofs.fuse.loop.loop import DeviceLoop
 
 
 @pytest.fixture

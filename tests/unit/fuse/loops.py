@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from yolofs.fuse.loop import DeviceClosedError, DeviceLoop, Future, LoopThread
+from yolofs.fuse.loop.loop import DeviceClosedError, DeviceLoop, Future, LoopThread
 
 DEADLINE_S = 30.0
 """How long a condition may take to come true before its test fails."""

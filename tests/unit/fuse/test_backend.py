@@ -10,9 +10,9 @@ from typing import Any
 import pyfuse3
 import pytest
 
-from yolofs.fuse import backend
-from yolofs.fuse.backend import Backend, Nursery, Turn
-from yolofs.fuse.loop import DeviceClosedError, DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.loop import backend
+from yolofs.fuse.loop.backend import Backend, Nursery, Turn
+from yolofs.fuse.loop.loop import DeviceClosedError, DeviceLoop, Future, LoopClosedError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from yolofs.fuse.detours import Detours
-from yolofs.questions import Decision, Operation, Question
+from yolofs.access.questions import Decision, Operation, Question
+from yolofs.fuse.ask_unlocked import Detours
 from yolofs.rules import RuleState
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolofs.fuse import forgetting as module
-from yolofs.fuse.forgetting import Forgetting
+from yolofs.fuse.cache import forgetting as module
+from yolofs.fuse.cache.forgetting import Forgetting
 
 
 class Kernel:

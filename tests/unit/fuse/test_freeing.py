@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.fuse import freeing as module
-from yolofs.fuse.freeing import Freeing
+from yolofs.fuse.cache import freeing as module
+from yolofs.fuse.cache.freeing import Freeing
 
 BATCH = 32
 

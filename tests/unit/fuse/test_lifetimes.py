@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import Base
-from yolofs.fuse import lifetimes as module
-from yolofs.fuse.lifetimes import Lifetimes
-from yolofs.inodes import Attr, Inode
+from yolofs.fuse.cache import lifetimes as module
+from yolofs.fuse.cache.lifetimes import Lifetimes
+from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import ROOT, RelPath
+from yolofs.store.base import Base
 
 WATCHED_S = 60.0
 BASE_S = 1.0

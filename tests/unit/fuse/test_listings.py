@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from yolofs.fuse.listings import MAX_NAMES, Listing, Listings
-from yolofs.inodes import Inode
+from yolofs.fuse.cache.listings import MAX_NAMES, Listing, Listings
+from yolofs.overlay.inodes import Inode
 
 
 class Clock:

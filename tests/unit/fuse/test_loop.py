@@ -12,9 +12,9 @@ from functools import partial
 import pytest
 
 from tests.unit.fuse.loops import DEADLINE_S, Clock, Device, end, until, wait_for
-from yolofs.fuse.inbox import Inbox
-from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
-from yolofs.fuse.timers import LONGEST_WAIT_MS, TimerQueue
+from yolofs.fuse.loop.inbox import Inbox
+from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.loop.timers import LONGEST_WAIT_MS, TimerQueue
 
 
 class TestTasks:

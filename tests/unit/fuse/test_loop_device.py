@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.unit.fuse.loops import Clock, Device, end, let_time_pass, until
-from yolofs.fuse.loop import DeviceLoop, Future, LoopClosedError
-from yolofs.fuse.wakeful import Wakeful
+from yolofs.fuse.loop.idle_cpus import Wakeful
+from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 
 class TestDevice:

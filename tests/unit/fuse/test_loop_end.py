@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from tests.unit.fuse.loops import DEADLINE_S, Device, end, until, wait_for
-from yolofs.fuse.inbox import Inbox
-from yolofs.fuse.loop import DeviceClosedError, DeviceLoop, Future, LoopClosedError
-from yolofs.fuse.workers import WorkerThreads
+from yolofs.fuse.loop.inbox import Inbox
+from yolofs.fuse.loop.loop import DeviceClosedError, DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.loop.workers import WorkerThreads
 
 
 class TestInThread:

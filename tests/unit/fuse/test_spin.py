@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yolofs.fuse.spin import Events, Spin
+from yolofs.fuse.loop.spin import Events, Spin
 
 FOUND: Events = [(3, 1)]
 LONGEST_S = 60e-6

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from yolofs.fuse.wakeful import Wakeful
+from yolofs.fuse.loop.idle_cpus import Wakeful
 
 DENSE_S = 100e-6
 SPARSE_S = 2e-3

@@ -6,7 +6,7 @@ import threading
 from functools import partial
 
 from tests.unit.fuse.loops import DEADLINE_S, until
-from yolofs.fuse.workers import WorkerThreads
+from yolofs.fuse.loop.workers import WorkerThreads
 
 
 def test_as_many_jobs_as_there_may_be_threads_are_run_at_once_whatever_came_before() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.base import Base
 from yolofs.hostcode.commands import SearchPath
+from yolofs.store.base import Base
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.scribe import Scribe
-from yolofs.base import Base
-from yolofs.changes import compare
+from yolofs.changes.changes import compare
 from yolofs.hostcode.commands import SearchPath
 from yolofs.hostcode.files import FileMarker, Table
 from yolofs.hostcode.marker import Marker
-from yolofs.path_patterns import parse
-from yolofs.tree import Tree
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.text.path_patterns import parse
 
 HARMLESS = b'[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/x\n'
 EVIL = b"[core]\n\tfsmonitor = ./x\n"

@@ -10,11 +10,11 @@ import pytest
 
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting
+from yolofs.registry.trust import Agreed
 from yolofs.rules import Index, Origin, PathRule, RuleSet, RuleState, parse_rules
 from yolofs.rules import budget as budgets
 from yolofs.rules.preset import preset_rules
 from yolofs.rules.trusted import TrustedRules
-from yolofs.sessions.trust import Agreed
 
 PROJECT, HOME = b"/home/u/src/p", b"/home/u"
 State: TypeAlias = Literal["allow", "read-only", "write-ask", "ask", "deny", "hidden"]

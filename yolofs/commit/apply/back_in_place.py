@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs import copying, syscalls
-from yolofs.commit import log
-from yolofs.commit.directories import rename_with
-from yolofs.commit.found import FOUND, place_for
-from yolofs.commit.places import Spot
-from yolofs.commit.plan import Attributes, Create, Plan, Rewrite, SetMetadata
-from yolofs.commit.resume import ResumedSteps
-from yolofs.commit.separate import metadata_of
+from yolofs.commit.apply import log
+from yolofs.commit.apply.directories import rename_with
+from yolofs.commit.apply.found import FOUND, place_for
+from yolofs.commit.apply.part_links import metadata_of
+from yolofs.commit.apply.places import Spot
+from yolofs.commit.apply.resume import ResumedSteps
+from yolofs.commit.plan.plan import Attributes, Create, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, split
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 
 class Meanwhile(NamedTuple):
@@ -37,7 +38,7 @@ class BackInPlace(ResumedSteps):
     """Undoes what was done in place."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
-        """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
+        """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self.meanwhile = Meanwhile([], [], [], [])
         self._found_path = os.path.join(directory, FOUND)

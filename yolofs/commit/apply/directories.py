@@ -12,8 +12,8 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple, Self, TypeVar
 
-from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.store.copying import at
 
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT = 64

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from yolofs.commit.places import COPIED, hidden_prefix
-from yolofs.commit.plan import Park, Place, Plan
+from yolofs.commit.apply.places import COPIED, hidden_prefix
+from yolofs.commit.plan.plan import Park, Place, Plan
 from yolofs.paths import RelPath, split
 
 
 class Displaced:
-    """Translates paths of base as it was before a commit; for :attr:`yolofs.base.Base.elsewhere`."""
+    """Translates paths of base as it was before a commit; for :attr:`yolofs.store.base.Base.elsewhere`."""
 
     def __init__(self, plan: Plan, parking: bytes) -> None:
         """Look where everything is; ``parking`` is the commit's own directory."""

@@ -1,7 +1,7 @@
 """Carrying a plan out: base becomes what the view shows.
 
-``docs/design/commit.md`` has the phases, the order of the steps and the reasons; :mod:`yolofs.commit.files` what lies
-in the commit's directory.
+``docs/design/commit.md`` has the phases, the order of the steps and the reasons; :mod:`yolofs.commit.apply.files`
+what lies in the commit's directory.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit import log
-from yolofs.commit.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
-from yolofs.commit.found import paths_found
-from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
-from yolofs.commit.linking import Spare, is_spare_never
-from yolofs.commit.log import Log
-from yolofs.commit.plan import Create, FinishDirectory, Plan, Step, describe
-from yolofs.commit.resume import ResumedSteps
-from yolofs.commit.separate import names_in, note_parted, put_in_place
-from yolofs.commit.steps import Steps
-from yolofs.commit.taking_back import Restored, take_back
+from yolofs.commit.apply import log
+from yolofs.commit.apply.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
+from yolofs.commit.apply.found import paths_found
+from yolofs.commit.apply.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
+from yolofs.commit.apply.linking import Spare, is_spare_never
+from yolofs.commit.apply.log import Log
+from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
+from yolofs.commit.apply.resume import ResumedSteps
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import Restored, take_back
+from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Seals(Protocol):
-    """Who vouches for what is written of a commit (:mod:`yolofs.sessions.seal`); this package knows nothing of keys."""
+    """Who vouches for what is written of a commit (:mod:`yolofs.registry.seal`); this package knows nothing of keys."""
 
     def of_plan(self, plan: bytes) -> bytes:
         """Return what is to lie beside a plan as ``seal``."""

@@ -16,7 +16,7 @@
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that
 
-The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to :mod:`yolofs.commit.steps`.
+The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to :mod:`yolofs.commit.apply.steps`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import contextlib
 import os
 import shutil
 
-from yolofs.commit import far, log
-from yolofs.commit.places import hidden_far
-from yolofs.commit.ready import Ready, decode
+from yolofs.commit.apply import log, other_devices
+from yolofs.commit.apply.places import hidden_far
+from yolofs.commit.apply.ready import Ready, decode
 from yolofs.paths import display
-from yolofs.plain_files import read_plain
+from yolofs.system.plain_files import read_plain
 
 PLAN = b"plan.json"
 SEAL = b"seal"
@@ -44,7 +44,7 @@ _MOST_READY = 1 << 30
 
 
 def has_begun(parking: bytes) -> bool:
-    """Tell whether the commit in a directory has touched anything of base, as far as can be told.
+    """Tell whether the commit in a directory has touched anything of base, as can be told.
 
     Versions before wrote no ``made``, but the log at the same time as the first step.
     """
@@ -76,7 +76,7 @@ def drop(parking: bytes) -> None:
         OSError: something in it cannot be removed; it is no commit any more all the same.
     """
     with contextlib.suppress(OSError):  # what cannot be removed there is no reason to go on with a commit
-        far.remove(parking, hidden_far(parking))
+        other_devices.remove(parking, hidden_far(parking))
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(parking, PLAN))
     shutil.rmtree(parking)

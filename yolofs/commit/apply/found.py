@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
-from yolofs.commit.plan import Place, Plan, Step
+from yolofs.commit.plan.plan import Place, Plan, Step
 from yolofs.paths import RelPath
 
 FOUND = b"found"

@@ -12,11 +12,11 @@ import stat
 from collections.abc import Callable
 from typing import TypeAlias
 
-from yolofs.commit.files import read_ready
-from yolofs.commit.moves import Moves
-from yolofs.commit.plan import Create, Plan
+from yolofs.commit.apply.files import read_ready
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
 
 Spare: TypeAlias = Callable[[int], bool]
 """Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody has it open."""

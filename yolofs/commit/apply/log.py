@@ -12,7 +12,7 @@ import contextlib
 import os
 from typing import NamedTuple, Self
 
-from yolofs.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"progress"
 UNKNOWN_NS = 0

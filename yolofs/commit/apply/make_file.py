@@ -11,8 +11,8 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs import copying
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.store import StoreFiles
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

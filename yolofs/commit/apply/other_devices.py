@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.moves import Moves
-from yolofs.commit.trees import remove_tree
-from yolofs.journal_file import sync_directory_of
+from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.plan.moves import Moves
+from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
-from yolofs.plain_files import open_plain, read_plain
-from yolofs.syscalls import open_by_no_link
+from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.syscalls import open_by_no_link
 
 _NAME = b"far"
 _MOST_BYTES = 1 << 20

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs import copying
-from yolofs.commit.plan import Attributes
-from yolofs.plain_files import open_plain, read_plain
+from yolofs.commit.plan.plan import Attributes
+from yolofs.store import copying
+from yolofs.system.plain_files import open_plain, read_plain
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""

@@ -1,7 +1,7 @@
 """Where a commit works: its own folders, and the directories of base, by names in them that are open.
 
 No path is followed twice: what a spot is in stays open, and directories of base are reached by no symbolic link
-(:mod:`yolofs.commit.directories`).
+(:mod:`yolofs.commit.apply.directories`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 import zlib
 from typing import NamedTuple, Self
 
-from yolofs.commit.directories import Directories
-from yolofs.commit.far import Folder
-from yolofs.commit.kept import Kept
-from yolofs.commit.plan import Fetch, Plan
-from yolofs.copying import at
+from yolofs.commit.apply.directories import Directories
+from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.syscalls import open_by_no_link
+from yolofs.store.copying import at
+from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
 """So many directories of earlier commits are open at a time."""

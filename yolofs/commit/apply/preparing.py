@@ -10,18 +10,19 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from yolofs import copying, syscalls
-from yolofs.commit import far
-from yolofs.commit.far import FarFolders, Folder
-from yolofs.commit.linking import Linking, Spare
-from yolofs.commit.making import is_plain, make_file, open_inode
-from yolofs.commit.moves import Moves
-from yolofs.commit.places import Places, Spot, hidden_far
-from yolofs.commit.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
-from yolofs.commit.ready import LINKED, Before, Made, Ready, check
-from yolofs.copying import at
+from yolofs.commit.apply import other_devices
+from yolofs.commit.apply.linking import Linking, Spare
+from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
+from yolofs.commit.apply.other_devices import FarFolders, Folder
+from yolofs.commit.apply.places import Places, Spot, hidden_far
+from yolofs.commit.apply.ready import LINKED, Before, Made, Ready, check
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.copying import at
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 
 class Preparing(Places):
@@ -71,7 +72,7 @@ class Preparing(Places):
                 syscalls.sync_filesystem(folder.fd)
 
     def look(self) -> Ready:
-        """Look whether the steps can be done, as far as that can be told before; return all that is known by then.
+        """Look whether the steps can be done, as that can be told before; return all that is known by then.
 
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
@@ -190,4 +191,4 @@ class Preparing(Places):
         Raises:
             OSError: one cannot be removed.
         """
-        far.remove(self._parking, hidden_far(self._parking))
+        other_devices.remove(self._parking, hidden_far(self._parking))

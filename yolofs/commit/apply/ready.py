@@ -14,10 +14,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs import syscalls
-from yolofs.commit.kept import Kept
-from yolofs.commit.moves import Moves
-from yolofs.commit.plan import (
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -33,6 +32,7 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.paths import ROOT, RelPath, split
+from yolofs.system import syscalls
 
 LINKED = -1
 """In the place of a folder's number: nothing is made, the store inode itself gets a name in base."""
@@ -45,8 +45,8 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
     size: int
     mtime_ns: int
     folder: int = 0
-    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.far`), counted from 1;
-    :data:`LINKED` for a store inode."""
+    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.apply.other_devices`),
+    counted from 1; :data:`LINKED` for a store inode."""
     ctime_ns: int = 0
     """Of a store inode, as are those below: what it was before the first step."""
     mode: int = 0

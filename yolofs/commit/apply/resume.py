@@ -13,13 +13,15 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import IO, TypeAlias
 
-from yolofs import copying
-from yolofs.commit.far import Folder
-from yolofs.commit.files import SETTLED
-from yolofs.commit.found import FOUND, is_mixture, place_for, places_of
-from yolofs.commit.log import Line
-from yolofs.commit.places import Spot, copied_from
-from yolofs.commit.plan import (
+from yolofs.commit.apply.files import SETTLED
+from yolofs.commit.apply.found import FOUND, is_mixture, place_for, places_of
+from yolofs.commit.apply.log import Line
+from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.ready import Looks, Made, Ready
+from yolofs.commit.apply.steps import UNMADE, Steps
+from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -34,11 +36,9 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Looks, Made, Ready
-from yolofs.commit.steps import UNMADE, Steps
-from yolofs.commit.trees import remove_tree
 from yolofs.paths import split
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.store import StoreFiles
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 _CHUNK_BYTES = 1 << 20

@@ -14,14 +14,16 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from yolofs import copying, syscalls
-from yolofs.commit import log
-from yolofs.commit.back_in_place import BackInPlace, sync_file
-from yolofs.commit.directories import rename_out, rename_with
-from yolofs.commit.far import Folder
-from yolofs.commit.found import place_for
-from yolofs.commit.places import Spot, copied_from
-from yolofs.commit.plan import (
+from yolofs.commit.apply import log
+from yolofs.commit.apply.back_in_place import BackInPlace, sync_file
+from yolofs.commit.apply.directories import rename_out, rename_with
+from yolofs.commit.apply.found import place_for
+from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.ready import Made, Ready, looks_of
+from yolofs.commit.apply.steps import UNMADE
+from yolofs.commit.apply.trees import are_alike
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -36,11 +38,10 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.ready import Made, Ready, looks_of
-from yolofs.commit.steps import UNMADE
-from yolofs.commit.trees import are_alike
 from yolofs.paths import RelPath, join, split
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -56,7 +57,7 @@ class BackSteps(BackInPlace):
     """Undoes steps."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
-        """Prepare as :class:`~yolofs.commit.steps.Steps` does."""
+        """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._times: dict[RelPath, tuple[int, int]] = {}
         self._in_store: dict[int, bytes] = {}

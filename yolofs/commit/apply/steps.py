@@ -15,13 +15,15 @@ import stat
 from collections.abc import Callable
 from typing import TypeAlias, assert_never
 
-from yolofs import copying, syscalls
-from yolofs.commit import separate
-from yolofs.commit.directories import rename_between, rename_out, rename_with
-from yolofs.commit.far import Folder
-from yolofs.commit.log import UNKNOWN_NS, Identity, Line
-from yolofs.commit.places import Spot, copied_from
-from yolofs.commit.plan import (
+from yolofs.commit.apply import part_links
+from yolofs.commit.apply.directories import rename_between, rename_out, rename_with
+from yolofs.commit.apply.log import UNKNOWN_NS, Identity, Line
+from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.preparing import Preparing
+from yolofs.commit.apply.ready import LINKED, Made
+from yolofs.commit.apply.trees import copy_tree, remove_tree
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -36,12 +38,11 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.preparing import Preparing
-from yolofs.commit.ready import LINKED, Made
-from yolofs.commit.trees import copy_tree, remove_tree
-from yolofs.copying import at
 from yolofs.paths import ROOT, RelPath, split
-from yolofs.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.copying import at
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 UNMADE = b"-unmade"
 """How notes end of what was made and is not any more, as the commit was being taken back."""
@@ -160,21 +161,21 @@ class Steps(Preparing):
         else:
             os.sync()
 
-    def copy_apart(self) -> list[separate.Apart]:
+    def copy_apart(self) -> list[part_links.Apart]:
         """Copy what is kept and has names in base, or beside it, that are still there.  Before :meth:`release`.
 
         Raises:
             OSError: the folders of the commit cannot be worked in.
         """
-        return separate.copy_apart(self._replaced.path, self._new.path, self._originals)
+        return part_links.copy_apart(self._replaced.path, self._new.path, self._originals)
 
-    def _originals(self) -> dict[separate.File, separate.Original]:
+    def _originals(self) -> dict[part_links.File, part_links.Original]:
         """Return what those files were that were changed in place."""
-        originals: dict[separate.File, separate.Original] = {}
+        originals: dict[part_links.File, part_links.Original] = {}
         for step in self._plan.steps:
             match step:
                 case Rewrite():
-                    original: separate.Original = os.path.join(self._replaced.path, b"%d" % step.number)
+                    original: part_links.Original = os.path.join(self._replaced.path, b"%d" % step.number)
                 case SetMetadata():
                     original = step.was
                 case _:
@@ -188,7 +189,7 @@ class Steps(Preparing):
                 originals[file] = original
         return originals
 
-    def _file_at(self, path: RelPath) -> separate.File | None:
+    def _file_at(self, path: RelPath) -> part_links.File | None:
         try:
             _, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -259,7 +260,7 @@ class Steps(Preparing):
     def _copy_to_kept(self, source: Spot, target: Spot, path: RelPath) -> None:
         """Copy what is kept of another device, and note which of its names are hard links: the copies are not."""
         self._unlocked(source)
-        separate.note_parted(self._parking, separate.names_of_several(self._at(source), target.name))
+        part_links.note_parted(self._parking, part_links.names_of_several(self._at(source), target.name))
         self._copy_tree(source, target, path)
 
     def _shelter(self, path: RelPath, number: int) -> Spot:

@@ -6,19 +6,19 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from yolofs.commit import log
-from yolofs.commit.back_in_place import Meanwhile
-from yolofs.commit.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
-from yolofs.commit.found import FOUND, paths_found
-from yolofs.commit.interrupts import INTERRUPTED, interrupted_between, no_interrupt, stopped_by_user
-from yolofs.commit.log import Log
-from yolofs.commit.plan import Plan, describe
-from yolofs.commit.rollback import BackSteps
-from yolofs.commit.trees import remove_tree
+from yolofs.commit.apply import log
+from yolofs.commit.apply.back_in_place import Meanwhile
+from yolofs.commit.apply.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
+from yolofs.commit.apply.found import FOUND, paths_found
+from yolofs.commit.apply.interrupts import INTERRUPTED, interrupted_between, no_interrupt, stopped_by_user
+from yolofs.commit.apply.log import Log
+from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 
-from yolofs import copying
+from yolofs.store import copying
 
 
 def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
     """Make ``dst`` a copy of ``src``, of any type, with all below it; hard links within it stay together.
 
-    Nothing follows symbolic links.  Returns what could not be carried over (see :mod:`yolofs.copying`).
+    Nothing follows symbolic links.  Returns what could not be carried over (see :mod:`yolofs.store.copying`).
 
     Raises:
         FileExistsError: there is something at ``dst``.

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from yolofs.base import Base
-from yolofs.changes import Aspect, Change, Kind, compare
-from yolofs.commit.survey import Name, survey
-from yolofs.drift import has_changed, is_later
+from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.commit.plan.survey import Name, survey
 from yolofs.paths import RelPath
-from yolofs.store import Store
-from yolofs.tree import Tree
+from yolofs.state.drift import has_changed, is_later
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 def find_conflicts(
@@ -41,7 +41,8 @@ def find_conflicts(
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone,
     and that base has under others, it is the path where base had it.  ``names`` is the survey of the tree, for who has
-    it already, ``restored`` tells of which ctimes it is known that they are not the host's (:mod:`yolofs.restored`).
+    it already, ``restored`` tells of which ctimes it is known that they are not the host's
+    (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.

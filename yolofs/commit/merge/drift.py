@@ -9,11 +9,11 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.base import Base
-from yolofs.commit.units import natural_path
+from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
-from yolofs.store import Store
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 class How(Enum):

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs import copying
-from yolofs.base import Base
-from yolofs.commit.text_merge import MOST_MERGED_BYTES, merge_texts, why_not_text
-from yolofs.commit.units import natural_path
-from yolofs.drift import has_changed
-from yolofs.kept_bases import (
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, merge_texts, why_not_text
+from yolofs.commit.select.units import natural_path
+from yolofs.journal.records import Change, Fingerprint, Keep, Stage
+from yolofs.paths import RelPath
+from yolofs.state.drift import has_changed
+from yolofs.state.kept_bases import (
     Kept,
     Owned,
     digest_of_xattrs,
@@ -25,10 +25,10 @@ from yolofs.kept_bases import (
     owned,
     recorded_xattrs,
 )
-from yolofs.paths import RelPath
-from yolofs.records import Change, Fingerprint, Keep, Stage
-from yolofs.store import Store
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 class Theirs(NamedTuple):

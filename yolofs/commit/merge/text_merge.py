@@ -1,4 +1,4 @@
-"""Merging a text that is staged with what base has: by git's ``merge-file``, or by :mod:`yolofs.commit.diff3`.
+"""Merging a text that is staged with what base has: by git's ``merge-file``, or by :mod:`yolofs.commit.merge.diff3`.
 
 git gets files of our own in a private directory, and no name from the tree; it finds no repository, no configuration
 and no attributes.
@@ -11,10 +11,10 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
-from yolofs.commit import diff3
-from yolofs.gitbinary import is_binary
-from yolofs.host_programs import find_program
-from yolofs.textdiff import split_lines
+from yolofs.commit.merge import diff3
+from yolofs.system.host_programs import find_program
+from yolofs.text.diff import split_lines
+from yolofs.text.git_binary import is_binary
 
 MOST_MERGED_BYTES = 4 << 20
 """A larger text is not merged: two such texts without a line in common take seconds."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs.paths import ROOT, RelPath, StoreIno
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
 
 _BITS = 40
 _MASK = (1 << _BITS) - 1
@@ -77,7 +77,7 @@ class KeptAndStore:
         return self._store.own_path(ino)
 
     def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove names in the store, as :meth:`yolofs.store.Store.remove_links`."""
+        """Remove names in the store, as :meth:`yolofs.store.store.Store.remove_links`."""
         self._store.remove_links(inos)
 
     def open(self, ino: int, flags: int) -> int:

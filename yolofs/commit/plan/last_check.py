@@ -1,9 +1,9 @@
 """The last look at a plan before its first step: base will have the names that the view shows, and no others.
 
 What the view shows is found by walking the override tree over base, what base will have by doing the plan's steps on
-names alone.  Neither asks who holds what (:mod:`yolofs.commit.holdings`), as an error there is what this is to find.
-A difference is a defect of yolofs, or a journal that an older one with a defect has written; whichever it is, a commit
-that would lose a name is not to begin.
+names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`), as an error there is what this is
+to find. A difference is a defect of yolofs, or a journal that an older one with a defect has written; whichever it
+is, a commit that would lose a name is not to begin.
 
 Only what the tree or the plan mentions is looked at: of all other names base and view are the same.
 """
@@ -14,9 +14,8 @@ import stat
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
-from yolofs.base import Base
-from yolofs.commit.kept import Kept
-from yolofs.commit.plan import (
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -32,9 +31,10 @@ from yolofs.commit.plan import (
     Step,
 )
 from yolofs.errors import YolofsError
-from yolofs.links import staged_for
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.hard_links import staged_for
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
 
 
 def check_names(plan: Plan, tree: Tree, base: Base) -> None:

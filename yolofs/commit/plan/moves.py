@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yolofs.commit.plan import Create, Duplicate, Link, MakeDirectory, Park, Place, Plan, Remove
+from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Park, Place, Plan, Remove
 from yolofs.paths import RelPath, join, split
 
 

@@ -9,12 +9,9 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs import copying
-from yolofs.base import Base
-from yolofs.commit.holdings import Holdings
-from yolofs.commit.kept import kept_of
-from yolofs.commit.last_check import check_names
-from yolofs.commit.plan import (
+from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.last_check import check_names
+from yolofs.commit.plan.plan import (
     Attributes,
     Create,
     Duplicate,
@@ -30,23 +27,27 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.survey import Name, survey
+from yolofs.commit.plan.survey import Name, survey
+from yolofs.commit.plan.survivors import Holdings
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
-from yolofs.store import StorePaths
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import StorePaths
 
 
 def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Name] | None = None) -> Plan:
     """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
 
-    What host processes did to base meanwhile is taken as it is: call :func:`yolofs.commit.conflicts.find_conflicts`
-    first.  ``names`` is the survey that it looked at, for who has it already.
+    What host processes did to base meanwhile is taken as it is: call
+    :func:`yolofs.commit.merge.conflicts.find_conflicts` first.  ``names`` is the survey that it looked at, for who
+    has it already.
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
         YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount; or the plan
-            is wrong, so that base would lose a name (:mod:`yolofs.commit.last_check`).
+            is wrong, so that base would lose a name (:mod:`yolofs.commit.plan.last_check`).
         OSError: base or the store cannot be read.
     """
     plan = _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()

@@ -11,10 +11,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from yolofs.base import Base
-from yolofs.commit.plan import Create, Duplicate, Link, Park, Place, Plan, Remove, paths_of
+from yolofs.commit.plan.plan import Create, Duplicate, Link, Park, Place, Plan, Remove, paths_of
 from yolofs.paths import ROOT, RelPath, display, split
-from yolofs.store import StoreFiles
+from yolofs.store.base import Base
+from yolofs.store.store import StoreFiles
 
 
 def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str:

@@ -13,8 +13,8 @@ import stat
 from collections.abc import Iterator
 from typing import assert_never
 
-from yolofs.commit.kept import Kept
-from yolofs.commit.plan import (
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
     Fetch,
@@ -31,7 +31,7 @@ from yolofs.commit.plan import (
     describe,
 )
 from yolofs.paths import RelPath, display
-from yolofs.store import StorePaths
+from yolofs.store.store import StorePaths
 
 _HEAD = (
     b"#!/bin/sh",

@@ -7,9 +7,9 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolofs.base import Base
 from yolofs.paths import ROOT, RelPath, join
-from yolofs.tree import Entry, Tree
+from yolofs.state.tree import Entry, Tree
+from yolofs.store.base import Base
 
 
 class Name(NamedTuple):

@@ -10,13 +10,13 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs.base import Base
-from yolofs.commit.kept import kept_of
-from yolofs.commit.survey import Name
+from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.survey import Name
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
-from yolofs.store import StorePaths
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StorePaths
 
 
 class Holdings:

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import msgspec
 
-from yolofs.base import Base
-from yolofs.commit.units import Directory, Unit, Units, directory_of, source_of
-from yolofs.link_names import find_names, find_names_at
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.units import Directory, Unit, Units, directory_of, source_of
 from yolofs.paths import RelPath, display, join, split
-from yolofs.selection import Selection
-from yolofs.tree import Entry, Staged
+from yolofs.state.link_names import find_names, find_names_at
+from yolofs.state.tree import Entry, Staged
+from yolofs.store.base import Base
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -14,18 +14,18 @@ from typing import NamedTuple, NoReturn
 
 import msgspec
 
-from yolofs import copying
-from yolofs.base import Base
-from yolofs.commit.holdings import Holdings
-from yolofs.commit.kept import KeptAndStore, kept_of
-from yolofs.commit.survey import survey
+from yolofs.commit.plan.kept import KeptAndStore, kept_of
+from yolofs.commit.plan.survey import survey
+from yolofs.commit.plan.survivors import Holdings
 from yolofs.errors import HardLinksError
-from yolofs.link_names import find_names_at
-from yolofs.links import staged_for
+from yolofs.journal.records import Fingerprint, Keep, owner_of
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
-from yolofs.records import Fingerprint, Keep, owner_of
-from yolofs.store import Store
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.hard_links import staged_for
+from yolofs.state.link_names import find_names_at
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 
 class Composed(msgspec.Struct):

@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from yolofs.base import Base
-from yolofs.commit.choice import Layout
-from yolofs.commit.split import Authors, Splitter
-from yolofs.commit.units import Unit, Units
-from yolofs.kept_bases import Extra
+from yolofs.commit.select.choice import Layout
+from yolofs.commit.select.split import Authors, Splitter
+from yolofs.commit.select.units import Unit, Units
+from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
-from yolofs.records import Fingerprint, Keep
-from yolofs.store import StorePaths
-from yolofs.tree import Tree
+from yolofs.state.kept_bases import Extra
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StorePaths
 
 
 class Rebased(msgspec.Struct, frozen=True):

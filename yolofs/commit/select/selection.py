@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from yolofs.path_patterns import Patterns
 from yolofs.paths import ROOT, RelPath, is_below
-from yolofs.regions import Region, Regions
+from yolofs.state.regions import Region, Regions
+from yolofs.text.path_patterns import Patterns
 
 
 class Selection(msgspec.Struct, frozen=True):

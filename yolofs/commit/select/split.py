@@ -1,7 +1,7 @@
 """Splitting a state in two: what a commit of a selection applies to base, and what then is left staged.
 
 The first is a tree over base as it is, the second one over base as it will be; the second shows the very same view.
-Both are written as :class:`~yolofs.records.Keep` records, parents before children.
+Both are written as :class:`~yolofs.journal.records.Keep` records, parents before children.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.base import Base
-from yolofs.commit.choice import Choice, Held, Layout
-from yolofs.commit.units import Unit, Units, directory_of, natural_path
-from yolofs.kept_bases import XATTRS, Extra
+from yolofs.commit.select.choice import Choice, Held, Layout
+from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
+from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, join
-from yolofs.records import Change, Fingerprint, Keep, Rename, Stage
-from yolofs.selection import Selection
-from yolofs.store import StorePaths
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.kept_bases import XATTRS, Extra
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StorePaths
 
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""

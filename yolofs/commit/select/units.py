@@ -18,10 +18,10 @@ import stat
 from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
-from yolofs.base import Base
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.store import StorePaths
-from yolofs.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StorePaths
 
 Directory: TypeAlias = RelPath | Entry
 """Which directory: the base path of one that base has, the entry of one that was born in the view."""

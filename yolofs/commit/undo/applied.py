@@ -10,10 +10,12 @@ import os
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from yolofs.commit import log
-from yolofs.commit.files import PLAN, read_ready
-from yolofs.commit.moves import Moves
-from yolofs.commit.plan import (
+from yolofs.commit.apply import log
+from yolofs.commit.apply.files import PLAN, read_ready
+from yolofs.commit.apply.part_links import parted_from
+from yolofs.commit.apply.ready import Ready, looks_of
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import (
     Create,
     Fetch,
     FinishDirectory,
@@ -27,11 +29,9 @@ from yolofs.commit.plan import (
     Step,
     paths_of,
 )
-from yolofs.commit.ready import Ready, looks_of
-from yolofs.commit.separate import parted_from
 from yolofs.paths import RelPath, split
-from yolofs.plain_files import read_plain
-from yolofs.store import StoreFiles
+from yolofs.store.store import StoreFiles
+from yolofs.system.plain_files import read_plain
 
 _MOST_BYTES = 1 << 32
 

@@ -1,8 +1,8 @@
 """What takes a commit out of base again: an override tree over base as it is now that shows what base had before.
 
 Committing that tree undoes the commit.  Each name that the commit changed gets an entry: what it removed or replaced
-shows as the very thing that it keeps (:mod:`yolofs.commit.kept`), what it moved as a redirect, what it made as nothing,
-and what it changed in place as a store inode with what the file was.
+shows as the very thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it moved as a redirect, what it made as
+nothing, and what it changed in place as a store inode with what the file was.
 
 A name is taken back only if base has there what the commit left.  Where another commit has changed it since, it stays,
 and so does what cannot go without it; where the host has, that is told as drift.
@@ -17,11 +17,9 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
-from yolofs import copying
-from yolofs.base import Base
-from yolofs.commit.applied import Applied, Later
-from yolofs.commit.kept import Kept
-from yolofs.commit.plan import (
+from yolofs.commit.apply.part_links import File, metadata_of
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
     Attributes,
     Create,
     Duplicate,
@@ -36,12 +34,14 @@ from yolofs.commit.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.separate import File, metadata_of
-from yolofs.link_names import find_name_near
+from yolofs.commit.undo.applied import Applied, Later
+from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.records import Fingerprint, Keep
-from yolofs.store import Store
-from yolofs.tree import Tree
+from yolofs.state.link_names import find_name_near
+from yolofs.state.tree import Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
 
 _ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
 _Arrival: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
@@ -82,8 +82,8 @@ def invert(
     """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) where that is only to look.  ``later`` are
-    the commits that came after it, ``restored`` the ctimes that are not the host's doing (:mod:`yolofs.restored`).
-    With ``force`` what the host has changed is taken back, too, as far as that can be.
+    the commits that came after it, ``restored`` the ctimes that are not the host's doing
+    (:mod:`yolofs.store.restored`). With ``force`` what the host has changed is taken back, too, as far as that can be.
 
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.

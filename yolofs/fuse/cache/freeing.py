@@ -39,7 +39,7 @@ _MAX_BYTES = 64 << 20
 
 
 class Later(Protocol):
-    """Has something called in so many seconds, as :meth:`yolofs.fuse.loop.DeviceLoop.call_later`."""
+    """Has something called in so many seconds, as :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`."""
 
     def __call__(self, delay_s: float, fn: Callable[[], object], /) -> object: ...
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from yolofs.base import Base
-from yolofs.inodes import Attr, Inode
+from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import ROOT, RelPath, is_below
+from yolofs.store.base import Base
 
 MAX_TRUSTED = 4096
 """Of so many files the attributes are trusted for long; to look at them all takes some 8 ms."""

@@ -3,8 +3,8 @@
 The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the attributes of each name every
 time.  An answer that it was given with a lifetime it may use by itself until that is over or we take it back; so may
 we, to give it once more for what is left of that time.  A change of a file ends the rows that tell of it, a change of
-the names in a directory its listing (:attr:`~yolofs.inodes.Inode.changes`); other rules, and whatever may have changed
-more than that, end all of them.
+the names in a directory its listing (:attr:`~yolofs.overlay.inodes.Inode.changes`); other rules, and whatever may
+have changed more than that, end all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from yolofs.inodes import Inode
+from yolofs.overlay.inodes import Inode
 
 MAX_NAMES = 10_000
 """Directories of more names are not kept."""

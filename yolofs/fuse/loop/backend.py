@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import pyfuse3
 
-from yolofs.fuse.loop import DeviceClosedError, DeviceLoop
-from yolofs.fuse.tasks import Future, Task
+from yolofs.fuse.loop.loop import DeviceClosedError, DeviceLoop
+from yolofs.fuse.loop.tasks import Future, Task
 
 HOOK = "trio"
 """The module global of pyfuse3 that holds its async library."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
-from yolofs.fuse.tasks import LoopClosedError
+from yolofs.fuse.loop.tasks import LoopClosedError
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -80,11 +80,11 @@ class Inbox:
                 letter.reply.set_exception(_closed())
 
     def post(self, fn: Callable[[*Ts], object], *args: *Ts) -> None:
-        """See :meth:`yolofs.fuse.loop.DeviceLoop.post`."""
+        """See :meth:`yolofs.fuse.loop.loop.DeviceLoop.post`."""
         self._deliver(_Letter(fn, args, None))
 
     def call(self, fn: Callable[[*Ts], T], *args: *Ts, timeout_s: float | None = None) -> T:
-        """See :meth:`yolofs.fuse.loop.DeviceLoop.call`."""
+        """See :meth:`yolofs.fuse.loop.loop.DeviceLoop.call`."""
         if threading.get_ident() == self._thread_id:
             raise RuntimeError("call() on the loop's own thread would wait for itself; call the function instead")
         reply: concurrent.futures.Future[T] = concurrent.futures.Future()

@@ -1,6 +1,6 @@
 """The device loop: a thread that owns all state and waits for the FUSE device in poll().
 
-It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.backend`), the handlers below them, and
+It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.loop.backend`), the handlers below them, and
 between two requests the functions that other threads post.  Why it exists and what was rejected:
 ``docs/design/device-loop.md``.
 
@@ -22,12 +22,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple
 
-from yolofs.fuse.inbox import Inbox, run_callback
-from yolofs.fuse.spin import Events, Poll, Spin
-from yolofs.fuse.tasks import Future, LoopClosedError, Scheduler, Task, suspend
-from yolofs.fuse.timers import Timer, TimerQueue
-from yolofs.fuse.wakeful import SILENCE_MS, Wakeful
-from yolofs.fuse.workers import WorkerThreads
+from yolofs.fuse.loop.idle_cpus import SILENCE_MS, Wakeful
+from yolofs.fuse.loop.inbox import Inbox, run_callback
+from yolofs.fuse.loop.spin import Events, Poll, Spin
+from yolofs.fuse.loop.tasks import Future, LoopClosedError, Scheduler, Task, suspend
+from yolofs.fuse.loop.timers import Timer, TimerQueue
+from yolofs.fuse.loop.workers import WorkerThreads
 
 __all__ = ["DeviceClosedError", "DeviceLoop", "Future", "LoopClosedError", "LoopThread", "Task", "Timer"]
 

@@ -1,6 +1,6 @@
 """Coroutines in turn: tasks, the futures that they wait for, and the scheduler that steps them.
 
-No descriptors, no clock, no threads: those are the business of :class:`yolofs.fuse.loop.DeviceLoop`.  Everything
+No descriptors, no clock, no threads: those are the business of :class:`yolofs.fuse.loop.loop.DeviceLoop`.  Everything
 here runs on the loop's thread.
 """
 

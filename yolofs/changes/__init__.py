@@ -1,0 +1,1 @@
+"""What differs between two states, and how a patch says it."""

@@ -1,0 +1,1 @@
+"""Carrying a plan out, finishing it after a crash, and taking it back."""

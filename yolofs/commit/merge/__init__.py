@@ -1,0 +1,1 @@
+"""Where base changed, too: finding it, telling it, merging it."""

@@ -1,0 +1,1 @@
+"""What a commit takes and what it leaves staged."""

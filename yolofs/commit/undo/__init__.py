@@ -1,0 +1,1 @@
+"""What takes a commit out of base again."""

@@ -1,0 +1,1 @@
+"""A session and what is done with it: open, commit, undo, merge, move, archive, forget."""

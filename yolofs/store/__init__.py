@@ -1,0 +1,1 @@
+"""Where data lies: base, read-only, and the store of what is staged."""

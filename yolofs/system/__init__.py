@@ -1,0 +1,1 @@
+"""The operating system: system calls, mounts, programs of the host, plain files."""

@@ -1,0 +1,1 @@
+"""Bytes and text: characters, patterns, diffs, JSON.  Nothing here knows of yolofs."""
