@@ -27,22 +27,19 @@ from yolofs.overlay import Owner
 from yolofs.session.session import Access, Session
 
 TRACED = (
-    "archive",
-    "checkpoint",
     "cli.commit",
     "cli.gc",
     "cli.undo",
     "commit",
-    "copying",
-    "cuts",
-    "dead_generations",
     "journal",
-    "kept",
-    "restored",
-    "retention",
+    "registry",
     "session",
-    "store",
-    "syscalls",
+    "state.checkpoint",
+    "state.kept_bases",
+    "store.copying",
+    "store.restored",
+    "store.store",
+    "system.syscalls",
 )
 for _name in ("termios", "tempfile", *(one.name for one in pkgutil.walk_packages(yolofs.__path__, "yolofs."))):
     importlib.import_module(_name)  # a child's lines are those of the work, and an ordinary user may not read Python's

@@ -121,7 +121,7 @@ def test_a_kill_while_it_is_staged_leaves_what_was_staged_before(yolofs: Program
     """Of the new journal, before it is in its place; of what is merged, before anything tells of it."""
     with yolofs.mounted() as view:
         change_both(view, yolofs.project)
-        kill_at(yolofs, "session_merge", name, after=False)
+        kill_at(yolofs, "session.merge", name, after=False)
         assert (view / "clean").read_text() == TEN.replace("2\n", "two\n")
     yolofs("commit", "--yes", "--merge", "clean")
     assert (yolofs.project / "clean").read_text() == BOTH
