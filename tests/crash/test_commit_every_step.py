@@ -17,7 +17,7 @@ import pytest
 
 from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.memory_disk import memory_directory
-from tests.unit.test_commit_rollback import make_scribe, work
+from tests.unit.commit.apply.test_rollback import make_scribe, work
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back

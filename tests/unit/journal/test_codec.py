@@ -107,7 +107,7 @@ def test_each_record_has_the_documented_spelling(record: Record, line: bytes) ->
 
 
 def test_the_journal_in_the_documentation_is_a_real_one() -> None:
-    text = (Path(__file__).parents[2] / "docs/reference/format.md").read_bytes()
+    text = (Path(__file__).parents[3] / "docs/reference/format.md").read_bytes()
     first, *lines = text.partition(b"```journal\n")[2].partition(b"```")[0].splitlines(keepends=True)
     form = read_header(first.rstrip(b"\n"))
     assert first == header(form.key)
