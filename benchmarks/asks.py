@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo
+from yolofs.daemon.rpc.client import Client
 
 COMMAND = (sys.executable, "-P", "-m", "yolofs.cli.main")
 ASKER = """

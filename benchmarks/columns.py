@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.client import Client
 from yolofs.fuse.trace import VARIABLE
 
 

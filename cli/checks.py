@@ -16,13 +16,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolofs.cli.here import session_directory
-from yolofs.cli.waits import waiting_lines
+from yolofs.cli.run.untrusted_settings import waiting_lines
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled
 from yolofs.config.trust import NEXT, count_text
-from yolofs.daemon.client import Client
-from yolofs.daemon.files import mountpoint_path, read_daemon_file
-from yolofs.daemon.mounts import is_ours, mounts_at
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
@@ -34,6 +33,7 @@ from yolofs.session.session import Access, Session, locked
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
+from yolofs.system.mounts import is_ours, mounts_at
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_KERNEL = (5, 4)

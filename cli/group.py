@@ -53,7 +53,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"yolofs.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"yolofs.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(

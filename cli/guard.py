@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from yolofs.changes.changes import Change
-from yolofs.cli.jsonform import absolute
+from yolofs.paths import absolute
 
 if TYPE_CHECKING:  # takes long, and only what is asked from inside a sandbox needs it
     from yolofs.rules import RuleBook, Verdict

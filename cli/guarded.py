@@ -12,7 +12,7 @@ from yolofs.cli import main
 from yolofs.cli.guard import SandboxGuard
 from yolofs.cli.here import session_directory
 from yolofs.cli.options import Options
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.client import Client
 from yolofs.rules import RuleBook
 
 

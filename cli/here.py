@@ -38,7 +38,7 @@ def find_project(*, follow_move: bool = True) -> bytes:
     try:
         found = find(start)
     except NoSessionError:
-        from yolofs.daemon.mounts import is_inside_mount
+        from yolofs.system.mounts import is_inside_mount
 
         if is_inside_mount(start):
             raise NoSessionError(

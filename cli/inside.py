@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from yolofs.cli.output import fail
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError, YolofsError
 
 _CHUNK_BYTES = 1 << 16

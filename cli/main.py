@@ -73,7 +73,7 @@ def _run_plainly(words: Sequence[str]) -> int | None:
     command = words[2:] if words[1:2] == ["--"] else words[1:]
     if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
         return None
-    from yolofs.cli.running import Manner, passed_on, run_command
+    from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 
     return passed_on(run_command([os.fsencode(word) for word in command], Manner()))
 
@@ -82,7 +82,7 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
     """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be done here."""
     from yolofs.cli.inside import LOCAL
     from yolofs.cli.inside import main as carry_out
-    from yolofs.cli.running import is_in_sandbox
+    from yolofs.cli.run.around_a_run import is_in_sandbox
 
     if not words or words[0] in LOCAL or words[0].startswith("-") or not is_in_sandbox():
         return None

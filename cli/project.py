@@ -12,8 +12,8 @@ from yolofs.cli.held_back import held_back
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
-from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import LoanKind, unquote
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
 from yolofs.paths import RelPath, display, is_below, split
@@ -165,7 +165,7 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
     Raises:
         UsageError: one lies outside base, or is empty.
     """
-    from yolofs.daemon.files import mountpoint_path, read_daemon_file
+    from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 
     described = read_daemon_file(session.directory)
     mountpoint = mountpoint_path(described) if described is not None else None
@@ -206,7 +206,7 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
     Raises:
         UsageError: it is empty, or its links lead round in a circle.
     """
-    from yolofs.daemon.files import mountpoint_path, read_daemon_file, root_path
+    from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file, root_path
 
     directory = session_directory(project)
     described = read_daemon_file(directory)

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from yolofs.cli.jsonform import absolute
 from yolofs.cli.options import options
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath
+from yolofs.paths import Generation, RelPath, absolute
 from yolofs.session.session import Session
 
 

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Hashable, Mapping
 import trio
 
 from yolofs.daemon.host import Host
-from yolofs.daemon.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
+from yolofs.daemon.rpc.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
+from yolofs.daemon.rpc.run_messages import LookParams, LookResult
+from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import Alone
-from yolofs.daemon.run_messages import LookParams, LookResult
-from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import UsageError
 
 COMMANDS = ("status", "diff", "log", "timeline", "asks", "snapshot", "travel")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 
-from yolofs.daemon.busy import Use, User, find_users
 from yolofs.daemon.calls import Call
-from yolofs.daemon.mounts import MountEntry, is_ours, mounts_at
 from yolofs.errors import BusyFilesError
 from yolofs.overlay import Overlay
 from yolofs.paths import display
 from yolofs.store.base import Base
+from yolofs.system.mount_users import Use, User, find_users
+from yolofs.system.mounts import MountEntry, is_ours, mounts_at
 
 _CLOSE_WAIT_S = 1.0
 """How long a close(2) that has returned may take to reach us as a release."""

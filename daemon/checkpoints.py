@@ -45,7 +45,7 @@ async def note_lengths(host: Host) -> None:
 
 
 async def _write_one(project: bytes) -> None:
-    command = [sys.executable, "-P", "-m", "yolofs.daemon.checkpointer", os.fsdecode(project)]
+    command = [sys.executable, "-P", "-m", "yolofs.daemon.upkeep.checkpointer", os.fsdecode(project)]
     try:
         done = await trio.run_process(command, stdin=subprocess.DEVNULL, capture_stderr=True, check=False)
     except OSError as error:  # the system's limit on processes

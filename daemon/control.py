@@ -11,10 +11,14 @@ from typing import TypeVar
 import msgspec
 import trio
 
+from yolofs.access.asks import Ask, Ended
 from yolofs.access.gate import NOTED
-from yolofs.daemon.admission import Lasting
 from yolofs.daemon.agent import AgentMethods, Turns
-from yolofs.daemon.ask_messages import (
+from yolofs.daemon.follow.rulekeeper import SESSION_SOURCE
+from yolofs.daemon.host import Host
+from yolofs.daemon.native_binds import NativeBinds
+from yolofs.daemon.rpc.admission import Lasting
+from yolofs.daemon.rpc.ask_messages import (
     AnswerParams,
     AnswerResult,
     AskInfo,
@@ -25,11 +29,8 @@ from yolofs.daemon.ask_messages import (
     ask_info,
     ended_info,
 )
-from yolofs.daemon.asks import Ask, Ended
-from yolofs.daemon.backlog import Notice
-from yolofs.daemon.host import Host
-from yolofs.daemon.native_binds import NativeBinds
-from yolofs.daemon.protocol import (
+from yolofs.daemon.rpc.backlog import Notice
+from yolofs.daemon.rpc.protocol import (
     MAX_LINE_BYTES,
     Done,
     LendParams,
@@ -44,7 +45,7 @@ from yolofs.daemon.protocol import (
     encode_notification,
     unquote,
 )
-from yolofs.daemon.rule_messages import (
+from yolofs.daemon.rpc.rule_messages import (
     AccessesParams,
     RulesParams,
     SetRuleParams,
@@ -54,9 +55,8 @@ from yolofs.daemon.rule_messages import (
     decode_rule,
     page_of,
 )
-from yolofs.daemon.rulekeeper import SESSION_SOURCE
+from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import RunMethods
-from yolofs.daemon.server import Connection, Method, Result
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
 from yolofs.rules import RuleState
 

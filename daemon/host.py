@@ -19,16 +19,15 @@ from yolofs import __version__
 from yolofs.access.questions import Decision, Operation
 from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import AuditLog, Point, last_ask
-from yolofs.daemon import files
-from yolofs.daemon.auditor import Auditor
-from yolofs.daemon.base_changes import BaseChanges
-from yolofs.daemon.broker import Broker
-from yolofs.daemon.collector import Collector
-from yolofs.daemon.in_the_way import InTheWay, entry_of
-from yolofs.daemon.mounts import detach_stale, unmount
-from yolofs.daemon.protocol import Info, LoanKind, quote
-from yolofs.daemon.rulekeeper import RuleKeeper
-from yolofs.daemon.runs import RunResult, Runs
+from yolofs.daemon.asks.auditor import Auditor
+from yolofs.daemon.asks.broker import Broker
+from yolofs.daemon.blockers import InTheWay, entry_of
+from yolofs.daemon.follow.base_changes import BaseChanges
+from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.rpc import daemon_files as files
+from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
+from yolofs.daemon.runs.runs import RunResult, Runs
+from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
@@ -49,6 +48,7 @@ from yolofs.rules.files import AskSettings, RuleFiles
 from yolofs.sandbox import native
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
+from yolofs.system.mounts import detach_stale, unmount
 
 if TYPE_CHECKING:
     from yolofs.daemon.loan import HalfWay  # with all that commits need

@@ -18,17 +18,17 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 import trio
 
-from yolofs.daemon import endpoint
-from yolofs.daemon.base_watch import look_after_open, watch_base
 from yolofs.daemon.checkpoints import note_lengths, write_checkpoints
-from yolofs.daemon.collector import collect
 from yolofs.daemon.control import Control
+from yolofs.daemon.follow.base_watch import look_after_open, watch_base
+from yolofs.daemon.follow.rule_watch import watch_rules
 from yolofs.daemon.host import Host
-from yolofs.daemon.log_limit import LogLimit
 from yolofs.daemon.native_binds import NativeBinds
-from yolofs.daemon.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
-from yolofs.daemon.rule_watch import watch_rules
-from yolofs.daemon.server import BACKLOG, Server
+from yolofs.daemon.rpc import endpoint
+from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
+from yolofs.daemon.rpc.server import BACKLOG, Server
+from yolofs.daemon.upkeep.collector import collect
+from yolofs.daemon.upkeep.log_limit import LogLimit
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.os_errors import explain_os_error
 

@@ -11,11 +11,11 @@ from functools import partial
 
 import trio
 
-from yolofs.daemon import survey
 from yolofs.daemon.host import Host
-from yolofs.daemon.parts import apart, parts
+from yolofs.daemon.runs import survey
 from yolofs.errors import DaemonError
 from yolofs.paths import display
+from yolofs.sandbox.partial_binds import apart, parts
 
 log = logging.getLogger("yolofs.daemon")
 

@@ -8,12 +8,12 @@ from contextlib import AbstractAsyncContextManager
 
 import trio
 
-from yolofs.daemon.admission import Lasting
 from yolofs.daemon.host import Host
 from yolofs.daemon.native_binds import NativeBinds
-from yolofs.daemon.protocol import Done, quote, unquote
-from yolofs.daemon.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
-from yolofs.daemon.server import Connection, Method, Result
+from yolofs.daemon.rpc.admission import Lasting
+from yolofs.daemon.rpc.protocol import Done, quote, unquote
+from yolofs.daemon.rpc.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
+from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.errors import UsageError, YolofsError
 
 log = logging.getLogger("yolofs.daemon")

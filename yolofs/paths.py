@@ -122,3 +122,8 @@ def quote_c(path: bytes, *, ascii_only: bool = True) -> str:
         _C_ESCAPES.get(ord(c)) or (c if is_harmless(c) else "".join(f"\\{b:03o}" for b in c.encode()))
         for c in path.decode()
     )
+
+
+def absolute(root: bytes, path: bytes) -> bytes:
+    """Return the absolute path of a path relative to ``root``, an absolute path itself."""
+    return (b"" if root == b"/" else root) + b"/" + path if path else root

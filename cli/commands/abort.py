@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.guard import hidden_by
-from yolofs.cli.listing import Place, emit_changes, summary, without_scratch
-from yolofs.cli.marking import marks_of
 from yolofs.cli.output import ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, find_project, reading
-from yolofs.cli.rules_in_force import hiding
-from yolofs.daemon.protocol import LoanKind
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.listing import Place, emit_changes, summary, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.journal.timeline import BASE
 from yolofs.session.commit import abort
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import click
 import msgspec
 
+from yolofs.access.answers import Lifetime
 from yolofs.cli.output import say
 from yolofs.cli.project import absolute_path, connected_or_refused, find_project
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AnswerResult
-from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import quote, unquote
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
 from yolofs.rules import RuleState
 

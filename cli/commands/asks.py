@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import Any
 
 import click
 
-from yolofs.cli.askform import command_text, process_text, question_text, rule_text
-from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, paint, say
 from yolofs.cli.project import connected_or_refused, find_project
-from yolofs.daemon.ask_messages import AskInfo, ProcessInfo
-from yolofs.daemon.protocol import unquote
+from yolofs.cli.show.ask_fields import ask_fields
+from yolofs.cli.show.ask_lines import command_text, process_text, question_text, rule_text
+from yolofs.daemon.rpc.ask_messages import AskInfo
+from yolofs.daemon.rpc.protocol import unquote
 
 
 @click.command()
@@ -51,31 +50,3 @@ def _emit_group(asks: list[AskInfo]) -> None:
     emit(f"      {command_text(first.process.command)}")
     for why in dict.fromkeys(map(rule_text, asks)):
         emit(f"      {why}")
-
-
-def ask_fields(ask: AskInfo) -> dict[str, Any]:
-    """Return an ask in the form in which documents and scripts see it."""
-    rule = ask.rule
-    return {
-        "id": ask.id,
-        "group": ask.group,
-        **text_fields("path", unquote(ask.path)),
-        "operation": ask.operation,
-        "state": ask.state.value,
-        "rule": {**text_fields("key", unquote(rule.key)), "source": rule.source} if rule is not None else None,
-        "size": ask.size,
-        "process": _process_fields(ask.process),
-        "parent": _process_fields(ask.parent),
-        "requesters": ask.requesters,
-        "since_ns": ask.since_ns,
-        "left_ms": ask.left_ms,
-        **text_fields("widest", unquote(ask.widest)),
-    }
-
-
-def _process_fields(process: ProcessInfo) -> dict[str, Any]:
-    return {
-        "pid": process.pid,
-        **text_fields("name", unquote(process.name)),
-        **words_fields("command", map(unquote, process.command)),
-    }

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.runs import find_run, run_of
-from yolofs.cli.jsonform import absolute, text_fields, words_fields
-from yolofs.cli.listing import Place
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.cli.show.listing import Place
 from yolofs.errors import UsageError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import RelPath, display, is_below
+from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.session.session import Session
 from yolofs.state.tree import Shown, Staged
 

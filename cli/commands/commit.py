@@ -7,11 +7,12 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from yolofs.cli.commit_drift import Settled, Wish, check_settled
-from yolofs.cli.commit_dry_run import dry_run_of
-from yolofs.cli.commit_exclude import parse_excludes
-from yolofs.cli.commit_interrupted import discard, finish_what_was_interrupted, go_back, go_on
-from yolofs.cli.commit_report import (
+from yolofs.cli.commands.gc import remove_tidied, tidy
+from yolofs.cli.commit.drift import Settled, Wish, check_settled
+from yolofs.cli.commit.dry_run import dry_run_of
+from yolofs.cli.commit.exclude import parse_excludes
+from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
+from yolofs.cli.commit.report import (
     Shown,
     check_named,
     emit_document,
@@ -24,16 +25,14 @@ from yolofs.cli.commit_report import (
     trusted_text,
     warn_of_unfinished,
 )
-from yolofs.cli.gc import remove_tidied, tidy
 from yolofs.cli.guard import PathGuard
-from yolofs.cli.jsonform import absolute
 from yolofs.cli.output import ask, check_can_ask, phases, say, warn
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
-from yolofs.cli.rules_in_force import hiding
+from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import Generation, display
+from yolofs.paths import Generation, absolute, display
 from yolofs.session.commit import CommitResult, commit, look_at_base
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to

@@ -11,14 +11,14 @@ import click
 from yolofs.audit.runs import find_run, generation_of
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.jsonform import change_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
-from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.rules_in_force import hiding
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.json_forms import change_fields, text_fields
+from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
 from yolofs.session.attribution import attribute
@@ -132,7 +132,7 @@ def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> No
     settings = session.settings.diff
     out: Callable[[bytes], object] = emit_bytes
     if sys.stdout.isatty():  # elsewhere a patch is exact, byte by byte
-        from yolofs.cli.colour import PatchPainter
+        from yolofs.cli.show.patch_colour import PatchPainter
 
         out = PatchPainter(emit_bytes, has_colour=has_colour(sys.stdout))
     notes = write_patch(

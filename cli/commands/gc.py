@@ -10,8 +10,8 @@ import click
 
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, session_directory
-from yolofs.cli.waits import waiting_fields, waiting_lines
-from yolofs.daemon.protocol import LoanKind
+from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConfigError, YolofsError, reason
 from yolofs.os_errors import said_as
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations

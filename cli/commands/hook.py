@@ -8,8 +8,8 @@ from typing import Any
 import click
 import msgspec
 
+from yolofs.cli.agents.wrapping import is_wrapped, wrap
 from yolofs.cli.output import emit_json_line, say
-from yolofs.cli.wrapping import is_wrapped, wrap
 
 AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
 _SHELL_TOOLS = frozenset({"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"})
@@ -25,7 +25,7 @@ def command(agent: str) -> None:
     Reads what the agent's hook gets on stdin, and answers that the command is to run by `yolofs run`. `yolofs init
     --agents` makes agents call this. What cannot be understood is refused.
     """
-    from yolofs.cli.running import is_in_sandbox
+    from yolofs.cli.run.around_a_run import is_in_sandbox
 
     try:
         request = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, Any])

@@ -11,16 +11,16 @@ import click
 
 from yolofs.audit.audit import Note, RunEnd, RunStart, records_before
 from yolofs.audit.runs import find_run, run_of
-from yolofs.cli.auditform import comes_before, note_fields, note_text, note_word, notes_between
-from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place, say_left_out
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.records_seen import may_show, paths_of
+from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, display, is_below
+from yolofs.paths import Generation, RelPath, absolute, display, is_below
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 

@@ -12,8 +12,8 @@ import click
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.cli.waits import say_what_waits, waiting_or_warned
-from yolofs.daemon.protocol import Info, unquote
+from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 
@@ -32,7 +32,7 @@ def command(root: bytes | None, foreground: bool) -> None:
     What programs change below the mountpoint is staged; the base directory stays as it is. The link .yolofs/mnt leads
     to the mountpoint too.
     """
-    from yolofs.daemon.launch import launch
+    from yolofs.daemon.rpc.launch import launch
 
     project = find_project()
     if root is not None:

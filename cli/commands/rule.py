@@ -12,10 +12,10 @@ from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import append_notes
 from yolofs.cli import output
 from yolofs.cli.project import connected, find_project
-from yolofs.cli.rule_keys import read_key
-from yolofs.cli.rule_views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
-from yolofs.cli.rules_in_force import read_rule_files, sources_in_force
-from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_or_warned
+from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
+from yolofs.cli.rules.keys import read_key
+from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
+from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
 from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
 from yolofs.rules.files import RuleFiles, with_waypoints
@@ -131,8 +131,8 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     to.
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
-    from yolofs.cli.in_view import look_at
-    from yolofs.cli.rule_keys import always_hidden, path_as_typed, typed_path
+    from yolofs.cli.rules.in_view import look_at
+    from yolofs.cli.rules.keys import always_hidden, path_as_typed, typed_path
 
     project = find_project()
     full = typed_path(project, path)
@@ -173,7 +173,7 @@ def test_command(as_json: bool) -> None:
     Recorded are asks and refusals, each time, and what rules allowed, once for a path and operation: changes since
     the last commit, and what was read, executed and listed since the mount, the first 20,000 of these.
     """
-    from yolofs.cli.rule_replay import emit_replay, read_accesses, replay_document
+    from yolofs.cli.rules.replay_report import emit_replay, read_accesses, replay_document
 
     project = find_project()
     recorded = read_accesses(project)

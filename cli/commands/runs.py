@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.jsonform import text_fields, words_fields
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.session.session import Access, Session

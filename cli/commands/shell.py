@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.running import Manner, passed_on, run_command
+from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 
 
 @click.command()

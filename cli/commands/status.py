@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolofs.changes.changes import Change
-from yolofs.cli.drift import Drifts, drift_fields, emit_drift
 from yolofs.cli.guard import PathGuard, hidden_by, seen
-from yolofs.cli.jsonform import change_fields, host_code_fields, text_fields
-from yolofs.cli.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
-from yolofs.cli.marking import marks_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project import connected, find_project, warnings_of
 from yolofs.cli.records_seen import count_since
-from yolofs.cli.waits import say_what_waits, waiting_fields, waiting_lines
-from yolofs.daemon.files import read_daemon_file
-from yolofs.daemon.protocol import Info, unquote
+from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
+from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
+from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
+from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.daemon.rpc.daemon_files import read_daemon_file
+from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError
 from yolofs.journal import cuts
 from yolofs.paths import display
@@ -99,7 +99,7 @@ def _waiting(project: bytes) -> tuple[Waiting, ...]:
 
 
 def _hiding(project: bytes) -> PathGuard | None:
-    from yolofs.cli.rules_in_force import hiding  # rules take long to import, and are for changes alone
+    from yolofs.cli.rules.in_force import hiding  # rules take long to import, and are for changes alone
 
     return hiding(project)
 

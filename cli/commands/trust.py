@@ -11,12 +11,12 @@ import click
 from yolofs.cli.options import options
 from yolofs.cli.output import ask, emit, emit_json, paint, say, warn
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.cli.waits import ask_for, waiting_fields
+from yolofs.cli.run.untrusted_settings import ask_for, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
-from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import TrustError, UsageError
 from yolofs.registry.trust import content_hash, digest_of, forget
 from yolofs.rules.files import RuleFiles
+from yolofs.system.mounts import is_inside_mount
 
 
 @click.command()
@@ -63,7 +63,7 @@ def _check_outside() -> None:
     Raises:
         TrustError: it is.
     """
-    from yolofs.cli.running import is_in_sandbox
+    from yolofs.cli.run.around_a_run import is_in_sandbox
 
     if is_in_sandbox() or options().guard is not None or is_inside_mount(os.getcwdb()):
         raise TrustError(

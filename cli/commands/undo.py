@@ -11,21 +11,21 @@ from typing import Any
 import click
 
 from yolofs.changes.changes import Change, compare
-from yolofs.cli.commit_paths import check_paths_of_undo
-from yolofs.cli.commit_report import warn_of_unfinished
-from yolofs.cli.commits import age_and_runs
-from yolofs.cli.gc import remove_tidied, tidy
-from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place, emit_changes, summary
+from yolofs.cli.commands.commits import age_and_runs
+from yolofs.cli.commands.gc import remove_tidied, tidy
+from yolofs.cli.commit.paths import check_paths_of_undo
+from yolofs.cli.commit.report import warn_of_unfinished
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place, emit_changes, summary
 from yolofs.commit import describe, plan_commit
 from yolofs.commit.select.choice import Held
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import RelPath, display, in_shell
+from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
 from yolofs.state.tree import Tree

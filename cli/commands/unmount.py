@@ -9,12 +9,12 @@ import click
 from yolofs.cli.here import entry_of
 from yolofs.cli.output import say
 from yolofs.cli.project import find_project, session_directory, warn_of_interrupted_commit
-from yolofs.daemon.client import Client
-from yolofs.daemon.files import mountpoint_path, read_daemon_file
-from yolofs.daemon.mounts import detach_stale
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.errors import DaemonError
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.session.session import locked
+from yolofs.system.mounts import detach_stale
 
 
 @click.command()

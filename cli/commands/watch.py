@@ -8,8 +8,8 @@ import click
 
 from yolofs.cli.output import check_can_ask, say
 from yolofs.cli.project import connected_or_refused, find_project, session_directory
-from yolofs.daemon.client import Client
-from yolofs.daemon.files import read_daemon_file
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.errors import DaemonError, UsageError
 
 
@@ -49,16 +49,16 @@ def _watch(
         DaemonError: the daemon has gone.
     """
     if allow_all or deny_all or answer_with is not None:
-        from yolofs.cli.watch_alone import answer_alone
+        from yolofs.cli.watch.alone import answer_alone
 
         decide = "allow" if allow_all else "deny" if deny_all else None
         answer_alone(events, calls, decide, answer_with or "")
         return
     check_can_ask(instead="yolofs watch --deny-all, --allow-all or --answer-with CMD; yolofs answer")
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-        from yolofs.cli.watch_plain import watch_plain as watch
+        from yolofs.cli.watch.plain import watch_plain as watch
     else:
-        from yolofs.cli.watch_screen import watch_screen as watch
+        from yolofs.cli.watch.screen import watch_screen as watch
     left = watch(project, events, calls)
     if left:
         say(f"{left} ask{'s' if left > 1 else ''} still waiting; yolofs asks lists them")

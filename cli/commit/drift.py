@@ -11,16 +11,16 @@ import click
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.patch import write_patch
-from yolofs.cli.drift import drift_text
-from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place, summary
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
+from yolofs.cli.show.drift_lines import drift_text
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place, summary
 from yolofs.commit.merge.drift import describe_drift
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
-from yolofs.paths import ROOT, RelPath, in_shell
+from yolofs.paths import ROOT, RelPath, absolute, in_shell
 from yolofs.session.commit import Looked, conflict_error
 from yolofs.session.merge import merges_at, settle
 from yolofs.session.session import Session

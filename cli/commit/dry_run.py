@@ -7,8 +7,8 @@ import sys
 
 import msgspec
 
-from yolofs.cli.commit_drift import Settled, Wish
-from yolofs.cli.commit_report import look, say_stays, say_unchanged
+from yolofs.cli.commit.drift import Settled, Wish
+from yolofs.cli.commit.report import look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import describe, plan_commit
 from yolofs.commit.plan.script import script

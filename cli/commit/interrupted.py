@@ -6,10 +6,10 @@ import os
 
 import click
 
-from yolofs.cli.commit_report import warn_of_unfinished
+from yolofs.cli.commit.report import warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, session_directory
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted

@@ -6,9 +6,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from yolofs.changes.changes import Change
-from yolofs.cli.jsonform import absolute
 from yolofs.errors import UsageError
-from yolofs.paths import RelPath, display, is_below
+from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.session.session import Session
 
 _NAMED = 3

@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.cli.commit_exclude import Excluded, divide
-from yolofs.cli.commit_paths import check_paths
+from yolofs.cli.commit.exclude import Excluded, divide
+from yolofs.cli.commit.paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
-from yolofs.cli.jsonform import absolute, change_fields, host_code_fields, text_fields
-from yolofs.cli.listing import Place, emit_changes, is_marked
-from yolofs.cli.marking import marker
 from yolofs.cli.output import emit_json, progress, say, warn
+from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
+from yolofs.cli.show.listing import Place, emit_changes, is_marked
+from yolofs.cli.show.marking import marker
 from yolofs.commit.select.choice import Held
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation, RelPath, display, in_shell, is_below
+from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
 from yolofs.session.commit import CommitResult, split
 from yolofs.session.session import Session
 from yolofs.state.regions import Region

@@ -7,13 +7,13 @@ import re
 
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import absolute_path, session_directory
-from yolofs.daemon.mounts import is_inside_mount
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory, state_of
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
 from yolofs.rules.spelling import URI_START, is_like_uri
 from yolofs.system.marks import SESSION_LINK
+from yolofs.system.mounts import is_inside_mount
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"

@@ -7,8 +7,8 @@ from typing import Any
 
 from yolofs.access.explain import Explanation, Outcome
 from yolofs.access.questions import Operation
-from yolofs.cli.jsonform import text_fields
 from yolofs.cli.output import emit, paint, say
+from yolofs.cli.show.json_forms import text_fields
 from yolofs.paths import display, in_shell
 from yolofs.rules import Origin, Rule, RuleState, Sources, Subject, spell, subject
 

@@ -14,29 +14,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.cli import output
-from yolofs.cli.ahead import Ahead
-from yolofs.cli.confine import Place, confined
-from yolofs.cli.descriptors import Stdin, check_descriptors
 from yolofs.cli.here import find_project, session_directory
-from yolofs.cli.native import bindable, by_directory
-from yolofs.cli.not_started import not_started
 from yolofs.cli.options import start_directory
-from yolofs.cli.waiting import told_of_asks
-from yolofs.cli.waits import say_what_waits
+from yolofs.cli.run.early_summary import Ahead
+from yolofs.cli.run.untrusted_settings import say_what_waits
+from yolofs.cli.run.waiting import told_of_asks
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import RunSettings, Settings
-from yolofs.daemon.client import Client
-from yolofs.daemon.files import log_path, mountpoint_path, read_daemon_file, root_path
-from yolofs.daemon.mounts import is_ours, mounts_at, read_mounts
-from yolofs.daemon.protocol import unquote
-from yolofs.daemon.run_messages import BeginRunResult, EndRunResult
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import log_path, mountpoint_path, read_daemon_file, root_path
+from yolofs.daemon.rpc.protocol import unquote
+from yolofs.daemon.rpc.run_messages import BeginRunResult, EndRunResult
 from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, UsageError, YolofsError
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
+from yolofs.sandbox.confine import Place, confined
+from yolofs.sandbox.descriptors import Stdin, check_descriptors
 from yolofs.sandbox.environment import hidden_variables, without
+from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.sandbox.start_errors import not_started
+from yolofs.system.mounts import is_ours, mounts_at, read_mounts
 
 if TYPE_CHECKING:
-    from yolofs.daemon.launch import Started
+    from yolofs.daemon.rpc.launch import Started
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
@@ -92,7 +92,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     has_changes = generation is not None or not manner.has_snapshots
     if manner.is_reviewed and (has_changes or result.has_notes):
         from yolofs.audit.audit import Point
-        from yolofs.cli.run_summary import Ended, summarise
+        from yolofs.cli.run.summary import Ended, summarise
 
         before = Point(begun.generation, begun.marker_ns)
         what = Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on)
@@ -165,7 +165,7 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
 
     Not after an interrupted commit: what the daemon has to say of that counts more than what is staged.
     """
-    from yolofs.daemon.launch import launch
+    from yolofs.daemon.rpc.launch import launch
     from yolofs.session.archive import interrupted_commit
     from yolofs.session.root import known_root
 
@@ -215,9 +215,9 @@ def _confined(
         with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
             if ahead is None:
-                return running.go()
+                return running.go(warn)
             with told_of_asks(ahead.directory, begun.run, running.info.pid_namespace), ahead.reading():
-                return running.go()
+                return running.go(warn)
     finally:
         stdin.close()
 

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yolofs.cli.jobs import start_deaf
 from yolofs.errors import YolofsError
+from yolofs.sandbox.jobs import start_deaf
 
 if TYPE_CHECKING:  # what a run needs to start does not need these
     from yolofs.paths import Generation
@@ -85,7 +85,7 @@ class Ahead:
             wait_s = min(wait_s * _GROWTH, _MOST_S)
 
     def _read(self) -> None:
-        importlib.import_module("yolofs.cli.run_summary")
+        importlib.import_module("yolofs.cli.run.summary")
         from yolofs.session.session import Access, Session
 
         try:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from yolofs.changes.changes import Change
-from yolofs.cli.listing import counts, summary, without_scratch
+from yolofs.cli.show.listing import counts, summary, without_scratch
 from yolofs.session.attribution import NO_RUN, Attribution
 from yolofs.state.regions import Regions
 

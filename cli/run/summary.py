@@ -10,13 +10,13 @@ from yolofs.access.questions import Operation
 from yolofs.audit.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
-from yolofs.cli.ahead import Ahead
-from yolofs.cli.auditform import note_fields, note_text, note_word
-from yolofs.cli.jsonform import change_fields, words_fields
-from yolofs.cli.listing import Place, change_line, counts, is_marked, summary, without_scratch
-from yolofs.cli.marking import marks_of
 from yolofs.cli.output import progress, say
-from yolofs.cli.run_others import Work, also_text, divide, meanwhile, meanwhile_fields
+from yolofs.cli.run.early_summary import Ahead
+from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
+from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
+from yolofs.cli.show.json_forms import change_fields, words_fields
+from yolofs.cli.show.listing import Place, change_line, counts, is_marked, summary, without_scratch
+from yolofs.cli.show.marking import marks_of
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.rules.preset import HISTORIES, SOURCE

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yolofs.cli.jobs import start_deaf
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.client import Client
 from yolofs.errors import YolofsError
+from yolofs.sandbox.jobs import start_deaf
 
 if TYPE_CHECKING:  # what a run needs to start does not need these
-    from yolofs.daemon.ask_messages import AskInfo
+    from yolofs.daemon.rpc.ask_messages import AskInfo
 
 _GRACE_S = 1.5
 """So long somebody who watches has time to answer before the command's terminal is written to."""
@@ -47,7 +47,7 @@ def _tell(client: Client, run: int, pid_namespace: int) -> None:
         client.watch()
         while True:
             event = client.next_event()
-            from yolofs.daemon.ask_messages import AskInfo, EndedInfo  # most runs ask nothing, and start faster so
+            from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo  # most runs ask nothing, and start faster so
 
             match event:
                 case AskInfo() as ask if _is_in(ask.process.pid, pid_namespace):
@@ -89,7 +89,7 @@ class _Waiting:
                 self._timer.cancel()
 
     def _say(self) -> None:
-        from yolofs.cli.askform import path_text, verb
+        from yolofs.cli.show.ask_lines import path_text, verb
 
         with self._lock:
             first = next(iter(self._asks.values()), None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yolofs.daemon.ask_messages import AskInfo
-from yolofs.daemon.protocol import unquote
+from yolofs.daemon.rpc.ask_messages import AskInfo
+from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
 
 _VERBS = {

@@ -19,7 +19,7 @@ from yolofs.audit.audit import (
     read_audit,
     records_before,
 )
-from yolofs.cli.jsonform import text_fields, words_fields
+from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.paths import Generation, display, is_below
 from yolofs.session.session import Session
 

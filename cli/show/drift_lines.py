@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change, compare
-from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place
 from yolofs.cli.output import emit, paint, say
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress
 from yolofs.session.session import Session
 from yolofs.state.drift import may_have_drifted

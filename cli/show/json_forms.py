@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_from_bytes
 
 from yolofs.changes.changes import Change, Side
+from yolofs.paths import absolute
 from yolofs.state.regions import Regions
 
 if TYPE_CHECKING:
@@ -73,11 +74,6 @@ def host_code_fields(changes: Iterable[Change], root: bytes, marks: Marks) -> li
 def type_name(side: Side) -> str:
     """Return a file's type in a word."""
     return _TYPES.get(side.type, "file of an unknown type")
-
-
-def absolute(root: bytes, path: bytes) -> bytes:
-    """Return the absolute path of a path relative to base."""
-    return (b"" if root == b"/" else root) + b"/" + path if path else root
 
 
 def _side_fields(side: Side) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Aspect, Change, Kind
-from yolofs.cli.jsonform import absolute, type_name
 from yolofs.cli.output import emit, paint, say
-from yolofs.paths import RelPath, display, is_below
+from yolofs.cli.show.json_forms import type_name
+from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.state.regions import Region, Regions
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
         ConfigError: the user's own file of settings, which may name more such files, is not in order, and
             ``is_to_commit``: who only looks has been told of it elsewhere.
     """
-    from yolofs.daemon.files import mountpoint_path, read_daemon_file
+    from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.commands import SearchPath
     from yolofs.hostcode.files import FileMarker, Table  # most runs change nothing
     from yolofs.hostcode.marker import Marker

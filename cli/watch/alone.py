@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from yolofs.cli.askform import path_text, verb
-from yolofs.cli.asks import ask_fields
+from yolofs.access.answers import Lifetime
 from yolofs.cli.output import emit, warn
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
-from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import quote
+from yolofs.cli.show.ask_fields import ask_fields
+from yolofs.cli.show.ask_lines import path_text, verb
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
 from yolofs.rules import RuleState
 from yolofs.text.json_text import encode_json

@@ -1,5 +1,5 @@
 """What somebody who answers asks has before him, and what his keys do.  No terminal, no socket: events and keys in,
-commands out; :mod:`yolofs.cli.desk_lines` draws it.
+commands out; :mod:`yolofs.cli.watch.board_lines` draws it.
 
 A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever comes up in the very
 moment that a key is pressed was not what the key was meant for.
@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from yolofs.cli.askform import path_text, question_text, verb
-from yolofs.daemon.answers import JUST_ONCE, Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
-from yolofs.daemon.protocol import quote, unquote
-from yolofs.daemon.scopes import common_directory
+from yolofs.access.answers import JUST_ONCE, Lifetime
+from yolofs.access.scopes import common_directory
+from yolofs.cli.show.ask_lines import path_text, question_text, verb
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.paths import display
 from yolofs.rules import RuleState
 

@@ -1,7 +1,7 @@
 """Draws a desk: lines of styled text for a terminal of any size.
 
-Everything that a program may have chosen comes through :mod:`yolofs.cli.askform`, so nothing here holds a control
-character.
+Everything that a program may have chosen comes through :mod:`yolofs.cli.show.ask_lines`, so nothing here holds a
+control character.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 from prompt_toolkit.utils import get_cwidth
 
-from yolofs.cli.askform import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
-from yolofs.cli.desk import Choice, Desk, Mode
-from yolofs.daemon.ask_messages import AskInfo
-from yolofs.daemon.protocol import unquote
-from yolofs.daemon.scopes import common_directory
+from yolofs.access.scopes import common_directory
+from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
+from yolofs.cli.watch.board import Choice, Desk, Mode
+from yolofs.daemon.rpc.ask_messages import AskInfo
+from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
 from yolofs.rules import RuleState
 

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from yolofs.cli.desk import Command, Desk, Look, Quit
-from yolofs.cli.desk_lines import draw
 from yolofs.cli.output import say
-from yolofs.cli.peek import peek
-from yolofs.daemon.ask_messages import AnswerParams
-from yolofs.daemon.client import Client, Event
+from yolofs.cli.watch.board import Command, Desk, Look, Quit
+from yolofs.cli.watch.board_lines import draw
+from yolofs.cli.watch.preview import peek
+from yolofs.daemon.rpc.ask_messages import AnswerParams
+from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import DaemonError, YolofsError
 
 _TICK_S = 0.1

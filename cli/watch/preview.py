@@ -6,8 +6,8 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs.cli.askform import size_text
 from yolofs.cli.output import local_time
+from yolofs.cli.show.ask_lines import size_text
 from yolofs.paths import display
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Shown

@@ -18,11 +18,11 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output.defaults import create_output
 
-from yolofs.cli.desk import Command, Desk, Look, Quit
-from yolofs.cli.desk_lines import draw
-from yolofs.cli.peek import peek
-from yolofs.daemon.ask_messages import AnswerParams
-from yolofs.daemon.client import Client, Event
+from yolofs.cli.watch.board import Command, Desk, Look, Quit
+from yolofs.cli.watch.board_lines import draw
+from yolofs.cli.watch.preview import peek
+from yolofs.daemon.rpc.ask_messages import AnswerParams
+from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import YolofsError
 
 _REFRESH_S = 0.25

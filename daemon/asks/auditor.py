@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from yolofs.access.asks import Ended, Waiter
 from yolofs.access.questions import Question
 from yolofs.access.rule_notes import rule_note
 from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
-from yolofs.daemon.asks import Ended, Waiter
-from yolofs.daemon.protocol import quote
-from yolofs.daemon.requesters import Requester, read_requester
+from yolofs.daemon.rpc.protocol import quote
 from yolofs.rules import Rule
+from yolofs.system.requesters import Requester, read_requester
 
 log = logging.getLogger("yolofs.daemon")
 

@@ -19,14 +19,14 @@ from typing import NamedTuple, Protocol
 
 import trio
 
+from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, rules_of
+from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.access.questions import Decision, Question
-from yolofs.daemon.answers import JUST_ONCE, Answer, Lifetime, rules_of
-from yolofs.daemon.asks import Ask, Ended, Outcome, Queue, Waiter
-from yolofs.daemon.auditor import Auditor
-from yolofs.daemon.requesters import read_commands, read_requester, wants_no_answer
+from yolofs.daemon.asks.auditor import Auditor
 from yolofs.errors import AskError, UsageError
 from yolofs.paths import display
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, spell
+from yolofs.system.requesters import read_commands, read_requester, wants_no_answer
 
 log = logging.getLogger("yolofs.daemon")
 

@@ -10,12 +10,12 @@ from functools import partial
 
 import trio
 
-from yolofs.daemon.base_changes import BaseChanges
-from yolofs.daemon.mounts import read_mounts
+from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.errors import DaemonError
 from yolofs.fuse.mount import LOOK_AT_OPEN_S
 from yolofs.overlay import HostChange
 from yolofs.paths import is_below
+from yolofs.system.mounts import read_mounts
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -41,7 +41,16 @@ async def watch_base(base: BaseChanges) -> None:
     if kind not in LOCAL_TYPES:
         log.info("the project is not watched: others may change what is on %s", os.fsdecode(kind))
         return
-    command = [sys.executable, "-P", "-m", "yolofs.daemon.watcher", "--limit", str(_limit()), "--", os.fsdecode(top)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "yolofs.daemon.follow.watcher",
+        "--limit",
+        str(_limit()),
+        "--",
+        os.fsdecode(top),
+    ]
     command += map(os.fsdecode, base.unwatched())
     run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
     async with trio.open_nursery() as nursery:

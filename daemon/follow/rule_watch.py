@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import trio
 
-from yolofs.daemon.rulekeeper import RuleKeeper
+from yolofs.daemon.follow.rulekeeper import RuleKeeper
 from yolofs.errors import DaemonError
 from yolofs.rules import Origin
 from yolofs.rules.files import FileState, file_state

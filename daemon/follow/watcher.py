@@ -1,9 +1,9 @@
 """A process of its own that watches a directory tree and reports what changes in it.
 
-``python -m yolofs.daemon.watcher --limit N TOP [EXCEPT...]`` writes to its standard output one record for each change:
-a letter, the absolute path, a NUL byte.  ``+`` a name came, ``-`` it went, ``*`` content or attributes changed, ``!``
-something happened that cannot be named (without a path), ``?`` a complaint (in words).  ``.`` comes once everything is
-watched.  It ends when its standard input does.
+``python -m yolofs.daemon.follow.watcher --limit N TOP [EXCEPT...]`` writes to its standard output one record for
+each change: a letter, the absolute path, a NUL byte.  ``+`` a name came, ``-`` it went, ``*`` content or attributes
+changed, ``!`` something happened that cannot be named (without a path), ``?`` a complaint (in words).  ``.`` comes
+once everything is watched.  It ends when its standard input does.
 
 Why a process: walking a large tree and setting up thousands of watches takes long and holds the interpreter lock,
 which the daemon that serves a mount cannot spare.  Why no recursive watch: that would follow symbolic links, into
@@ -126,7 +126,9 @@ class Watcher:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the process and return its exit status."""
-    parser = argparse.ArgumentParser(prog="yolofs.daemon.watcher", description="Started by the daemon of a mount.")
+    parser = argparse.ArgumentParser(
+        prog="yolofs.daemon.follow.watcher", description="Started by the daemon of a mount."
+    )
     parser.add_argument("--limit", type=int, required=True)
     parser.add_argument("top")
     parser.add_argument("excepted", nargs="*")

@@ -10,11 +10,11 @@ import time
 
 import msgspec
 
+from yolofs.access.answers import Answer, Lifetime
+from yolofs.access.asks import Ask, Ended, Waiter
 from yolofs.access.questions import Decision
-from yolofs.daemon.answers import Answer, Lifetime
-from yolofs.daemon.asks import Ask, Ended, Waiter
-from yolofs.daemon.protocol import quote, unquote
-from yolofs.daemon.scopes import widest_scope
+from yolofs.access.scopes import widest_scope
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
 from yolofs.rules import Rule, RuleState, spell
 
@@ -61,7 +61,7 @@ class AskInfo(msgspec.Struct, frozen=True):
 
 
 class EndedInfo(msgspec.Struct, frozen=True):
-    """What became of an ask; ``outcome`` is a value of :class:`yolofs.daemon.asks.Outcome`."""
+    """What became of an ask; ``outcome`` is a value of :class:`yolofs.access.asks.Outcome`."""
 
     id: int
     outcome: str
@@ -91,7 +91,7 @@ class AsksResult(msgspec.Struct, frozen=True):
 
 
 class AnswerParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``answer``; see :meth:`yolofs.daemon.broker.Broker.answer`."""
+    """The parameters of ``answer``; see :meth:`yolofs.daemon.asks.broker.Broker.answer`."""
 
     id: int
     decision: str

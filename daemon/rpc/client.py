@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from yolofs.daemon import endpoint
-from yolofs.daemon.files import log_path, read_daemon_file, socket_path
-from yolofs.daemon.processes import pidfd_of
-from yolofs.daemon.protocol import (
+from yolofs.daemon.rpc import endpoint
+from yolofs.daemon.rpc.daemon_files import log_path, read_daemon_file, socket_path
+from yolofs.daemon.rpc.protocol import (
     MAX_LINE_BYTES,
     NO_ROOM,
     Answer,
@@ -40,7 +39,7 @@ from yolofs.daemon.protocol import (
     error_from,
     quote,
 )
-from yolofs.daemon.run_messages import (
+from yolofs.daemon.rpc.run_messages import (
     BeginRunParams,
     BeginRunResult,
     EndRunParams,
@@ -51,11 +50,12 @@ from yolofs.daemon.run_messages import (
 )
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation, display
+from yolofs.system.processes import pidfd_of
 
 if TYPE_CHECKING:
     from yolofs.access.questions import Operation
-    from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
-    from yolofs.daemon.rule_messages import SourcedRule
+    from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
+    from yolofs.daemon.rpc.rule_messages import SourcedRule
     from yolofs.rules import Origin, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -209,7 +209,7 @@ class Client:
 
     def asks(self, *, to_user: bool = False) -> list[AskInfo]:
         """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer them by group."""
-        from yolofs.daemon.ask_messages import AsksParams, AsksResult
+        from yolofs.daemon.rpc.ask_messages import AsksParams, AsksResult
 
         asks: list[AskInfo] = []
         more = True
@@ -221,7 +221,7 @@ class Client:
 
     def rules(self) -> Sources:
         """Return the rules that are in force."""
-        from yolofs.daemon.rule_messages import RulesParams, RulesResult, sources_of
+        from yolofs.daemon.rpc.rule_messages import RulesParams, RulesResult, sources_of
 
         page = self._call("rules", RulesParams(), RulesResult)
         rules: list[SourcedRule] = list(page.rules)
@@ -232,8 +232,8 @@ class Client:
 
     def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
         """Return what rules let be read, executed and listed, each once, and whether that may not be all."""
-        from yolofs.daemon.protocol import unquote
-        from yolofs.daemon.rule_messages import AccessesParams, AccessesResult
+        from yolofs.daemon.rpc.protocol import unquote
+        from yolofs.daemon.rpc.rule_messages import AccessesParams, AccessesResult
 
         found: list[tuple[bytes, Operation]] = []
         while True:
@@ -252,7 +252,7 @@ class Client:
         Raises:
             ConfigError: ``rules.toml`` cannot be changed.
         """
-        from yolofs.daemon.rule_messages import SetRuleParams, encode_key
+        from yolofs.daemon.rpc.rule_messages import SetRuleParams, encode_key
 
         self._call("set_rule", SetRuleParams(encode_key(rule), rule.state, lasting), Done)
 
@@ -262,7 +262,7 @@ class Client:
         Raises:
             ConfigError: ``rules.toml`` cannot be changed.
         """
-        from yolofs.daemon.rule_messages import UnsetRuleParams, UnsetRuleResult, encode_key
+        from yolofs.daemon.rpc.rule_messages import UnsetRuleParams, UnsetRuleResult, encode_key
 
         return self._call("unset_rule", UnsetRuleParams(encode_key(rule)), UnsetRuleResult).removed
 
@@ -273,7 +273,7 @@ class Client:
             AskError: it does not wait any more.
             UsageError: the answer does not fit.
         """
-        from yolofs.daemon.ask_messages import AnswerResult
+        from yolofs.daemon.rpc.ask_messages import AnswerResult
 
         return self._call("answer", params, AnswerResult)
 
@@ -361,7 +361,7 @@ class Client:
 
     def _take_event(self, message: Answer) -> None:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes over."""
-        from yolofs.daemon.ask_messages import AskInfo, EndedInfo, WarningsInfo
+        from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo, WarningsInfo
 
         match message.method:
             case "asked":

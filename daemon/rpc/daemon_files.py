@@ -7,7 +7,7 @@ import os
 
 import msgspec
 
-from yolofs.daemon.protocol import quote, unquote
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import TrustError
 from yolofs.registry.private import read_private, write_private
 

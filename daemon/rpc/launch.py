@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.daemon.files import log_path, open_log
-from yolofs.daemon.protocol import INTERNAL_ERROR, Info, Readiness, error_from
+from yolofs.daemon.rpc.daemon_files import log_path, open_log
+from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, Info, Readiness, error_from
 from yolofs.errors import DaemonError, MountError
 from yolofs.paths import display
 

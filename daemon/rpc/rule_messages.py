@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from yolofs.access.questions import Operation
-from yolofs.daemon.protocol import quote, unquote
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
 from yolofs.rules import Origin, Rule, RuleSet, RuleState, Sources, parse_rule, spell
 

@@ -3,7 +3,7 @@
 A connection's messages are handled one after the other; connections do not wait for each other.  Between answers
 the server may send notifications.  A client that sends nonsense gets an error, one that does not read its answers or
 sends no end of a line, in time or at all, is hung up on.  Who else has to make room when many come is decided by
-:mod:`yolofs.daemon.admission`.
+:mod:`yolofs.daemon.rpc.admission`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from yolofs.daemon import endpoint
-from yolofs.daemon.admission import Admission, Guest, Lasting
-from yolofs.daemon.backlog import Backlog, Notice
-from yolofs.daemon.protocol import (
+from yolofs.daemon.rpc import endpoint
+from yolofs.daemon.rpc.admission import Admission, Guest, Lasting
+from yolofs.daemon.rpc.backlog import Backlog, Notice
+from yolofs.daemon.rpc.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from yolofs.audit import runs
 from yolofs.audit.audit import Point, RunEnd, RunStart
-from yolofs.daemon.auditor import Auditor
+from yolofs.daemon.asks.auditor import Auditor
 from yolofs.errors import BusyFilesError, UsageError
 from yolofs.paths import display
 

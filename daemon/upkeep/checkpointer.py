@@ -1,4 +1,4 @@
-"""A process of its own that writes a session's checkpoint: ``python -m yolofs.daemon.checkpointer PROJECT``.
+"""A process of its own that writes a session's checkpoint: ``python -m yolofs.daemon.upkeep.checkpointer PROJECT``.
 
 Why a process: replaying a journal holds the interpreter lock, which the daemon that serves a mount cannot spare.
 """

@@ -190,8 +190,8 @@ def _import_program() -> None:
     import yolofs.daemon.main
     import yolofs.fuse.mount
 
-    for module in pkgutil.iter_modules(yolofs.cli.__path__):
-        importlib.import_module(f"yolofs.cli.{module.name}")
+    for module in pkgutil.walk_packages(yolofs.cli.__path__, "yolofs.cli."):
+        importlib.import_module(module.name)
 
 
 def _tell(fd: int, text: str) -> None:
@@ -212,7 +212,7 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(request["env"])
         from yolofs.cli import main
-        from yolofs.daemon import launch
+        from yolofs.daemon.rpc import launch
 
         launch.subprocess = _Subprocess  # type: ignore[assignment, attr-defined]
         sys.argv = [main.__file__, *request["words"]]
@@ -255,7 +255,7 @@ class _Daemon:
 
 
 class _Subprocess:
-    """What :mod:`yolofs.daemon.launch` uses of ``subprocess``."""
+    """What :mod:`yolofs.daemon.rpc.launch` uses of ``subprocess``."""
 
     DEVNULL = subprocess.DEVNULL
     TimeoutExpired = subprocess.TimeoutExpired

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli import forked
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.client import Client
 
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
 DEADLINE_S = 60.0

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.cli.program import COMMAND, Program
-from yolofs.cli.agents import AGENTS, BEGIN, END, with_guide
-from yolofs.cli.wrapping import is_wrapped, wrap
+from yolofs.cli.agents.guides import AGENTS, BEGIN, END, with_guide
+from yolofs.cli.agents.wrapping import is_wrapped, wrap
 
 TRICKY = "cd a && rm -rf b; echo 'it'\"'\"'s' | tee c $(id) `id` # x\necho 2"
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program
 from yolofs.changes.changes import compare
-from yolofs.cli.ahead import Ahead
+from yolofs.cli.run.early_summary import Ahead
 from yolofs.paths import Generation
 from yolofs.session.session import Access, Session
 

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.program import Program, connected, replace_text, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import CREATE, READ, Reader, reader, settings
-from yolofs.daemon.ask_messages import WarningsInfo
+from yolofs.daemon.rpc.ask_messages import WarningsInfo
 from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.program import Program, connected, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import CREATE, Reader, reader, settings, wait_for_asks
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.rules import PathRule, RuleState
 from yolofs.session.commit import commit
 from yolofs.session.session import Access, Session

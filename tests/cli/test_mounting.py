@@ -13,9 +13,9 @@ import pytest
 
 import yolofs.errors
 from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, wait_until
-from yolofs.daemon.mounts import mounts_at
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
+from yolofs.system.mounts import mounts_at
 
 pytestmark = pytest.mark.mount
 

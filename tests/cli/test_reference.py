@@ -14,8 +14,8 @@ import pytest
 from tests.cli.program import Program
 from yolofs.cli.group import COMMANDS, cli
 from yolofs.cli.reference import render
-from yolofs.daemon import protocol
 from yolofs.daemon.control import _Conversation
+from yolofs.daemon.rpc import protocol
 
 DOCS = Path(__file__).parents[2] / "docs/reference"
 

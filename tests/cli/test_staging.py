@@ -412,7 +412,8 @@ def test_a_commit_whose_list_nobody_reads_to_its_end_does_nothing_and_says_so(yo
 
 DAEMON_DIES = """
 import os, signal, sys
-from yolofs.cli import commit, main
+from yolofs.cli import main
+from yolofs.cli.commands import commit
 really_commit = commit.commit
 def dying(*arguments, **named):
     result = really_commit(*arguments, **named)

@@ -17,8 +17,8 @@ from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings, wait_for_asks
 from tests.mount.test_asks import READ_MANY
-from yolofs.cli.peek import peek
-from yolofs.daemon.ask_messages import AnswerParams
+from yolofs.cli.watch.preview import peek
+from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
 
@@ -376,7 +376,8 @@ def test_keys_that_nobody_knows_answer_nothing(yolofs: Program, view: Path, term
 
 PATIENT = """
 import sys
-from yolofs.cli import desk, main
+from yolofs.cli import main
+from yolofs.cli.watch import board as desk
 desk.SEQUENCE_S = 1000.0
 sys.exit(main.main(sys.argv[1:]))
 """

@@ -186,4 +186,6 @@ def check_new_file(project: Path, view: Path, name: str) -> None:
 def watchers(project: Path) -> list[str]:
     """Return the command lines of the processes that watch a project."""
     done = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if f" {project} " in line and "yolofs.daemon.watcher" in line]
+    return [
+        line for line in done.stdout.splitlines() if f" {project} " in line and "yolofs.daemon.follow.watcher" in line
+    ]

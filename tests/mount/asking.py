@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
-from yolofs.daemon.ask_messages import AskInfo
-from yolofs.daemon.client import Client
+from yolofs.daemon.rpc.ask_messages import AskInfo
+from yolofs.daemon.rpc.client import Client
 
 READ = "import sys; print(open(sys.argv[1]).read(), end='')"
 CREATE = "import sys; open(sys.argv[1], 'x')"

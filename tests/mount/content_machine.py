@@ -32,7 +32,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.cli.program import Program, connected
 from tests.mount.content_model import Contents, HostFile, Inode
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import BusyFilesError
 from yolofs.paths import Generation
 from yolofs.session.commit import abort, commit

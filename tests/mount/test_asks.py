@@ -17,9 +17,9 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, connected, kill, wait_until
 from tests.mount.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
-from yolofs.daemon.protocol import Done, LendParams, LoanKind
+from yolofs.access.answers import Lifetime
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
+from yolofs.daemon.rpc.protocol import Done, LendParams, LoanKind
 from yolofs.errors import AskError, DaemonError, UsageError
 from yolofs.rules import RuleState
 

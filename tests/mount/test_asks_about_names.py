@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, connected, wait_until
 from tests.mount.asking import CREATE, asked_project, reader, wait_for_asks
-from yolofs.daemon.ask_messages import AnswerParams
+from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, connected
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import StoreIno
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Tree

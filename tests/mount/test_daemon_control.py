@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import DEADLINE_S, Program, connected, wait_until
-from yolofs.daemon import endpoint
-from yolofs.daemon.files import read_daemon_file, socket_path
-from yolofs.daemon.protocol import Done, LoanKind, NoParams
+from yolofs.daemon.rpc import endpoint
+from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
+from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
 from yolofs.session.commit import abort, commit
 from yolofs.session.session import Access, Session, locked
@@ -239,8 +239,8 @@ def test_a_borrower_that_dies_gives_everything_back(yolofs: Program, view: Path,
     (view / "a.txt").write_text("two\n")
     script = """
 import os, sys
-from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.protocol import LoanKind
 client = Client.connect(os.fsencode(sys.argv[1]))
 with client.lend(LoanKind(sys.argv[2])):
     os.kill(os.getpid(), 9)
@@ -255,8 +255,8 @@ def test_a_borrower_that_dies_between_committing_and_saying_so_has_committed(yol
     (view / "a.txt").write_text("two\n")
     script = """
 import os, sys
-from yolofs.daemon.client import Client
-from yolofs.daemon.protocol import LoanKind
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.session.session import Access, Session
 from yolofs.session.commit import commit
 project = os.fsencode(sys.argv[1])

@@ -24,8 +24,8 @@ from tests.model_steps import so_many
 from tests.property.core_driver import CoreDriver
 from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, hard_links, has_second_device
 from tests.session_cleaning import remove_sessions_below
-from yolofs.cli.commit_drift import Settled, Wish, check_settled
-from yolofs.cli.commit_report import look
+from yolofs.cli.commit.drift import Settled, Wish, check_settled
+from yolofs.cli.commit.report import look
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import ConflictError, HardLinksError, SessionBusyError, UsageError, YolofsError
 from yolofs.paths import RelPath

@@ -46,6 +46,6 @@ def _is_watched(project: Path) -> bool:
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if b"yolofs.daemon.watcher" in words and bytes(project) in words:
+            if b"yolofs.daemon.follow.watcher" in words and bytes(project) in words:
                 return True
     return False

@@ -20,11 +20,11 @@ import pytest
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.sandbox.attempts import ATTEMPTS, HEAD, HOST_FILES, NATIVE_BINDS, Attempt
 from tests.sandbox.binds import native_binds
-from yolofs.cli.host_files import make_read_only, own_host_files
-from yolofs.cli.namespaces import leave_mounts
-from yolofs.cli.native_mounts import mount_over
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox, agent_socket_inside
+from yolofs.sandbox.host_files import make_read_only, own_host_files
+from yolofs.sandbox.namespaces import leave_mounts
+from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter
 
 pytestmark = pytest.mark.mount

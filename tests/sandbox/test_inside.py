@@ -12,7 +12,7 @@ import pytest
 from tests.cli.program import COMMAND, Done, Program, wait_until
 from yolofs.cli.group import COMMANDS
 from yolofs.daemon.agent import COMMANDS as ALLOWED
-from yolofs.daemon.log_limit import MOST
+from yolofs.daemon.upkeep.log_limit import MOST
 
 pytestmark = pytest.mark.mount
 

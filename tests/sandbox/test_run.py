@@ -18,10 +18,10 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.security.planting import interrupt_commit
-from yolofs.cli.confine import Place, confined
-from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
+from yolofs.sandbox.confine import Place, confined
+from yolofs.system.processes import pidfd_of
 
 pytestmark = pytest.mark.mount
 
@@ -433,12 +433,12 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
         if is_started:
             killer = threading.Thread(target=kill_when_started, args=(bubblewrap, begun))
             killer.start()
-            assert sandbox.go() == 128 + signal.SIGKILL
+            assert sandbox.go(print) == 128 + signal.SIGKILL
             killer.join()
         else:
             os.kill(bubblewrap, signal.SIGKILL)
             with contextlib.suppress(SandboxError):  # the command may have begun, or not
-                assert sandbox.go() == 128 + signal.SIGKILL
+                assert sandbox.go(print) == 128 + signal.SIGKILL
         assert select.select([init], [], [], 0)[0]
 
 

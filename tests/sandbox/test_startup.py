@@ -57,7 +57,7 @@ def said_by(script: str, yolofs: Program, *words: str) -> str:
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:
     imported = set(said_by(MODULES, yolofs, *words).split())
-    assert "yolofs.daemon.client" in imported
+    assert "yolofs.daemon.rpc.client" in imported
     assert imported & unwanted == set()
 
 

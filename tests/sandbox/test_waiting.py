@@ -13,8 +13,8 @@ import pytest
 from tests.cli.program import COMMAND, Program, connected
 from tests.cli.terminal import Terminal
 from tests.mount.asking import wait_for_asks
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams
+from yolofs.access.answers import Lifetime
+from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
 

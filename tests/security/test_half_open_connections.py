@@ -23,10 +23,10 @@ import pytest
 from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import Reader, asked_project
-from yolofs.daemon import endpoint
-from yolofs.daemon.admission import MAX_CONNECTIONS, PEER_SHARE
-from yolofs.daemon.files import read_daemon_file, socket_path
-from yolofs.daemon.protocol import NO_ROOM
+from yolofs.daemon.rpc import endpoint
+from yolofs.daemon.rpc.admission import MAX_CONNECTIONS, PEER_SHARE
+from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
+from yolofs.daemon.rpc.protocol import NO_ROOM
 
 pytestmark = pytest.mark.mount
 

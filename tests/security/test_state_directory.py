@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.security.planting import STEP, interrupt_commit, staged, tree_of
-from yolofs.daemon import files
+from yolofs.daemon.rpc import daemon_files as files
 from yolofs.registry.start import servers_of
 
 OTHER = 54321

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from yolofs.access.asks import Ask
 from yolofs.access.questions import Decision, Question
-from yolofs.daemon.asks import Ask
-from yolofs.daemon.scopes import common_directory, holds
+from yolofs.access.scopes import common_directory, holds
 from yolofs.errors import UsageError
 from yolofs.paths import display
 from yolofs.rules import PathRule, RuleState

@@ -1,7 +1,7 @@
 """The asks that wait, in their order: who shares one, which belong together, how each ends.  No threads, no clock.
 
 An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one process asks at a
-time below one directory (:func:`yolofs.daemon.scopes.group_directory`): a person sees it as one card.  It has the
+time below one directory (:func:`yolofs.access.scopes.group_directory`): a person sees it as one card.  It has the
 number of its first ask.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from yolofs.access.questions import Decision, Operation, Question
-from yolofs.daemon.requesters import Commands, Requester
-from yolofs.daemon.scopes import group_directory
+from yolofs.access.scopes import group_directory
+from yolofs.system.requesters import Commands, Requester
 
 _REMEMBERED = 1000
 """How many asks that have ended are remembered, to tell those who answer too late."""

@@ -9,24 +9,24 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from yolofs.cli.host_files import make_read_only, own_host_files
-from yolofs.cli.host_names import HostNames
-from yolofs.cli.jobs import Job, Terminal, ignoring_signals
-from yolofs.cli.namespaces import find_possible, leave_mounts
-from yolofs.cli.native_mounts import mount_over
-from yolofs.cli.not_started import not_started
-from yolofs.daemon.processes import pidfd_of
 from yolofs.errors import NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display, in_shell
 from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
+from yolofs.sandbox.host_files import make_read_only, own_host_files
+from yolofs.sandbox.host_names import HostNames
+from yolofs.sandbox.jobs import Job, Terminal, ignoring_signals
+from yolofs.sandbox.namespaces import find_possible, leave_mounts
+from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
+from yolofs.sandbox.start_errors import not_started
 from yolofs.system.host_programs import find_program
+from yolofs.system.processes import pidfd_of
 
 _MOST_HANDLES = 250
 """So many descriptors can be sent at once, less a few."""
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     agent_socket: bytes
     directory: bytes
     native: Mapping[bytes, Sequence[bytes]]
-    """What comes straight from base, as :func:`yolofs.cli.native_mounts.mount_over` takes it."""
+    """What comes straight from base, as :func:`yolofs.sandbox.native_mounts.mount_over` takes it."""
     has_network: bool
 
 
@@ -72,15 +72,24 @@ class Confined:
         self._report_fd = report_fd
         self.info = info
 
-    def go(self) -> int:
+    def go(self, tell: Callable[[str], None]) -> int:
         """Start the command, wait for it and return its exit code; all its processes are gone then.
+
+        ``tell`` is called with the reason if it has to be ended.
 
         Raises:
             SandboxError: the sandbox could not be finished.
         """
         terminal = Terminal()
         try:
-            job = Job(self._process, self.info.child_pid, terminal, kill=self._kill_all, each_look=self._names.look)
+            job = Job(
+                self._process,
+                self.info.child_pid,
+                terminal,
+                kill=self._kill_all,
+                each_look=self._names.look,
+                tell=tell,
+            )
             with contextlib.suppress(BrokenPipeError):  # the sandbox is gone: its exit code tells
                 os.write(self._block_fd, b"\n")
             code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))

@@ -43,7 +43,7 @@ def _is_own(path: bytes) -> bool:
 def make_read_only(paths: Iterable[bytes]) -> None:
     """Mount files over themselves, read-only.
 
-    For a process in a mount namespace of its own (:func:`yolofs.cli.namespaces.leave_mounts`).
+    For a process in a mount namespace of its own (:func:`yolofs.sandbox.namespaces.leave_mounts`).
 
     Raises:
         OSError: this machine forbids it.

@@ -1,8 +1,8 @@
 """Having a sandbox see the names that the host makes and replaces in what comes straight from base.
 
-The overlay between (:mod:`yolofs.cli.native_mounts`) keeps a name that it was asked for, also that there is none.  So
-the directories of base are looked at once in a while, those at the top; where one has changed, the overlay forgets.
-What is *in* a file needs none of that.
+The overlay between (:mod:`yolofs.sandbox.native_mounts`) keeps a name that it was asked for, also that there is
+none.  So the directories of base are looked at once in a while, those at the top; where one has changed, the
+overlay forgets. What is *in* a file needs none of that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
-from yolofs.cli.native_mounts import forget_names
+from yolofs.sandbox.native_mounts import forget_names
 
 _MOST = 2_000
 """So many directories are looked at, the highest: some two milliseconds."""

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from yolofs.cli.ending import LOOKS_S, Ending, children
-from yolofs.cli.output import warn
+from yolofs.sandbox.ending import LOOKS_S, Ending, children
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What is passed on to the command; bubblewrap itself has to ignore these, as it would take the sandbox with it."""
@@ -126,10 +125,12 @@ class Job:
         *,
         kill: Callable[[], None],
         each_look: Callable[[], None],
+        tell: Callable[[str], None],
     ) -> None:
         """``init`` is the pid of the sandbox' first process, as we see it.
 
-        ``kill`` ends it, and the job's process; ``each_look`` is called about once in :data:`LOOKS_S`.
+        ``kill`` ends it, and the job's process; ``each_look`` is called about once in :data:`LOOKS_S`,
+        ``tell`` with the reason if it has to be ended.
         """
         self._process = process
         self._group = process.pid
@@ -137,6 +138,7 @@ class Job:
         self._terminal = terminal
         self._kill = kill
         self._each_look = each_look
+        self._tell = tell
         self._next_look_s = time.monotonic() + LOOKS_S
         self._ending = Ending(init)
         self.was_killed = False
@@ -173,7 +175,7 @@ class Job:
         if reason:
             self.was_killed = True
             self._kill()
-            warn(reason)
+            self._tell(reason)
 
     def _stopped(self, number: int) -> None:
         """Stop as the job has, until somebody lets us go on; then let the job go on.

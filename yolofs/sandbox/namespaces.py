@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from yolofs.cli.native_mounts import try_copy
+from yolofs.sandbox.native_mounts import try_copy
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
@@ -24,7 +24,7 @@ class Possible(NamedTuple):
     """What this process can do."""
 
     native_mounts: bool
-    """Whether :func:`leave_mounts` works, and :mod:`yolofs.cli.native_mounts` then."""
+    """Whether :func:`leave_mounts` works, and :mod:`yolofs.sandbox.native_mounts` then."""
     user_namespace: bool
     """Whether a user namespace can be had; who is not root cannot do without one, so that is not tried."""
 

@@ -2,7 +2,7 @@
 
 The rules must say read-only at such a directory and everywhere below, whatever the names, but for paths that are told
 apart; the override tree must leave it alone.  What else may lie there is found out by
-:mod:`yolofs.daemon.survey`, what is mounted there by :mod:`yolofs.cli.native`; why all of this is needed:
+:mod:`yolofs.daemon.runs.survey`, what is mounted there by :mod:`yolofs.sandbox.native_here`; why all of this is needed:
 ``docs/design/native-binds.md``.
 """
 

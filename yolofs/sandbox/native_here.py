@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from yolofs.daemon.mounts import MountEntry
-from yolofs.daemon.parts import parts
 from yolofs.paths import is_below
+from yolofs.sandbox.partial_binds import parts
+from yolofs.system.mounts import MountEntry
 
 DISK_TYPES = frozenset(
     b"9p bcachefs btrfs erofs ext2 ext3 ext4 f2fs jfs nfs nfs4 overlay ramfs reiserfs squashfs tmpfs virtiofs xfs "

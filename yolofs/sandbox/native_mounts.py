@@ -54,10 +54,10 @@ class _Attributes(ctypes.Structure):
 def mount_over(view: bytes, native: Mapping[bytes, Sequence[bytes]]) -> list[int]:
     """Mount directories, files and symbolic links over what a view shows at the same paths, read-only.
 
-    For a process in a mount namespace of its own (:func:`yolofs.cli.namespaces.leave_mounts`).  ``view`` is the
+    For a process in a mount namespace of its own (:func:`yolofs.sandbox.namespaces.leave_mounts`).  ``view`` is the
     mountpoint of a view of ``/``; no path leads through a symbolic link, in base and in the view.  ``native``: the
-    paths, by the directories in which they lie (:func:`yolofs.cli.native.by_directory`).  What cannot be mounted stays
-    as the view shows it.
+    paths, by the directories in which they lie (:func:`yolofs.sandbox.native_here.by_directory`).  What cannot be
+    mounted stays as the view shows it.
 
     Returns descriptors for :func:`forget_names`, one for each overlay.
     """

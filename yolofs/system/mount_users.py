@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolofs.daemon.mounts import MountEntry, read_mounts
 from yolofs.paths import display
+from yolofs.system.mounts import MountEntry, read_mounts
 
 
 class Use(enum.Enum):

@@ -18,7 +18,8 @@ HASTY = (
     *COMMAND[: COMMAND.index("-m")],
     "-c",
     f"""\
-from yolofs.cli import ending, main
+from yolofs.cli import main
+from yolofs.sandbox import ending
 ending.GRACE_S = {HASTY_S}
 raise SystemExit(main.main())
 """,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.cli.answer import _numbers
+from yolofs.cli.commands.answer import _numbers
 
 
 @pytest.mark.parametrize(

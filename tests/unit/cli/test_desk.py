@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from yolofs.cli.desk import GUARD_S, SEQUENCE_S, Desk, Look, Mode, Quit
-from yolofs.cli.desk_lines import draw, wrap
-from yolofs.daemon.answers import Lifetime
-from yolofs.daemon.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
-from yolofs.daemon.protocol import quote
+from yolofs.access.answers import Lifetime
+from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Desk, Look, Mode, Quit
+from yolofs.cli.watch.board_lines import draw, wrap
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
+from yolofs.daemon.rpc.protocol import quote
 from yolofs.rules import RuleState
 
 

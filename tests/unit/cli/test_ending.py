@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolofs.cli import ending
-from yolofs.cli.ending import Ending, children
+from yolofs.sandbox import ending
+from yolofs.sandbox.ending import Ending, children
 
 pytestmark = pytest.mark.timeout(120)
 IS_ROOT = os.geteuid() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.cli.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
+from yolofs.cli.show.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
 from yolofs.journal.records import Marker, Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation

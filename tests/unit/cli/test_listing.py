@@ -7,8 +7,8 @@ import stat
 import pytest
 
 from yolofs.changes.changes import Change, Kind, Side
-from yolofs.cli import listing
-from yolofs.cli.listing import Place, emit_changes
+from yolofs.cli.show import listing
+from yolofs.cli.show.listing import Place, emit_changes
 from yolofs.paths import RelPath
 from yolofs.state.regions import Regions
 

@@ -11,11 +11,11 @@ import pytest
 from yolofs.cli import main as main_module
 from yolofs.cli import output
 from yolofs.cli.checks import is_in_range
-from yolofs.cli.colour import PatchPainter
-from yolofs.cli.jsonform import absolute, text_fields
-from yolofs.cli.listing import Place
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place
+from yolofs.cli.show.patch_colour import PatchPainter
 from yolofs.errors import BusyFilesError, ConflictError
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, absolute
 
 
 def test_a_path_that_is_utf8_is_a_plain_string() -> None:

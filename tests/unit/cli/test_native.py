@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli.native import bindable, by_directory
-from yolofs.daemon.mounts import MountEntry
+from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.system.mounts import MountEntry
 
 
 def table(*lines: tuple[str, str]) -> list[MountEntry]:

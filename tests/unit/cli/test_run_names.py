@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from yolofs.cli.running import snapshot_name
+from yolofs.cli.run.around_a_run import snapshot_name
 from yolofs.session.session import Session
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from yolofs.cli import init
+from yolofs.cli.commands import init
 from yolofs.config.load import _read_text, parse_table
 from yolofs.config.settings import LearnedRules, Settings, UserSettings
 from yolofs.errors import ConfigError

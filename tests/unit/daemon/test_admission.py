@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.daemon.admission import GROUP_SHARE, MOST_LASTING, PEER_SHARE, Admission, Guest, Lasting
+from yolofs.daemon.rpc.admission import GROUP_SHARE, MOST_LASTING, PEER_SHARE, Admission, Guest, Lasting
 from yolofs.errors import DaemonError
 
 

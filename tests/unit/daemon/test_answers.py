@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yolofs.access.answers import least_state
 from yolofs.access.questions import Decision, Operation, Question
-from yolofs.daemon.answers import least_state
-from yolofs.daemon.scopes import widest_scope
+from yolofs.access.scopes import widest_scope
 from yolofs.rules import NameRule, PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 ASK = RuleState.ASK

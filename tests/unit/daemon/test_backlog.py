@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yolofs.daemon.backlog import MAX_BEHIND, Backlog, Notice
+from yolofs.daemon.rpc.backlog import MAX_BEHIND, Backlog, Notice
 
 
 def came(number: int, text: str = "came") -> Notice:

@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 import trio
 
+from yolofs.access.answers import Answer, Lifetime
+from yolofs.access.asks import Ask, Ended, Outcome
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.audit.audit import AskNote, AuditLog, read_audit
-from yolofs.daemon import broker as broker_module
-from yolofs.daemon.answers import Answer, Lifetime
-from yolofs.daemon.asks import Ask, Ended, Outcome
-from yolofs.daemon.auditor import Auditor
-from yolofs.daemon.broker import Answered, Broker
-from yolofs.daemon.requesters import Commands, Requester, wants_no_answer
+from yolofs.daemon.asks import broker as broker_module
+from yolofs.daemon.asks.auditor import Auditor
+from yolofs.daemon.asks.broker import Answered, Broker
 from yolofs.errors import AskError, UsageError
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
+from yolofs.system.requesters import Commands, Requester, wants_no_answer
 
 ALLOW = Answer(Decision.ALLOW)
 DENY = Answer(Decision.DENY)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolofs.daemon.collector import LOOK_S, Collector
+from yolofs.daemon.upkeep.collector import LOOK_S, Collector
 
 
 class Knot:

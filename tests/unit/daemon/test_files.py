@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.daemon import endpoint, files
+from yolofs.daemon.rpc import daemon_files as files
+from yolofs.daemon.rpc import endpoint
 
 
 def test_what_is_published_can_be_read_back_whatever_the_bytes(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from yolofs.daemon.busy import User
-from yolofs.daemon.in_the_way import InTheWay
+from yolofs.daemon.blockers import InTheWay
 from yolofs.errors import BusyFilesError
+from yolofs.system.mount_users import User
 
 
 class Overlay:
@@ -39,7 +39,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: 
 
     monkeypatch.setattr(InTheWay, "_users", no_users)
     clock = SimpleNamespace(monotonic=lambda: now, sleep=lambda _: None)
-    monkeypatch.setattr("yolofs.daemon.in_the_way.time", clock)
+    monkeypatch.setattr("yolofs.daemon.blockers.time", clock)
     return InTheWay(cast("Any", overlay), cast("Any", overlay), b"/nowhere", call)
 
 

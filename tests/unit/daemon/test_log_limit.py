@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from tests.unit.fuse.loops import Clock
-from yolofs.daemon.log_limit import MOST, PERIOD_S, LogLimit
+from yolofs.daemon.upkeep.log_limit import MOST, PERIOD_S, LogLimit
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.daemon import mounts
-from yolofs.daemon.busy import Use, User, find_users
-from yolofs.daemon.mounts import MountEntry, detach_stale, is_ours, read_mounts
 from yolofs.errors import MountError
+from yolofs.system import mounts
+from yolofs.system.mount_users import Use, User, find_users
+from yolofs.system.mounts import MountEntry, detach_stale, is_ours, read_mounts
 
 LINE = rb"36 35 98:0 /mnt1 /a\040b\011c\134d rw,noatime master:1 - fuse.yolofs yolofs rw,errors=continue" + b"\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.daemon import parts as parts_module
-from yolofs.daemon.parts import apart, parts
+from yolofs.sandbox import partial_binds as parts_module
+from yolofs.sandbox.partial_binds import apart, parts
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from yolofs import errors
-from yolofs.daemon.protocol import ErrorObject, error_from, error_object, quote, unquote
+from yolofs.daemon.rpc.protocol import ErrorObject, error_from, error_object, quote, unquote
 from yolofs.errors import BusyFilesError, ConflictError, DaemonError, YolofsError
 
 CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, YolofsError)]

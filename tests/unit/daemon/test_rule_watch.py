@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 import trio.testing
 
-from yolofs.daemon.rule_watch import _look, _settle
+from yolofs.daemon.follow.rule_watch import _look, _settle
 from yolofs.rules import Origin
 
 

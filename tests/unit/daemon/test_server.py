@@ -17,10 +17,10 @@ import pytest
 import trio
 import trio.testing
 
-from yolofs.daemon import admission, endpoint, server
-from yolofs.daemon.backlog import Notice
-from yolofs.daemon.protocol import MAX_LINE_BYTES, NO_ROOM, Done, NoParams, SnapshotParams, SnapshotResult
-from yolofs.daemon.server import Connection, Method, Result, Server
+from yolofs.daemon.rpc import admission, endpoint, server
+from yolofs.daemon.rpc.backlog import Notice
+from yolofs.daemon.rpc.protocol import MAX_LINE_BYTES, NO_ROOM, Done, NoParams, SnapshotParams, SnapshotResult
+from yolofs.daemon.rpc.server import Connection, Method, Result, Server
 from yolofs.errors import BusyFilesError, GenerationError
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from yolofs.daemon import survey
+from yolofs.daemon.runs import survey
 from yolofs.registry.state import SESSIONS
 from yolofs.system import marks
 

@@ -1,0 +1,1 @@
+"""What agents are told, and the hooks that start yolofs for them."""

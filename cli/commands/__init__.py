@@ -1,0 +1,1 @@
+"""The commands, one module each: arguments in, one call, one printer out."""

@@ -1,0 +1,1 @@
+"""What `commit` and `undo` ask, show and refuse."""

@@ -1,0 +1,1 @@
+"""The rules as `yolofs rule` reads and shows them."""

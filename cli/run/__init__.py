@@ -1,0 +1,1 @@
+"""What `yolofs run` does around the sandbox."""

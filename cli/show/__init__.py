@@ -1,0 +1,1 @@
+"""What is shown: lines for people, JSON for programs."""

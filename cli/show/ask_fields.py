@@ -1,0 +1,37 @@
+"""Asks as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.daemon.rpc.ask_messages import AskInfo, ProcessInfo
+from yolofs.daemon.rpc.protocol import unquote
+
+
+def ask_fields(ask: AskInfo) -> dict[str, Any]:
+    """Return an ask in the form in which documents and scripts see it."""
+    rule = ask.rule
+    return {
+        "id": ask.id,
+        "group": ask.group,
+        **text_fields("path", unquote(ask.path)),
+        "operation": ask.operation,
+        "state": ask.state.value,
+        "rule": {**text_fields("key", unquote(rule.key)), "source": rule.source} if rule is not None else None,
+        "size": ask.size,
+        "process": _process_fields(ask.process),
+        "parent": _process_fields(ask.parent),
+        "requesters": ask.requesters,
+        "since_ns": ask.since_ns,
+        "left_ms": ask.left_ms,
+        **text_fields("widest", unquote(ask.widest)),
+    }
+
+
+def _process_fields(process: ProcessInfo) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        **text_fields("name", unquote(process.name)),
+        **words_fields("command", map(unquote, process.command)),
+    }

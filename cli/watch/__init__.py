@@ -1,0 +1,1 @@
+"""The screens on which asks are answered."""

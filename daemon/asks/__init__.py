@@ -1,0 +1,1 @@
+"""Asks: each is answered, and noted."""

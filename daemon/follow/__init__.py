@@ -1,0 +1,1 @@
+"""Following what changes outside: base, and the files that rules come from."""

@@ -1,0 +1,1 @@
+"""The runs that are going on."""

@@ -1,0 +1,1 @@
+"""What is done while nobody asks: checkpoints, the collector, the log."""
