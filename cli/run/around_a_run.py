@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from yolofs.cli import output
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
+from yolofs.cli.output import warn
 from yolofs.cli.run.early_summary import Ahead
 from yolofs.cli.run.untrusted_settings import say_what_waits
 from yolofs.cli.run.waiting import told_of_asks
