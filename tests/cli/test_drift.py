@@ -330,3 +330,83 @@ def without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_git_our_own_code_merges(yolofs: Program) -> None:
     yolofs("commit", "--yes", "--merge", "text")
     assert (yolofs.project / "text").read_text() == BOTH
+
+
+def saved_by_rename(view: CoreDriver, name: bytes, content: bytes) -> None:
+    view.create(name + b".new", content, 0o644)
+    view.rename(name + b".new", name)
+
+
+@pytest.mark.parametrize("change", ["saved", "deleted", "made", "inside", "inside-chmod", "moved-over"])
+def test_a_change_of_the_host_is_seen_whatever_the_view_does_later(tmp_path: Path, change: str) -> None:
+    project = tmp_path / "project"
+    (project / "d/deep").mkdir(parents=True)
+    for name in ("f", "other", "d/deep/x"):
+        (project / name).write_text("before\n")
+    yolofs = Program(project)
+    yolofs("init")
+    view = CoreDriver(os.fsencode(project))
+    match change:
+        case "saved":
+            saved_by_rename(view, b"f", b"view\n")
+        case "deleted":
+            view.unlink(b"f")
+        case "made":
+            view.create(b"new", b"view\n", 0o644)
+        case "moved-over":
+            view.rename(b"other", b"f")
+        case _:
+            view.unlink(b"d/deep/x")
+            view.rmdir(b"d/deep")
+            view.rmdir(b"d")
+    view.close()
+    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    target = project / {"made": "new", "inside": "d/deep/x", "inside-chmod": "d/deep/x"}.get(change, "f")
+    if change == "inside-chmod":
+        target.chmod(0o600)
+    else:
+        with target.open("a") as file:
+            file.write("host\n")
+    time.sleep(0.03)
+    view = CoreDriver(os.fsencode(project))
+    view.create(b"something else", b"", 0o644)
+    if change == "saved":
+        saved_by_rename(view, b"f", b"view again\n")
+    view.close()
+    told = yolofs("status", "--json").json["drift"]
+    assert [Path(item["path"]).name for item in told] == ["d" if change.startswith("inside") else target.name]
+    content = target.read_text()
+    assert "base has changed at 1 path" in yolofs("commit", "--yes", code=9).err
+    assert target.read_text() == content
+    yolofs("commit", "--yes", "something else")
+    assert "base has changed at 1 path" in yolofs("commit", "--yes", code=9).err
+    yolofs("commit", "--yes", "--ours")
+    assert "no changes" in yolofs("status").out
+
+
+def test_what_the_view_had_seen_before_it_changed_it_is_no_drift(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "d").mkdir(parents=True)
+    for name in ("f", "g", "d/x"):
+        (project / name).write_text("before\n")
+    yolofs = Program(project)
+    yolofs("init")
+    view = CoreDriver(os.fsencode(project))
+    view.rename(b"f", b"elsewhere")
+    view.rename(b"elsewhere", b"f")
+    view.rename(b"d", b"e")
+    view.rename(b"e", b"d")
+    view.close()
+    time.sleep(0.03)
+    for name in ("f", "g", "d/x"):
+        with (project / name).open("a") as file:
+            file.write("host\n")
+    time.sleep(0.03)
+    view = CoreDriver(os.fsencode(project))
+    for gone in (b"f", b"g", b"d/x"):
+        view.unlink(gone)
+    view.rmdir(b"d")
+    view.close()
+    assert yolofs("status", "--json").json["drift"] == []
+    yolofs("commit", "--yes")
+    assert os.listdir(project) == [".yolofs"] or sorted(os.listdir(project)) == [".yolofs", ".yolofs.toml"]

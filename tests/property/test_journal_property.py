@@ -27,7 +27,7 @@ times = st.integers(-(2**63), 2**64)
 counts = st.integers(0, 2**64)
 inos = st.integers(1, 2**63).map(StoreIno)
 known_keys = (
-    "at", "base", "from", "home", "key", "links", "name", "touched", "unlinked", "unlinks",
+    "at", "base", "from", "home", "key", "links", "name", "since", "touched", "unlinked", "unlinks",
 )  # fmt: skip
 keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
@@ -50,7 +50,15 @@ renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), u
 touched = st.integers(0, 2**63)
 unlinked = st.none() | st.tuples(inos, inos)
 keeps = st.builds(
-    Keep, times, paths, st.none(), st.none() | paths, unlinked=unlinked, touched_ns=touched, extra=extras
+    Keep,
+    times,
+    paths,
+    st.none(),
+    st.none() | paths,
+    unlinked=unlinked,
+    touched_ns=touched,
+    since_ns=touched,
+    extra=extras,
 ) | st.builds(
     Keep,
     times,
@@ -63,6 +71,7 @@ keeps = st.builds(
     links=st.just(0) | st.integers(2, 1000),
     unlinked=unlinked,
     touched_ns=touched,
+    since_ns=touched,
     is_nameless=st.booleans(),
     extra=extras,
 )

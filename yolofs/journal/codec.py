@@ -85,6 +85,7 @@ _HOME = b"home"
 _KEY = b"key"
 _LINKS = b"links"
 _NAME = b"name"
+_SINCE = b"since"
 _TOUCHED = b"touched"
 _UNLINKED = b"unlinked"
 _UNLINKS = b"unlinks"
@@ -314,6 +315,7 @@ def _encode_keep(record: Keep) -> bytes:
     if record.unlinked is not None:
         body += b" unlinked=%d:%d" % (_checked(record.unlinked[0], 0), _checked(record.unlinked[1], 1))
     body += b" touched=%d" % record.touched_ns if record.touched_ns else b""
+    body += b" since=%d" % record.since_ns if record.since_ns else b""
     return body + (b" name=none" if record.is_nameless else b"")
 
 
@@ -462,6 +464,7 @@ def _read_keep(fields: list[bytes]) -> Keep:
         links=_int(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
         unlinked=(_int(number, 0), _int(count, 1)) if _UNLINKED in known else None,
         touched_ns=_int(known.get(_TOUCHED, b"0")),
+        since_ns=_int(known.get(_SINCE, b"0")),
         is_nameless=_NAME in known,
         extra=extra,
     )
@@ -538,7 +541,7 @@ _KNOWN: dict[type[Record], frozenset[bytes]] = {
     Stage: frozenset((_BASE, _FROM, _LINKS, _NAME)),
     Delete: frozenset((_BASE, _UNLINKS)),
     Rename: frozenset((_BASE, _UNLINKS)),
-    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _NAME)),
+    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _SINCE, _NAME)),
     Snapshot: frozenset(),
     Travel: frozenset(),
 }

@@ -114,6 +114,8 @@ class Keep(msgspec.Struct, frozen=True):
     unlinked: tuple[int, int] | None = None
     """The inode number of a base file with several names, and how many of them the whole state has taken from it."""
     touched_ns: int = 0
+    since_ns: int = 0
+    """As :attr:`yolofs.state.tree.Entry.since_ns`; 0 if it is ``time_ns``."""
     """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
     is_nameless: bool = False
     """As of :class:`Stage`: ``path`` is no path of the view."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from yolofs.journal.records import owner_of
 from yolofs.paths import RelPath, join
@@ -42,14 +42,34 @@ def has_changed(staged: Staged, base: Base, store: Store) -> bool:
     return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(os.lstat(store.path(staged.ino)))
 
 
-def is_later(here: os.stat_result | None, parent: Entry | None, restored: Mapping[int, int]) -> bool:
-    """Tell whether what base has under a name changed after the view last changed a name in this directory.
+def is_later(
+    here: os.stat_result | None,
+    natural: RelPath | None,
+    entry: Entry,
+    base: Base,
+    in_use: Container[bytes | None],
+    restored: Mapping[int, int],
+) -> bool:
+    """Tell whether what base has at ``natural`` changed after the view had something else there, all in it included.
 
-    ``here`` are its attributes, ``restored`` as in :mod:`yolofs.store.restored`.
+    ``here`` are its attributes.  What is ``in_use``, shown elsewhere or staged, is known by other means; ``restored``
+    is as in :mod:`yolofs.store.restored`.  A directory is walked.
+
+    Raises:
+        OSError: base cannot be read.
     """
-    if here is None or parent is None or not parent.touched_ns or restored.get(here.st_ino) == here.st_ctime_ns:
+    if here is None or natural is None or not entry.since_ns:
         return False
-    return here.st_ctime_ns > parent.touched_ns + _CLOCK_SLACK_NS
+    last_ns = entry.since_ns + _CLOCK_SLACK_NS
+    todo = [(natural, here)]
+    while todo:
+        rel, st = todo.pop()
+        if st.st_ctime_ns > last_ns and restored.get(st.st_ino) != st.st_ctime_ns:
+            return True
+        if stat.S_ISDIR(st.st_mode):
+            below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]
+            todo += [(path, inside) for path in below if (inside := base.look(path)) is not None]
+    return False
 
 
 def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int, int]) -> bool:
@@ -72,7 +92,7 @@ def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int
             if staged is not None and staged.base is not None and staged.home == natural:
                 continue  # it is where it was, and is what it was
             if _may_drift(entry, natural, base) or (
-                natural not in in_use and is_later(base.look(natural), parent, restored)
+                natural not in in_use and is_later(base.look(natural), natural, entry, base, in_use, restored)
             ):
                 return True
     return False

@@ -75,7 +75,7 @@ class Staged:
 class Entry:
     """One name of the override tree (see the module's table)."""
 
-    __slots__ = ("base", "children", "name", "parent", "staged", "touched_ns")
+    __slots__ = ("base", "children", "name", "parent", "since_ns", "staged", "touched_ns")
 
     def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
         self.parent = parent
@@ -85,6 +85,8 @@ class Entry:
         self.children: dict[bytes, Entry] | None = None
         self.touched_ns = 0
         """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
+        self.since_ns = 0
+        """Since when the view has something else at this name than base; what base had there before is known to it."""
 
     @property
     def is_tombstone(self) -> bool:
@@ -215,7 +217,7 @@ class Tree:
         entries: dict[int, Entry] = {}
         while stack:
             entry, made = stack.pop()
-            made.base, made.touched_ns = entry.base, entry.touched_ns
+            made.base, made.touched_ns, made.since_ns = entry.base, entry.touched_ns, entry.since_ns
             if entry.staged is not None:
                 made.staged = files[id(entry.staged)]
                 entries[id(entry)] = made
@@ -288,9 +290,11 @@ class Tree:
         is_link = record.ino in self.staged
         from_base = record.base is not None or (record.origin is not None and not is_link)
         is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
+        since_ns = self._since_ns(parent, entry)
         if entry is None:
             base = join(parent.source, name) if from_base and parent.source is not None else None
             entry = parent.children[name] = Entry(parent, name, base=base)
+        entry.since_ns = since_ns or record.time_ns
         if is_new:
             parent.touched_ns = record.time_ns
         self._show(entry, record)
@@ -352,6 +356,7 @@ class Tree:
         entry = self._kept_entry(record) if not record.is_nameless else None
         if entry is not None:
             entry.touched_ns, entry.base = record.touched_ns, record.source
+            entry.since_ns = record.since_ns or record.time_ns
         if record.ino is not None:
             staged = self.staged.get(record.ino)
             if staged is None:
@@ -376,9 +381,10 @@ class Tree:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
         parent.touched_ns = record.time_ns
+        since_ns = self._since_ns(parent, parent.children.get(name) if parent.children else None)
         self._drop(parent, name)
         if not record.absent and parent.source is not None:
-            self._put(parent, Entry(parent, name))
+            self._put_tombstone(parent, name, since_ns or record.time_ns)
         self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
@@ -389,9 +395,12 @@ class Tree:
         new_parent = self._directory(new_directory, record)
         self._last_dir = None
         assert parent.children is not None
+        since_ns = self._since_ns(parent, entry)
         del parent.children[name]
         if not record.absent and parent.source is not None:
-            self._put(parent, Entry(parent, name))
+            self._put_tombstone(parent, name, since_ns or record.time_ns)
+        there = new_parent.children.get(new_name) if new_parent.children else None
+        entry.since_ns = self._since_ns(new_parent, there) or record.time_ns
         self._drop(new_parent, new_name)
         entry.parent, entry.name = new_parent, new_name
         self._put(new_parent, entry)
@@ -407,11 +416,28 @@ class Tree:
         other_parent = self._directory(other_directory, record)
         other = self._child(other_parent, other_name, record)
         self._last_dir = None
+        since = self._since_ns(parent, entry), self._since_ns(other_parent, other)
+        other.since_ns, entry.since_ns = (since_ns or record.time_ns for since_ns in since)
         entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
         self._put(other_parent, entry)
         self._put(parent, other)
         parent.touched_ns = other_parent.touched_ns = record.time_ns
         return entry
+
+    @staticmethod
+    def _since_ns(parent: Entry, entry: Entry | None) -> int:
+        """Return :attr:`Entry.since_ns` of a name, 0 if what base has there shows there so far."""
+        if entry is None or not entry.since_ns:
+            return 0
+        source = parent.source
+        if entry.staged is None and entry.base is not None and source is not None:
+            return 0 if entry.base == join(source, entry.name) else entry.since_ns
+        return entry.since_ns
+
+    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
+        entry = Entry(parent, name)
+        entry.since_ns = since_ns
+        self._put(parent, entry)
 
     @staticmethod
     def _put(parent: Entry, entry: Entry) -> None:

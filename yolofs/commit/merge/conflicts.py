@@ -7,10 +7,8 @@ What the override tree can tell:
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there then.  It does say
-  when names in that directory last changed in the view; whatever base has there that changed after that (by ctime,
-  which no program can set back) the view cannot have known.  What the host did before that moment and after the
-  name's own change goes unnoticed, as does a change deep inside a directory that the view deleted.  Neither is lost:
-  a commit keeps all that it replaces.
+  since when the view has something else there; whatever base has there, or in a directory there, that changed after
+  that (by ctime, which no program can set back) the view cannot have known.
 
 No conflict is a file that both sides have changed to the same, as git does with its index: if base has a file of the
 same content at the very name, and nothing but their times differs, a commit loses nothing but a time.
@@ -92,4 +90,4 @@ def _is_conflict(name: Name, base: Base, store: Store, in_use: set[bytes], resto
         return True
     if name.held is None and entry.source is not None and not name.is_passing:
         return True
-    return name.natural not in in_use and is_later(name.here, name.entry.parent, restored)
+    return name.natural not in in_use and is_later(name.here, name.natural, entry, base, in_use, restored)

@@ -104,5 +104,4 @@ def _staged_ns(entry: Entry | None, staged: Staged | None, store: Store) -> int 
             return os.lstat(store.path(staged.ino)).st_ctime_ns
         except OSError:
             return None
-    parent = entry.parent if entry is not None else None
-    return (parent.touched_ns or None) if parent is not None else None
+    return (entry.since_ns or None) if entry is not None else None

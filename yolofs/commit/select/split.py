@@ -50,6 +50,8 @@ class Authors:
         """``now_ns`` stands in for what is not known."""
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
+        self._since_ns: dict[RelPath, int] = {}
+        """When the first change of a path was."""
         self._now_ns = now_ns
         self._xattrs: dict[Fingerprint, Extra] = {}
         """What is told of the extended attributes of base files, by what they were at copy-up."""
@@ -61,8 +63,12 @@ class Authors:
             if isinstance(record, Stage | Keep) and record.base is not None:
                 self._xattrs[record.base] = tuple(field for field in record.extra if field[0] == XATTRS)
             if isinstance(record, Rename):
-                self._by_path[record.src] = self._by_path[record.dst] = record
+                for path in (record.src, record.dst):
+                    self._by_path[path] = record
+                    self._since_ns.setdefault(path, record.time_ns)
                 continue
+            since_ns = record.since_ns if isinstance(record, Keep) else 0
+            self._since_ns.setdefault(record.path, since_ns or record.time_ns)
             self._by_path[record.path] = record
             ino = getattr(record, "ino", None)
             if ino is not None:
@@ -78,7 +84,10 @@ class Authors:
             extra += self._xattrs.get(record.base, ())
         if staged is not None and (staged.home in self._marked or record.path in self._marked):
             extra += ((MARKS, b"1"),)
-        return msgspec.structs.replace(record, time_ns=source.time_ns, extra=extra)
+        since_ns = min(self._since_ns.get(record.path, source.time_ns), source.time_ns)
+        return msgspec.structs.replace(
+            record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
+        )
 
 
 def takes_all(tree: Tree, selection: Selection) -> bool:
