@@ -26,6 +26,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
 from yolofs.system import syscalls
 
 pytestmark = [
@@ -237,3 +238,32 @@ def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
 
 def no_room(_: Steps) -> Ready:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
+@pytest.mark.parametrize("change", ["mode", "content"])
+@pytest.mark.parametrize("is_in_directory", [False, True])
+def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
+    project: Path, source: str, target: str, change: str, is_in_directory: bool
+) -> None:
+    top = "moved" if is_in_directory else "file"
+    file = f"{source}{top}/f" if is_in_directory else f"{source}{top}"
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("before")
+    view = CoreDriver(os.fsencode(project))
+    if change == "mode":
+        view.chmod(file.encode(), 0o600)
+    else:
+        view.overwrite(file.encode(), b"view")
+    view.rename(f"{source}{top}".encode(), f"{target}{top}".encode())
+    view.close()
+    with Session.open(bytes(project), Access.WRITE) as session:
+        commit(session)
+    after = by_first_name(dict(walk_tree(bytes(project))))
+    for _ in range(2):
+        with Session.open(bytes(project), Access.WRITE) as session:
+            undo(session, choose(session, None))
+        assert (project / file).read_text() == "before"
+        with Session.open(bytes(project), Access.WRITE) as session:
+            commit(session)
+        assert by_first_name(dict(walk_tree(bytes(project)))) == after

@@ -353,7 +353,9 @@ class _Composing:
         home, fingerprint = None, None
         if staged.home is not None and not is_directory:
             home = self._place_of(staged.home)
-            if home is not None:
+            if home is not None and not staged.links and self._goes_to_another_device(staged.home, home):
+                home = None  # by a number that nobody knows yet; what it arrives with is noted
+            elif home is not None:
                 fingerprint = self._fingerprint(staged.home, staged.base)
         if staged.links and home is None:
             self._refuse(path)
@@ -395,14 +397,23 @@ class _Composing:
         if slot is None or there is None or there.staged is None or kept is None:
             return None, None
         st = self._holdings.st(there.staged)
-        above = self._base.look(self._base_directory(slot))
-        if stat.S_ISDIR(st.st_mode) or above is None or above.st_dev != st.st_dev:  # it is copied, and another then
+        if stat.S_ISDIR(st.st_mode) or self._device_after(slot) != st.st_dev:  # it is copied, and another then
             return None, None
         return slot, self._base.fingerprint(st)
 
-    def _base_directory(self, slot: RelPath) -> RelPath | None:
-        shown = self._first.resolve(split(slot)[0])
-        return shown.base if shown is not None else None
+    def _goes_to_another_device(self, rel: RelPath, place: RelPath) -> bool:
+        """Tell whether a file of base is copied when the first tree puts it where it is to be."""
+        return self._base.lstat(rel).st_dev != self._device_after(place)
+
+    def _device_after(self, place: RelPath) -> int:
+        """Return the device that something is on which the first tree puts in a place."""
+        above = split(place)[0]
+        while above:
+            shown, there = self._first.resolve(above), self._base.look(above)
+            if shown is not None and shown.base == above and there is not None:
+                return there.st_dev
+            above = split(above)[0]  # it is made or moved there, to the device of the one above
+        return self._base.lstat(ROOT).st_dev
 
     # ---- what base has now and has not, or not so, afterwards
 
@@ -517,6 +528,8 @@ class _Composing:
         if links and not is_nameless:
             self._count_name(self._base.number(st))
         record = Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key)
+        if not links and self._goes_to_another_device(thing.base, place):
+            record = Keep(0, path, ino_or_none, origin=origin)
         if is_nameless:
             self._found.records.append(self._sign(msgspec.structs.replace(record, is_nameless=True), None))
         else:
