@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,11 +68,11 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         everything = [] if is_half_made else _everything(session, drifts)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
-        guard = _hiding(project) if changes and not shows_hidden else None
+        guard = _hiding(project) if (changes or drifts.unlisted) and not shows_hidden else None
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = seen(guard, changes, session.base.root)
         marks = marks_of(session, changes)
-        drift = drifts.of(changes)
+        drift = drifts.of(changes, partial(_may_see, (guard, options().guard)))
         if as_json:
             document = _document(session, info, changes, warnings, marks)
             document["waiting"] = waiting_fields(waiting)
@@ -102,6 +104,10 @@ def _hiding(project: bytes) -> PathGuard | None:
     from yolofs.cli.rules.in_force import hiding  # rules take long to import, and are for changes alone
 
     return hiding(project)
+
+
+def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:
+    return all(guard is None or guard.may_see(path) for guard in guards)
 
 
 def _everything(session: Session, drifts: Drifts) -> list[Change]:

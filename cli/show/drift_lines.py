@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change, compare
@@ -35,6 +35,8 @@ class Drifts:
         self._tree = Tree()
         self._paths: list[RelPath] = []
         self._marked: frozenset[RelPath] = frozenset()
+        self.unlisted: tuple[RelPath, ...] = ()
+        """Paths with drift at which nothing differs from base, or nothing that is listed by that very path."""
 
     def compare(self, *, progress: Progress | None) -> list[Change]:
         """Return what is staged, as ``Session.compare`` does, and find out where base changed, too."""
@@ -42,8 +44,9 @@ class Drifts:
         before, self._tree = session.states(BASE, None)
         with session.base.looking_once(), no_garbage_collection():
             changes = compare(before, self._tree, session.base, session.store, progress=progress)
-            known = restored.read(session.directory) if changes else {}
-            if changes and may_have_drifted(self._tree, session.base, session.store, known):
+            is_staged = bool(changes or self._tree.root.children)
+            known = restored.read(session.directory) if is_staged else {}
+            if is_staged and may_have_drifted(self._tree, session.base, session.store, known):
                 from yolofs.commit import find_conflicts
 
                 self._paths = find_conflicts(self._tree, session.base, session.store, restored=known)
@@ -52,15 +55,23 @@ class Drifts:
 
                 self._marked = frozenset(marked_paths(session, self._tree))
                 self._paths = sorted(self._marked.union(self._paths))
+        if self._paths:
+            listed = {path for change in changes for path in change.paths}
+            self.unlisted = tuple(path for path in self._paths if path not in listed)
         return changes
 
-    def of(self, changes: Iterable[Change]) -> Sequence[Drift]:
-        """Return what is to be said of the drift at the paths of some changes."""
+    def of(self, changes: Iterable[Change], may_see: Callable[[bytes], bool] = lambda _: True) -> Sequence[Drift]:
+        """Return what is to be said of the drift at the paths of some changes, and at those of none that one may see.
+
+        ``may_see`` judges absolute paths.
+        """
         if not self._paths:
             return ()
         from yolofs.commit.merge.drift import describe_drift
 
+        root = self._session.base.root
         shown = {path for change in changes for path in change.paths}
+        shown.update(path for path in self.unlisted if may_see(absolute(root, path)))
         paths = [path for path in self._paths if path in shown]
         return describe_drift(self._tree, self._session.base, self._session.store, paths, self._marked)
 

@@ -410,3 +410,34 @@ def test_what_the_view_had_seen_before_it_changed_it_is_no_drift(tmp_path: Path)
     assert yolofs("status", "--json").json["drift"] == []
     yolofs("commit", "--yes")
     assert os.listdir(project) == [".yolofs"] or sorted(os.listdir(project)) == [".yolofs", ".yolofs.toml"]
+
+
+@pytest.mark.parametrize("case", ["directory", "moved-file", "moved-directory"])
+def test_status_shows_all_that_a_commit_would_stumble_over(tmp_path: Path, case: str) -> None:
+    project = tmp_path / "project"
+    (project / "d").mkdir(parents=True)
+    (project / "f").write_text("f\n")
+    (project / "d/x").write_text("x\n")
+    yolofs = Program(project)
+    yolofs("init")
+    view = CoreDriver(os.fsencode(project))
+    if case == "directory":
+        view.mkdir(b"new", 0o755)
+        view.create(b"new/file", b"view\n", 0o644)
+    elif case == "moved-file":
+        view.rename(b"f", b"g")
+    else:
+        view.rename(b"d", b"e")
+    view.close()
+    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    if case == "directory":
+        (project / "new").mkdir()
+        (project / "new/host").write_text("host\n")
+    elif case == "moved-file":
+        (project / "f").unlink()
+    else:
+        (project / "d").rename(project / "elsewhere")
+    name = {"directory": "new", "moved-file": "g", "moved-directory": "e"}[case]
+    assert left(yolofs("status", "--json").json, "drift") == {name}
+    assert f"!  {name}" in yolofs("status").out
+    assert "base has changed at 1 path" in yolofs("commit", "--yes", code=9).err
