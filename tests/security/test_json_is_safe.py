@@ -257,7 +257,7 @@ def test_a_hook_is_safe_and_says_the_same(agent: str, tmp_path: Path) -> None:
 def test_every_command_that_prints_json_is_tested() -> None:
     """One that is added has to be added here."""
     found = set()
-    for path in (Path(__file__).parents[2] / "cli").glob("*.py"):
+    for path in (Path(__file__).parents[2] / "cli").rglob("*.py"):
         if '"--json"' in path.read_text():
             found.add(path.stem)
     tested = {name.split()[0] for name in JSON_COMMANDS} | {"blame", "run", "commit", "travel", "undo"}
@@ -266,7 +266,7 @@ def test_every_command_that_prints_json_is_tested() -> None:
 
 def test_no_module_makes_json_for_people_by_itself() -> None:
     """All goes through one function; what goes over the socket and into the session's own files is not printed."""
-    for path in (Path(__file__).parents[2] / "cli").glob("*.py"):
+    for path in (Path(__file__).parents[2] / "cli").rglob("*.py"):
         assert not re.search(r"json\.(encode|format)\(", path.read_text()), path
 
 
