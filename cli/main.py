@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
         _forget_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _interrupted()
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
         _flush()
         if _wants_traceback(words):
@@ -63,6 +63,16 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
 
             traceback.print_exc()
         return _report(error)
+
+
+def _interrupted() -> int:
+    """Return the exit code after Ctrl-C; a commit that it came too late for is told, and counts as done."""
+    module = sys.modules.get("yolofs.commit.apply.interrupts")
+    number = module.applied() if module is not None else ""
+    if not number:
+        return INTERRUPTED
+    output.say(f"commit {number} was done by then; to take it back: yolofs undo {number}")
+    return 0
 
 
 def _run_plainly(words: Sequence[str]) -> int | None:

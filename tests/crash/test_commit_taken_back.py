@@ -43,7 +43,21 @@ FAILURES = {
     "no room": ("raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))", TAKEN_BACK),
     "read-only": ("raise OSError(errno.EROFS, os.strerror(errno.EROFS))", TAKEN_BACK),
     "Ctrl-C": ("os.kill(os.getpid(), signal.SIGINT)", INTERRUPTED),
+    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM)", 128 + signal.SIGTERM),
+    "a closed terminal": ("os.kill(os.getpid(), signal.SIGHUP)", 128 + signal.SIGHUP),
 }
+LATE = """
+import os, signal, sys
+import {module} as module
+from yolofs.cli import main
+really = module.{name}
+def late(*args, **kwargs):
+    result = really(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGINT)
+    return result
+module.{name} = late
+raise SystemExit(main.main(sys.argv[1:]))
+"""
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
 STEP = 12
 
@@ -80,6 +94,67 @@ def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is
     finally:
         if is_mounted:
             program("unmount")
+
+
+@pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
+@pytest.mark.parametrize("when", ["as it is done", "as it is put away", "as it is told"])
+def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: tuple[str, ...], when: str) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    program = Program(project)
+    if words[0] == "undo":
+        expected = tree_of(project)
+        program("commit", "--yes")
+    module, name = {
+        "as it is done": ("yolofs.commit.apply.execution", "note_applied"),
+        "as it is put away": ("yolofs.session.commit", "put_away"),
+        "as it is told": (f"yolofs.cli.commands.{words[0]}", "remove_tidied"),
+    }[when]
+    if (when, words[0]) == ("as it is put away", "undo"):
+        module = "yolofs.session.undo"
+    code = LATE.format(module=module, name=name)
+    done = subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    number = 2 if words[0] == "undo" else 1
+    assert f"commit {number}" in done.stderr
+    assert tree_of(project) == expected
+    assert "interrupted" not in program("status").err
+
+
+def test_a_directory_that_cannot_be_closed_again_hides_no_failure(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    act = (
+        "from yolofs.commit.apply.directories import Directories; really = Directories.release; said = []\n"
+        "        def release(self):\n"
+        "            really(self)\n"
+        "            if not said: said.append(1); raise PermissionError(errno.EPERM, 'closing')\n"
+        "        Directories.release = release\n"
+        "        raise OSError(errno.EIO, os.strerror(errno.EIO))"
+    )
+    done = commit_failing(project, act)
+    assert done.returncode == TAKEN_BACK, done.stderr
+    assert "Input/output error" in done.stderr
+    assert exactly(project) == before
+    assert "interrupted" not in program("status").err
+
+
+@pytest.mark.parametrize("act", ["signal.SIGINT", "signal.SIGKILL"])
+def test_what_dies_before_its_plan_is_there_leaves_nothing(tmp_path: Path, act: str) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    before = exactly(project)
+    program = Program(project)
+    code = LATE.format(module="yolofs.session.commit", name="_write_rest").replace("signal.SIGINT", act)
+    words = ("commit", "--yes", "c")
+    done = subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=project, capture_output=True, text=True)
+    assert done.returncode == (130 if act == "signal.SIGINT" else -signal.SIGKILL), done.stderr
+    assert exactly(project) == before
+    program("abort", "--yes")
+    assert not list((program.session / "commits").iterdir())
+    assert not [path for path in (program.session / "files").rglob("*") if path.is_file()]
 
 
 def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:

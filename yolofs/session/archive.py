@@ -155,6 +155,15 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
         return False
 
 
+def _was_never_planned(commit: bytes) -> bool:
+    """Tell whether a commit died before its plan was there, or while what had been made for it was removed."""
+    from yolofs.commit.apply.files import has_begun, holds_something
+
+    names = (b"plan.json", b"journal", End.DONE.value, End.GIVEN_UP.value)
+    has_end = any(os.path.lexists(os.path.join(commit, name)) for name in names)
+    return not has_end and not has_begun(commit) and not holds_something(os.path.join(commit, b"found"))
+
+
 def _is_put_away(commit: bytes) -> bool:
     """Tell whether all that follows the end of a commit has been done, too."""
 
@@ -247,7 +256,7 @@ def finish_put_away(directory: bytes) -> None:
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
     has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
-    if has_plan and _was_never_begun(directory, last):
+    if (has_plan and _was_never_begun(directory, last)) or (last and _was_never_planned(commit)):
         from yolofs.commit.apply.files import drop
 
         drop(commit)

@@ -370,6 +370,8 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         sign=authors.sign,
     )
     made += composed.numbers
+    if composed.numbers:  # copies of what base is about to lose
+        session.store.sync()
     return composed
 
 

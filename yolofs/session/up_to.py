@@ -56,6 +56,8 @@ def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:
     authors = Authors(session.live_changes(), coarse_clock_ns())
     commits = os.path.dirname(session.commit_directory(1))
     composed = compose(parts.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
+    if composed.numbers:  # copies of what base is about to lose
+        session.store.sync()
     return msgspec.structs.replace(parts, rest=tuple(composed.records)), composed.numbers
 
 

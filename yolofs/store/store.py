@@ -28,6 +28,7 @@ from typing import Protocol, cast
 
 from yolofs.paths import StoreIno
 from yolofs.store import copying
+from yolofs.system import syscalls
 
 _SHARD_BITS = 8  # 256 store inodes in each directory
 _ACL_DEFAULT = "system.posix_acl_default"
@@ -322,6 +323,18 @@ class Store:
             with _widened(src, st):
                 source = copying.open_source(src, data=data)
             return source._replace(metadata=source.metadata._replace(st=st))
+
+    def sync(self) -> None:
+        """Wait until all that is in the store is durable.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            syscalls.sync_filesystem(fd)
+        finally:
+            os.close(fd)
 
     # --- using store inodes ---
 

@@ -18,7 +18,7 @@ import msgspec
 from yolofs.commit.apply import log
 from yolofs.commit.apply.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
 from yolofs.commit.apply.found import paths_found
-from yolofs.commit.apply.interrupts import INTERRUPTED, interrupted_between, stopped_by_user
+from yolofs.commit.apply.interrupts import exit_code_after, interrupted_between, note_applied, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
@@ -120,14 +120,17 @@ def execute(
                 with contextlib.suppress(OSError):  # then the next command removes it
                     drop(parking)
                 if isinstance(error, KeyboardInterrupt):
-                    raise _ended_before() from None
+                    raise _ended_before(error) from None
                 raise
             try:
                 _do_from(0, plan, steps, parking, counted, check)
             except (CommitError, OSError, KeyboardInterrupt) as error:
                 failure: BaseException = error
+                with contextlib.suppress(OSError):  # a directory that cannot be closed again: the way back tells
+                    opened.close()
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
+                note_applied(display(os.path.basename(parking)))
                 return Outcome(len(plan.steps), steps.left_out)
         told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
         if isinstance(told, RolledBackError):
@@ -137,7 +140,7 @@ def execute(
 
 @contextlib.contextmanager
 def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block end a commit before it begins, with nothing left of it.
+    """Have what the system refuses in a block, or a signal, end a commit before it begins, with nothing left of it.
 
     Raises:
         NotPreparedError: that was so.
@@ -152,6 +155,12 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
             drop(parking)
         hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
         raise _not_prepared(error, root, "", hint) from error
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            drop(parking)
+        if isinstance(error, KeyboardInterrupt):
+            raise _ended_before(error) from None
+        raise
 
 
 def resume(
@@ -191,9 +200,10 @@ def resume(
                 _do_from(len(lines), plan, steps, parking, progress, check)
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(parking, BACK))
-            except KeyboardInterrupt:
-                raise stopped_by_user("finishing the commit", parking) from None
-        _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
+            except KeyboardInterrupt as error:
+                raise stopped_by_user("finishing the commit", parking, error) from None
+            _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
+            note_applied(display(os.path.basename(parking)))
         return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
@@ -213,9 +223,9 @@ class _Counted:
         self._progress(self._total - total + done, self._total)
 
 
-def _ended_before() -> NotPreparedError:
+def _ended_before(interrupt: KeyboardInterrupt) -> NotPreparedError:
     error = NotPreparedError("the commit was not begun, as it was interrupted; base is as it was, and all stays staged")
-    error.exit_code = INTERRUPTED
+    error.exit_code = exit_code_after(interrupt)
     return error
 
 

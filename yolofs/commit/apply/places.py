@@ -72,11 +72,16 @@ class Places:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._directories.close()
-        for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
-            os.close(folder.fd)
-        self._kept.clear()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._directories.close()
+        except OSError:  # a directory that cannot be closed again; what has failed before says more
+            if kind is None:
+                raise
+        finally:
+            for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
+                os.close(folder.fd)
+            self._kept.clear()
 
     @property
     def root_fd(self) -> int:
