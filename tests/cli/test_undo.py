@@ -399,3 +399,18 @@ def test_a_path_that_is_nowhere_is_misspelt(committed: tuple[Program, dict[str, 
     assert f"stays: {yolofs.project}/gone/deep/y" in yolofs("undo", "1", "--yes", "gone/deep/y").err
     yolofs("undo", "1", "--yes", "gone", "other name of y")
     assert (yolofs.project / "gone/deep/y").exists()
+
+
+def test_status_tells_how_much_the_session_takes(yolofs: Program) -> None:
+    for number in range(5):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n" * 1000)
+        yolofs("commit", "--yes")
+    with yolofs.mounted() as view:
+        (view / "staged").write_bytes(os.urandom(50_000))
+    taken = sum(path.lstat().st_blocks * 512 for path in yolofs.session.rglob("*") if path.is_file())
+    told = yolofs("status", "--json").json["size_bytes"]
+    assert 0.9 * taken <= told <= 1.2 * taken + 200_000  # directories count, too
+    for journal in yolofs.session.glob("commits/*/journal"):
+        st = journal.stat()
+        assert st.st_blocks * 512 <= st.st_size + 8192, journal

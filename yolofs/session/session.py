@@ -36,6 +36,7 @@ from yolofs.session.archive import (
     commit_directory,
     commit_numbers,
     finish_put_away,
+    give_room_back,
     give_up,
     has_ended_journal,
     interrupted_commit,
@@ -268,6 +269,7 @@ class Session(States):
         else:
             os.rename(path, archive)
             begin_journal(path, os.path.dirname(archive))
+            give_room_back(archive)
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         if archive is None:

@@ -8,6 +8,11 @@ _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
+def disk_bytes(st: os.stat_result) -> int:
+    """Return how much of the disk a file with these attributes takes."""
+    return st.st_blocks * _BLOCK
+
+
 def size_of(path: bytes) -> int:
     """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0 if it is not there.
 
@@ -26,7 +31,7 @@ def size_of(path: bytes) -> int:
                         if (st.st_dev, st.st_ino) in seen:
                             continue
                         seen.add((st.st_dev, st.st_ino))
-                    total += st.st_blocks * _BLOCK
+                    total += disk_bytes(st)
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
         except OSError:
