@@ -176,8 +176,6 @@ def command(
         return
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
-    if dry_run and as_script:
-        raise UsageError("--dry-run and --script print different things", hint="leave one of them out")
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):

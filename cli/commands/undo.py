@@ -19,7 +19,7 @@ from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
-from yolofs.commit import describe, plan_commit
+from yolofs.commit import plan_commit
 from yolofs.commit.select.choice import Held
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
@@ -113,12 +113,16 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
     """
     with reading_whole(project) as session, _scratch_store() as into:
         commit = choose(session, which)
-        prepared = prepare(session, commit, selection=_selection(session, commit, paths), force=force, into=into)
+        try:
+            prepared = prepare(session, commit, selection=_selection(session, commit, paths), force=force, into=into)
+        except ConflictError as error:
+            error.root = session.base.root
+            raise
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
         _show(session, commit, prepared, changes)
         if dry_run:
-            for step in plan_commit(prepared.tree, session.base, prepared.store).steps:
-                emit(describe(step, session.base.root))
+            for line in plan_commit(prepared.tree, session.base, prepared.store).told():
+                emit(line)
             return False
         if not changes:
             say("nothing to undo")

@@ -10,7 +10,7 @@ import msgspec
 from yolofs.cli.commit.drift import Settled, Wish
 from yolofs.cli.commit.report import look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
-from yolofs.commit import describe, plan_commit
+from yolofs.commit import plan_commit
 from yolofs.commit.plan.script import script
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
@@ -42,8 +42,8 @@ def dry_run_of(
     if not plan.steps:
         say("nothing to commit")
     elif not as_script:
-        for step in plan.steps:
-            emit(describe(step, plan.root))
+        for text in plan.told():
+            emit(text)
     else:
         for line in script(plan, session.store, place=session.project):
             if sys.stdout.isatty():  # to be read: what could harm the terminal is spelled out

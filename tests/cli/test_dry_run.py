@@ -29,8 +29,9 @@ def test_it_names_each_real_file_and_does_nothing(staged: Program) -> None:
     project = staged.project
     assert f"replace {project}/a.txt" in lines
     assert f"create {project}/it's new" in lines or f'create "{project}/it\'s new"' in lines
-    assert f"take {project}/old out of the way" in lines
-    assert f"put {project}/moved in its place" in lines
+    assert f"move {project}/old to {project}/moved" in lines
+    assert lines[-1] == "set the time of 1 directory"
+    assert not [line for line in lines if "out of the way" in line or "in its place" in line]
     assert {path.name: path.stat().st_mtime_ns for path in project.iterdir()} == before
     assert staged("status", "--json").json["counts"]
     assert staged("commit", "--dry-run", "a.txt").out.splitlines()[0] == f"replace {project}/a.txt"
@@ -47,6 +48,27 @@ def test_the_script_does_it(staged: Program) -> None:
     assert (project / "it's new").read_text() == "new\n"
     assert (project / "moved").read_text() == "old\n"
     assert not (project / "old").exists()
+
+
+def test_both_options_together_print_the_script(staged: Program) -> None:
+    assert staged("commit", "--dry-run", "--script").out == staged("commit", "--script").out
+
+
+def test_what_is_replaced_by_a_move_is_said(yolofs: Program) -> None:
+    for name in ("f2", "f3", "one", "other"):
+        (yolofs.project / name).write_text(name)
+    (yolofs.project / "linked").hardlink_to(yolofs.project / "one")
+    with yolofs.mounted() as view:
+        (view / "f2").rename(view / "f3")
+        (view / "one").write_text("changed")
+        (view / "other").unlink()
+    project = yolofs.project
+    assert yolofs("commit", "--dry-run").out.splitlines() == [
+        f"remove {project}/other",
+        f"move {project}/f2 to {project}/f3, and replace what is there",
+        f"rewrite {project}/one in its place: its other names (hard links) get the same",
+        "set the time of 1 directory",
+    ]
 
 
 def test_a_script_shows_a_terminal_no_control_characters(yolofs: Program) -> None:
@@ -69,7 +91,6 @@ def test_nothing_staged_is_said(yolofs: Program) -> None:
 
 def test_it_is_one_of_them_and_no_json(yolofs: Program) -> None:
     assert "print no JSON" in yolofs.refused("commit", "--script", "--json", code=2)
-    assert "different things" in yolofs.refused("commit", "--script", "--dry-run", code=2)
 
 
 def test_what_would_be_refused_is(staged: Program) -> None:
