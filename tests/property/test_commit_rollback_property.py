@@ -43,15 +43,15 @@ from yolofs.paths import RelPath
 from yolofs.store import restored
 
 BROKEN = (
-    "commit.steps",
-    "commit.resume",
-    "commit.rollback",
-    "commit.execution",
-    "commit.taking_back",
-    "commit.preparing",
-    "commit.places",
-    "commit.trees",
-    "commit.directories",
+    "commit.apply.steps",
+    "commit.apply.resume",
+    "commit.apply.rollback",
+    "commit.apply.execution",
+    "commit.apply.taking_back",
+    "commit.apply.preparing",
+    "commit.apply.places",
+    "commit.apply.trees",
+    "commit.apply.directories",
 )
 """The modules at whose lines a process is killed."""
 
