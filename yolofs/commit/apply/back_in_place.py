@@ -10,11 +10,11 @@ import msgspec
 
 from yolofs.commit.apply import log
 from yolofs.commit.apply.directories import rename_with
-from yolofs.commit.apply.found import FOUND, place_for
+from yolofs.commit.apply.found import FOUND
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.resume import ResumedSteps
-from yolofs.commit.plan.plan import Attributes, Create, Plan, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.store import StoreFiles
@@ -99,15 +99,6 @@ class BackInPlace(ResumedSteps):
             copying.copy_metadata(self._at(backup), self._at(spot))
         self._written.append(backup)
 
-    def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
-        os.makedirs(self._found_path, 0o700, exist_ok=True)
-        half = self._in(self._new, step.number)
-        self._clear(half)
-        copying.copy_node(self._at(spot), self._at(half))
-        if self._durable:
-            sync_file(self._at(half))
-        os.rename(self._at(half), place_for(self._parking, step))
-
     def _set_back(self, step: SetMetadata, said: log.Line) -> None:
         spot = Spot(*split(step.path))
         inode = self._inode(spot)
@@ -163,12 +154,3 @@ class BackInPlace(ResumedSteps):
 def _is_opened_up(mode: int, was: int) -> bool:
     """Tell whether a file has the mode that it gets for being rewritten."""
     return mode != was and mode == was | 0o600
-
-
-def sync_file(path: bytes) -> None:
-    """Wait until a file is durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -162,10 +162,12 @@ class ResumedSteps(Steps):
 
     def _has_data(self, step: Rewrite) -> bool:
         """Tell whether a file has the data that it was given."""
-        spot, _ = self._reach(step.path)
+        return self._has_staged_bytes(self._reach(step.path)[0], step.ino)
+
+    def _has_staged_bytes(self, spot: Spot, ino: int) -> bool:
         with (
             _reading(os.open(spot.name, _READING, dir_fd=self._fd(spot))) as there,
-            _reading(self._store.open(step.ino, os.O_RDONLY)) as wanted,
+            _reading(self._store.open(ino, os.O_RDONLY)) as wanted,
         ):
             return _have_same_bytes(there, wanted)
 
@@ -245,9 +247,22 @@ class ResumedSteps(Steps):
             was = os.lstat(self._at(kept))
             is_as_before = (st.st_size, st.st_mtime_ns) == (was.st_size, was.st_mtime_ns)
             if not is_as_before and not self._is_half_written(spot, step):
-                os.makedirs(os.path.join(self._parking, FOUND), 0o700, exist_ok=True)
-                copying.copy_node(self._at(spot), place_for(self._parking, step))
+                self._copy_found(spot, step)
         super()._back_up(spot, st, step)
+
+    def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
+        """Keep a copy of what the host has made of a file, durable before the file is written over."""
+        found = os.path.join(self._parking, FOUND)
+        os.makedirs(found, 0o700, exist_ok=True)
+        half = self._in(self._new, step.number)
+        self._clear(half)
+        copying.copy_node(self._at(spot), self._at(half))
+        if self._durable:
+            sync_path(self._at(half))
+        os.rename(self._at(half), place_for(self._parking, step))
+        if self._durable:
+            sync_path(found)
+            sync_path(self._parking)
 
     def _is_half_written(self, spot: Spot, step: Rewrite) -> bool:
         """Tell whether a file that is kept already holds nothing but what it was, what it is to be, or what is found.
@@ -386,6 +401,15 @@ class ResumedSteps(Steps):
         if self._inode(spot) is not None:
             self._unlocked(spot)
             remove_tree(self._at(spot))
+
+
+def sync_path(path: bytes) -> None:
+    """Wait until a file, or the names in a directory, are durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _reading(fd: int) -> IO[bytes]:

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from yolofs.commit.apply import log
-from yolofs.commit.apply.back_in_place import BackInPlace, sync_file
+from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
 from yolofs.commit.apply.found import place_for
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, Ready, looks_of
+from yolofs.commit.apply.resume import sync_path
 from yolofs.commit.apply.steps import UNMADE
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import (
@@ -300,7 +301,7 @@ class BackSteps(BackInPlace):
         self._clear(copy)
         copying.copy_node(path, self._at(copy))
         if self._durable:
-            sync_file(self._at(copy))
+            sync_path(self._at(copy))
         os.rename(self._at(copy), path)
 
     def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:

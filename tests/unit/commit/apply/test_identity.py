@@ -1,0 +1,94 @@
+"""What the host does while a commit is interrupted is told from the commit's own by identity, also where it got the
+same inode number, or kept the size and the time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commit_model import CommitScribe
+from yolofs.commit import execute, resume
+from yolofs.commit.apply.steps import Steps
+from yolofs.paths import RelPath
+from yolofs.store import copying
+
+OLD = 1_000_000_000_000_000_000
+
+
+@pytest.fixture
+def scribe(tmp_path: Path) -> CommitScribe:
+    """A base with a few old files."""
+    root = tmp_path / "base"
+    root.mkdir()
+    for name in ("a", "f", "h", "zz", "g1"):
+        (root / name).write_text(f"base {name}\n")
+        os.utime(root / name, ns=(OLD, OLD))
+    os.link(root / "g1", root / "g2")
+    return CommitScribe(os.fsencode(root), os.fsencode(tmp_path / "store"))
+
+
+@pytest.fixture
+def parking(tmp_path: Path) -> bytes:
+    """The commit's directory."""
+    return os.fsencode(tmp_path / "commits" / "1")
+
+
+def at(scribe: CommitScribe, name: bytes) -> Path:
+    return Path(os.fsdecode(scribe.base.path(RelPath(name))))
+
+
+def killed_after(owner: type, method: str, is_last: Callable[..., bool], act: Callable[[], object]) -> None:
+    """Do something in a child that is killed when a method has returned for which ``is_last`` holds."""
+    child = os.fork()
+    if not child:
+        really = getattr(owner, method)
+
+        def do(self: object, *arguments: object, **named: object) -> None:
+            really(self, *arguments, **named)
+            if is_last(*arguments):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(owner, method, do)
+        try:
+            act()
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), status
+
+
+def found_in(parking: bytes) -> set[str]:
+    folder = Path(os.fsdecode(parking)) / "found"
+    return {path.read_text() for path in folder.iterdir()} if folder.exists() else set()
+
+
+def test_a_copy_in_found_is_durable_before_the_file_is_written_over(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scribe.write(b"g1", b"staged")
+    plan = scribe.plan()
+    killed_after(Steps, "_back_up", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
+    at(scribe, b"g2").write_text("the host's\n")
+    calls: list[str] = []
+    really_copy, really_sync = copying.copy_data, os.fsync
+
+    def copy_data(source: int, target: int, size: int) -> None:
+        calls.append(f"write {os.path.basename(os.readlink(f'/proc/self/fd/{target}'))}")
+        really_copy(source, target, size)
+
+    def fsync(fd: int) -> None:
+        calls.append(f"sync {os.path.basename(os.readlink(f'/proc/self/fd/{fd}'))}")
+        really_sync(fd)
+
+    monkeypatch.setattr(copying, "copy_data", copy_data)
+    monkeypatch.setattr(os, "fsync", fsync)
+    resume(plan, scribe.store, parking=parking)
+    assert found_in(parking) == {"the host's\n"}
+    before = calls[: calls.index("write g1")]
+    assert "sync found" in before, calls
+    assert before[before.index("sync found") - 1].startswith("sync "), calls
