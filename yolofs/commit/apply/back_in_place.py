@@ -81,7 +81,7 @@ class BackInPlace(ResumedSteps):
             return  # the host's: what it was stays in ``replaced``
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
-        is_as_set = said.came is not None and self._is_as_set(st, step.ino)
+        is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
         if not is_as_set and not self._is_half_written(spot, step):
             self._copy_found(spot, step)
         source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))

@@ -387,7 +387,11 @@ class BackSteps(BackInPlace):
     def _was_changed(self, spot: Spot, step: _Arrival, said: log.Line) -> bool:
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
+        if self._is_same(st, said.came):
+            return False
         made = self._made.get(step.number)
+        if said.came is not None and isinstance(step, Create):  # its ctime changes with a link of it, too
+            return not self._is_as_staged(spot, step)
         if made is not None and st.st_ino == made.inode:
             return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
         match step:
@@ -399,6 +403,21 @@ class BackSteps(BackInPlace):
                 return self._names_in_base(st) == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
             case _:
                 return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
+
+    @staticmethod
+    def _is_same(st: os.stat_result, came: log.Identity | None) -> bool:
+        """Tell whether nobody has touched a thing since the log was written."""
+        return came is not None and (st.st_ino, st.st_ctime_ns) == (came.inode, came.ctime_ns)
+
+    def _is_as_staged(self, spot: Spot, step: Create) -> bool:
+        """Tell whether a file has the size, time and bytes that are staged for it."""
+        st = os.stat(self._at(spot), follow_symlinks=False)
+        if (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
+            return False
+        try:
+            return not stat.S_ISREG(st.st_mode) or self._has_staged_bytes(spot, step.ino)
+        except OSError:
+            return False
 
     def _names_in_base(self, st: os.stat_result) -> int:
         """Return how many names a file has, but for the one that the store has for it."""

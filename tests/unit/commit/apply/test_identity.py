@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.commit_model import CommitScribe
-from yolofs.commit import execute, resume
+from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
 from yolofs.paths import RelPath
 from yolofs.store import copying
 
@@ -62,6 +63,18 @@ def killed_after(owner: type, method: str, is_last: Callable[..., bool], act: Ca
     assert os.WIFSIGNALED(status), status
 
 
+def all_done(scribe: CommitScribe, parking: bytes) -> Plan:
+    """Leave a commit as a kill does when all steps are done and logged."""
+    plan = scribe.plan()
+    killed_after(
+        Steps,
+        "copy_apart",
+        lambda *_: True,
+        lambda: execute(plan, scribe.store, parking=parking, is_spare=lambda _: False),
+    )
+    return plan
+
+
 def found_in(parking: bytes) -> set[str]:
     folder = Path(os.fsdecode(parking)) / "found"
     return {path.read_text() for path in folder.iterdir()} if folder.exists() else set()
@@ -92,3 +105,35 @@ def test_a_copy_in_found_is_durable_before_the_file_is_written_over(
     before = calls[: calls.index("write g1")]
     assert "sync found" in before, calls
     assert before[before.index("sync found") - 1].startswith("sync "), calls
+
+
+def test_an_edit_of_a_new_file_that_keeps_size_and_time_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    scribe.write(b"n", b"AAAA")
+    plan = all_done(scribe, parking)
+    was = at(scribe, b"n").stat().st_mtime_ns
+    at(scribe, b"n").write_text("HOST")
+    os.utime(at(scribe, b"n"), ns=(was, was))
+    assert roll_back(plan, scribe.store, parking=parking).found == [b"n"]
+    assert found_in(parking) == {"HOST"}
+
+
+def test_a_new_file_with_a_link_that_nobody_touched_is_not_taken_for_the_hosts(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.write(b"n", b"AAAA")
+    scribe.link(b"n", b"n2")
+    plan = all_done(scribe, parking)
+    assert not any(roll_back(plan, scribe.store, parking=parking))
+
+
+def test_an_edit_of_a_file_written_in_place_that_keeps_size_and_time_is_kept(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.write(b"g1", b"AAAA")
+    plan = all_done(scribe, parking)
+    was = at(scribe, b"g2").stat().st_mtime_ns
+    at(scribe, b"g2").write_text("HOST")
+    os.utime(at(scribe, b"g2"), ns=(was, was))
+    assert roll_back(plan, scribe.store, parking=parking).found == [b"g1"]
+    assert found_in(parking) == {"HOST"}
+    assert at(scribe, b"g1").read_text() == "base g1\n"
