@@ -33,7 +33,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
 from yolofs.paths import Generation, absolute, display
-from yolofs.session.commit import CommitResult, commit, look_at_base
+from yolofs.session.commit import CommitResult, commit, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
@@ -210,9 +210,11 @@ def command(
             settled = Settled()
             try:
                 if looked.conflicts and wish.is_given:
+                    if up_to is not None and looked.marked:  # what they were is about the present view
+                        raise marks_error(looked.marked)
                     settled = wish.settle(session, looked)
                     selection = msgspec.structs.replace(selection, left=settled.left)
-                    shown, parts = look(session, selection, is_again=True)
+                    shown, parts = look(session, selection, asked.generation(session), is_again=True)
                     looked = look_at_base(session, parts)
                 check_settled(settled, looked)
             except ConflictError as error:

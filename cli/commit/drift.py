@@ -20,13 +20,15 @@ from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
-from yolofs.paths import ROOT, RelPath, absolute, in_shell
+from yolofs.paths import ROOT, RelPath, StoreIno, absolute, in_shell
 from yolofs.session.commit import Looked, conflict_error
-from yolofs.session.merge import merges_at, settle
+from yolofs.session.merge import before_merge, merges_at, settle
 from yolofs.session.session import Session
 
 _LISTED = 20
 _NAMED = 3
+_UNMERGED = "what was staged before the merge"
+_LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
 _QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, see the [d]iff, or [q]uit?"
 
 
@@ -53,17 +55,22 @@ class Settled(NamedTuple):
     """At these nothing is staged any more."""
     ours: frozenset[RelPath] = frozenset()
     """At these what is staged replaces what base has."""
+    unmerged: tuple[RelPath, ...] = ()
+    """Those of them that had marks, and are what was staged before the merge."""
+    lost: tuple[RelPath, ...] = ()
+    """These have marks, and what was staged before the merge is not kept any more; they stay staged."""
 
     @property
     def left(self) -> frozenset[RelPath]:
         """The paths that stay staged."""
         refused = (path for one in self.refused for path in one.paths)
-        return frozenset((*self.marked, *refused, *self.skipped))
+        return frozenset((*self.marked, *refused, *self.lost, *self.skipped))
 
     def fields(self, root: bytes) -> dict[str, Any]:
         """Return the same for a JSON document."""
         reasons = {path: one.reason for one in self.refused for path in one.paths}
         reasons |= dict.fromkeys(self.marked, "it has the marks of a conflict")
+        reasons |= dict.fromkeys(self.lost, _LOST)
         return {
             "merged": [text_fields("path", absolute(root, path)) for path in self.merged],
             "dropped": [text_fields("path", absolute(root, path)) for path in self.dropped],
@@ -74,8 +81,10 @@ class Settled(NamedTuple):
         }
 
     def say(self, session: Session) -> None:
-        """Say what is not staged any more."""
+        """Say what is not staged any more, and what has lost its marks."""
         place = _place(session)
+        for path in self.unmerged[:_LISTED]:
+            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without what was edited in it since")
         for path in self.dropped[:_LISTED]:
             say(f"{place.show_path(path)}: base's version is taken; what was staged there is a generation: yolofs log")
         if len(self.dropped) > _LISTED:
@@ -87,14 +96,16 @@ class Settled(NamedTuple):
         Raises:
             ConflictError: something is; the hint is what to do next.
         """
-        if not (self.marked or self.refused):
+        if not self._unsettled:
             return
         place, root = _place(session), session.base.root
         for path in self.marked[:_LISTED]:
             say(f"{place.show_path(path)}: both sides changed the same lines; both stand between marks in the view")
         for one in self.refused[:_LISTED]:
             say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
-        names = _named(root, self.marked)
+        for path in self.lost[:_LISTED]:
+            say(f"{place.show_path(path)}: {_LOST}")
+        names = _named(root, sorted((*self.marked, *self.lost)))
         edit = f'take the marks out: yolofs run -- "$EDITOR" {names}; then: yolofs commit {names}' if names else ""
         s = "s" if len(self._unsettled) == 1 else ""
         raise self._error(session, f"stay{s} staged", edit)
@@ -108,6 +119,8 @@ class Settled(NamedTuple):
         place = _place(session)
         lines = [(path, "it merges: what both sides changed would be applied") for path in self.merged]
         lines += [(path, "base's version would be taken") for path in self.dropped]
+        lines += [(path, f"{_UNMERGED} would be taken") for path in self.unmerged]
+        lines += [(path, f"{_LOST}, so it would stay staged") for path in self.lost]
         lines += [(path, "both sides changed the same lines, and it would get marks there") for path in self.marked]
         lines += [(one.paths[0], f"{one.reason}, so it would not be merged") for one in self.refused]
         for path, text in lines[:_LISTED]:
@@ -119,11 +132,12 @@ class Settled(NamedTuple):
 
     @property
     def _unsettled(self) -> list[RelPath]:
-        return sorted((*self.marked, *(path for one in self.refused for path in one.paths)))
+        return sorted((*self.marked, *(path for one in self.refused for path in one.paths), *self.lost))
 
     def _error(self, session: Session, what: str, edit: str) -> ConflictError:
         root, paths = session.base.root, self._unsettled
-        sides = f"yolofs commit --ours {_named(root, paths)}, or --theirs to take base's"
+        with_sides = sorted(set(paths).difference(self.lost))
+        sides = f"yolofs commit --ours {_named(root, with_sides)}, or --theirs to take base's" if with_sides else ""
         error = ConflictError(
             f"{len(paths)} path{'' if len(paths) == 1 else 's'} {what}, as base has changed there, too",
             paths=paths,
@@ -139,6 +153,8 @@ class Decided(NamedTuple):
     merges: list[Merge]
     settled: Settled
     """What comes of it; ``dropped`` are the paths that were asked about."""
+    unmerged: dict[RelPath, StoreIno]
+    """What those become that were merged and are to be what they were before."""
 
 
 class Wish:
@@ -199,10 +215,10 @@ class Wish:
         Raises:
             ConflictError: of some nothing is wished, or base changes just now; nothing is done.
         """
-        merges, settled = self.decide(session, looked)
-        if not (merges or settled.dropped):
+        merges, settled, unmerged = self.decide(session, looked)
+        if not (merges or settled.dropped or unmerged):
             return settled
-        return settled._replace(dropped=settle(session, merges, settled.dropped))
+        return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged))
 
     def decide(self, session: Session, looked: Looked) -> Decided:
         """Find what comes of what is wished for the conflicts of a commit; nothing is written.
@@ -220,15 +236,20 @@ class Wish:
                 found.remove(one)
                 by_way[self._side].extend(one.paths)
         merges = [one for one in found if isinstance(one, Merge)]
+        marked = [path for path in by_way[Way.OURS] if path in set(looked.marked)]
+        unmerged = before_merge(session, marked)
+        lost = frozenset(marked).difference(unmerged)
         settled = Settled(
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
             refused=tuple(one for one in found if isinstance(one, Refused)),
             skipped=tuple(by_way[Way.SKIP]),
             dropped=tuple(by_way[Way.THEIRS]),
-            ours=frozenset(by_way[Way.OURS]),
+            ours=frozenset(by_way[Way.OURS]).difference(lost),
+            unmerged=tuple(unmerged),
+            lost=tuple(sorted(lost)),
         )
-        return Decided(merges, settled)
+        return Decided(merges, settled, unmerged)
 
     def _way(self, path: RelPath) -> Way | None:
         if path in self._chosen:

@@ -14,7 +14,7 @@ from yolofs.commit import describe, plan_commit
 from yolofs.commit.plan.script import script
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
-from yolofs.session.commit import conflict_error, look_at_base
+from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
 
 
@@ -34,9 +34,11 @@ def dry_run_of(
     if looked.conflicts:
         if not wish.is_given:
             raise conflict_error(looked)
+        if looked.marked and (as_script or up_to is not None):  # neither can take marks out
+            raise marks_error(looked.marked)
         settled = wish.decide(session, looked).settled
         if out := settled.left.union(settled.dropped):
-            shown, parts = look(session, msgspec.structs.replace(selection, left=out), is_again=True)
+            shown, parts = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
             looked = look_at_base(session, parts)
     plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
     if not plan.steps:

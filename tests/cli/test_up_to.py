@@ -67,6 +67,18 @@ def test_a_part_of_it_and_what_the_host_did_meanwhile(yolofs: Program) -> None:
     assert ((project / "a.txt").read_text(), (project / "b.txt").read_text()) == ("two\n", "b\n")
 
 
+def test_ours_takes_no_more_than_the_generation(yolofs: Program) -> None:
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("one\n")
+        yolofs("snapshot")
+        (view / "a.txt").write_text("two\n")
+        (view / "b.txt").write_text("b\n")
+    (project / "a.txt").write_text("the host's\n")
+    yolofs("commit", "--yes", "--up-to", "1", "--ours")
+    assert ((project / "a.txt").read_text(), (project / "b.txt").exists()) == ("one\n", False)
+
+
 @pytest.mark.parametrize("second", ["same", "written again", "by another name", "one name removed"])
 def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program, second: str) -> None:
     project = yolofs.project

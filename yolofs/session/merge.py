@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from yolofs.commit.merge.merging import Merge, Refused, merge_paths
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.select.restate import Rebased, restate
-from yolofs.commit.select.split import MARKS, Authors
+from yolofs.commit.select.split import MARKS, OURS, Authors
 from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks, read_chunks, sync_directory_of
@@ -20,7 +21,16 @@ from yolofs.journal.records import Keep, Snapshot, Travel
 from yolofs.os_errors import said_as
 from yolofs.paths import Generation, RelPath, StoreIno, display
 from yolofs.session.session import Session
-from yolofs.state.kept_bases import Kept, KeptBases, known_by_fingerprint, owned, xattrs_option
+from yolofs.state.kept_bases import (
+    XATTRS,
+    Extra,
+    Kept,
+    KeptBases,
+    known_by_fingerprint,
+    owned,
+    recorded_xattrs,
+    xattrs_option,
+)
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
@@ -44,11 +54,7 @@ def marked_paths(session: Session, tree: Tree) -> list[RelPath]:
     """Return the paths of a state that still have the marks of an earlier merge in them."""
     if not may_have_marks(session.journal.path):
         return []
-    homes = {
-        record.home or record.path
-        for record in session.live_changes()
-        if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra)
-    }
+    homes = {record.home or record.path for record in _marked_records(session)}
     return sorted(
         path
         for path, entry in tree.walk()
@@ -58,6 +64,41 @@ def marked_paths(session: Session, tree: Tree) -> list[RelPath]:
     )
 
 
+def _marked_records(session: Session) -> Iterator[Keep]:
+    """Yield the records of files that a merge has left with marks."""
+    for record in session.live_changes():
+        if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
+            yield record
+
+
+def before_merge(session: Session, paths: Collection[RelPath]) -> dict[RelPath, StoreIno]:
+    """Return the store inodes that files with marks had before the merge, but for those that are not kept any more."""
+    if not paths:
+        return {}
+    told = {record.home or record.path: dict(record.extra).get(OURS, b"") for record in _marked_records(session)}
+    tree = session.state()
+    found = {}
+    for path in paths:
+        entry = tree.find(path)
+        if entry is None or entry.staged is None:
+            continue
+        ino, _, digest = (told.get(entry.staged.home or path) or told.get(natural_path(entry) or path, b"")).partition(
+            b"."
+        )
+        if ino.isdigit() and _digest_of(session, StoreIno(int(ino))) == digest:
+            found[path] = StoreIno(int(ino))
+    return found
+
+
+def _digest_of(session: Session, ino: StoreIno) -> bytes:
+    """Return a digest of a staged text as it is now; empty if it is not there, or too large to have been merged."""
+    with contextlib.suppress(OSError), open(session.store.open(ino, os.O_RDONLY), "rb") as file:
+        content = file.read(MOST_MERGED_BYTES + 1)
+        if len(content) <= MOST_MERGED_BYTES:
+            return hashlib.blake2b(content, digest_size=16).hexdigest().encode()
+    return b""
+
+
 def _has_marks(session: Session, entry: Entry) -> bool:
     assert entry.staged is not None
     with contextlib.suppress(OSError), open(session.store.open(entry.staged.ino, os.O_RDONLY), "rb") as file:
@@ -65,10 +106,16 @@ def _has_marks(session: Session, entry: Entry) -> bool:
     return False
 
 
-def settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPath]) -> tuple[RelPath, ...]:
+def settle(
+    session: Session,
+    merges: Sequence[Merge],
+    dropped: Collection[RelPath],
+    unmerged: Mapping[RelPath, StoreIno] = {},
+) -> tuple[RelPath, ...]:
     """Stage what was merged, and let base win at the ``dropped`` paths; return all paths that show base again.
 
-    What was staged before is a generation.  Durable when this returns; a mount of the session must be paused.
+    ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  What was staged before
+    all this is a generation.  Durable when this returns; a mount of the session must be paused.
 
     Raises:
         ConflictError: base has changed since it was read; nothing was done.
@@ -78,10 +125,12 @@ def settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPat
         "nothing is committed, base is as it was, and all stays staged, as what both sides changed is not settled"
     )
     with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
-        return _settle(session, merges, dropped)
+        return _settle(session, merges, dropped, unmerged)
 
 
-def _settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPath]) -> tuple[RelPath, ...]:
+def _settle(
+    session: Session, merges: Sequence[Merge], dropped: Collection[RelPath], unmerged: Mapping[RelPath, StoreIno]
+) -> tuple[RelPath, ...]:
     for merge in merges:
         now = session.base.look(merge.theirs.path)
         if now is None or session.base.fingerprint(now) != merge.base or now.st_ctime_ns != merge.theirs.st.st_ctime_ns:
@@ -92,11 +141,27 @@ def _settle(session: Session, merges: Sequence[Merge], dropped: Collection[RelPa
             )
     tree = session.state()
     session.skip_named_numbers()
-    rebased = dict(_staged(session, merges))
+    rebased = {**dict(_staged(session, merges)), **_unmerged(session, tree, unmerged)}
     authors = Authors(session.live_changes(), coarse_clock_ns())
     restated = restate(tree, session.base, session.store, authors, dropped=dropped, rebased=rebased)
     _replace_journal(session, restated.records)
     return restated.dropped
+
+
+def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
+    """Return what files become that are to be what they were before a merge: by the fingerprints that it gave them."""
+    xattrs = {record.base: recorded_xattrs(record.extra) for record in _marked_records(session)}
+    rebased = {}
+    for path, ino in unmerged.items():
+        entry = tree.find(path)
+        staged = entry.staged if entry is not None else None
+        assert staged is not None
+        assert staged.home is not None
+        assert staged.base is not None
+        digest = xattrs.get(staged.base, b"")
+        extra = ((XATTRS, digest.hex().encode()),) if digest else ()
+        rebased[staged.ino] = Rebased(ino, staged.home, staged.base, is_in_base=False, extra=extra)
+    return rebased
 
 
 def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIno, Rebased]]:
@@ -109,11 +174,18 @@ def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIn
             if merge.content is not None:
                 kept = Kept(owned(theirs.metadata), theirs.content)
                 bases.add(theirs.path, known_by_fingerprint(merge.base), kept)
-            marks = ((MARKS, b"1"),) if merge.conflicts else ()
-            extra = (*marks, *xattrs_option(theirs.metadata.xattrs))
+            extra = (*_marks(session, merge), *xattrs_option(theirs.metadata.xattrs))
             yield merge.staged.ino, Rebased(ino, theirs.path, merge.base, merge.staged.origin is not None, extra)
     finally:
         bases.close()
+
+
+def _marks(session: Session, merge: Merge) -> Extra:
+    """Return what is told of a merge that has left marks."""
+    if not merge.conflicts:
+        return ()
+    ino = merge.staged.ino
+    return ((MARKS, b"1"), (OURS, b"%d.%b" % (ino, _digest_of(session, ino))))
 
 
 def _make(session: Session, merge: Merge) -> StoreIno:

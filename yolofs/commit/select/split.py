@@ -23,6 +23,8 @@ from yolofs.store.store import StorePaths
 
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""
+OURS = "ours"
+"""The option beside it of what was staged before the merge: ``INO.DIGEST``, of a store inode and its content."""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -53,11 +55,13 @@ class Authors:
         self._now_ns = now_ns
         self._xattrs: dict[Fingerprint, Extra] = {}
         """What is told of the extended attributes of base files, by what they were at copy-up."""
-        self._marked: set[RelPath] = set()
-        """The base paths of files that were merged, and in which marks may stand."""
+        self._marked: dict[RelPath, Extra] = {}
+        """What is told of files that were merged, and in which marks may stand, by their base paths."""
         for record in records:
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
-                self._marked.add(record.home or record.path)
+                self._marked[record.home or record.path] = tuple(
+                    field for field in record.extra if field[0] in (MARKS, OURS)
+                )
             if isinstance(record, Stage | Keep) and record.base is not None:
                 self._xattrs[record.base] = tuple(field for field in record.extra if field[0] == XATTRS)
             if isinstance(record, Rename):
@@ -76,8 +80,8 @@ class Authors:
         extra = tuple(field for field in source.extra if field[0] == "run")
         if record.base is not None:
             extra += self._xattrs.get(record.base, ())
-        if staged is not None and (staged.home in self._marked or record.path in self._marked):
-            extra += ((MARKS, b"1"),)
+        if staged is not None:
+            extra += self._marked.get(staged.home or record.path) or self._marked.get(record.path, ())
         return msgspec.structs.replace(record, time_ns=source.time_ns, extra=extra)
 
 
