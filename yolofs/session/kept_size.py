@@ -43,14 +43,10 @@ def _has_all_ended(session: bytes) -> bool:
 
 
 def session_bytes(directory: bytes) -> int:
-    """Return how much of the disk a session takes: what is staged, and what its commits keep."""
-    commits = os.path.join(directory, b"commits")
-    try:
-        numbers = [name for name in os.listdir(commits) if name.isdigit()]
-    except FileNotFoundError:
-        numbers = []
-    kept = sum(kept_bytes(os.path.join(commits, name)) for name in numbers)
-    return kept + size_of(os.path.join(directory, b"files"))
+    """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is not walked anew."""
+    commits = [commit_directory(directory, number) for number in commit_numbers(directory)]
+    kept = sum(map(kept_bytes, commits))
+    return kept + size_of(directory, without={os.path.join(commit, b"replaced") for commit in commits})
 
 
 def forget_size(directory: bytes) -> None:

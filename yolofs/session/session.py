@@ -261,6 +261,7 @@ class Session(States):
         Store inodes that no journal names any more are removed by the next :meth:`collect`.
         """
         path = self.journal.path
+        self.journal.give_back()
         self.journal.close()
         checkpoint.remove(self.directory)
         if archive is None:
