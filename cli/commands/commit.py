@@ -147,8 +147,8 @@ def command(
     is; what fits a directory fits all in it. A deleted directory stays as a whole where base has something in it that
     is excluded.
 
-    --dry-run says which steps it would take, in their order, and --script prints them as a shell script; both ask
-    nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come of each path where base
+    --dry-run says what would become of which real file, in the order in which it is done, and --script (also beside
+    --dry-run) prints the steps as a shell script; both ask nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come of each path where base
     changed, too.
 
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in

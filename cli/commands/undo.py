@@ -20,6 +20,7 @@ from yolofs.cli.project import changing, find_project, reading_whole, relative_p
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
 from yolofs.commit import plan_commit
+from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.select.choice import Held
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
@@ -121,7 +122,8 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
         _show(session, commit, prepared, changes)
         if dry_run:
-            for line in plan_commit(prepared.tree, session.base, prepared.store).told():
+            plan = plan_commit(prepared.tree, session.base, prepared.store)
+            for line in plan_lines(plan, session.base, prepared.store):
                 emit(line)
             return False
         if not changes:

@@ -11,6 +11,7 @@ from yolofs.cli.commit.drift import Settled, Wish
 from yolofs.cli.commit.report import look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
+from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.plan.script import script
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
@@ -21,7 +22,7 @@ from yolofs.session.session import Session
 def dry_run_of(
     session: Session, selection: Selection, up_to: Generation | None, wish: Wish, *, as_script: bool
 ) -> None:
-    """Print what a commit of a selection would do to base, step by step, and do nothing.
+    """Print what a commit of a selection would do to base, path by path in its order, and do nothing.
 
     ``up_to`` and ``wish`` as for a commit.
 
@@ -44,7 +45,7 @@ def dry_run_of(
     if not plan.steps:
         say("nothing to commit")
     elif not as_script:
-        for text in plan.told():
+        for text in plan_lines(plan, session.base, session.store):
             emit(text)
     else:
         for line in script(plan, session.store, place=session.project):

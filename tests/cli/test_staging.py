@@ -438,3 +438,15 @@ def test_a_commit_that_was_done_when_the_daemon_died_is_told_as_done(yolofs: Pro
     assert done.returncode == 0
     assert (yolofs.project / "new").read_text() == "x\n"
     assert "no changes" in yolofs("status").out
+
+
+def test_status_counts_all_that_the_session_takes(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for number in range(5):
+            (view / "a.txt").write_text(f"{number}\n")
+            yolofs("commit", "--yes")
+    session = os.path.realpath(yolofs.session)
+    assert all(os.stat(f"{session}/commits/{number}/journal").st_blocks * 512 <= 16384 for number in range(1, 6))
+    du = subprocess.run(["du", "--summarize", "--block-size=1", session], capture_output=True, text=True, check=True)
+    taken = yolofs("status", "--json").json["size_bytes"]
+    assert 0 <= int(du.stdout.split()[0]) - taken <= 16384  # du counts the directory itself, too

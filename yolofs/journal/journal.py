@@ -196,6 +196,16 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def give_back(self) -> None:
+        """Free what was taken of the disk for more records, as nothing is to be appended any more.
+
+        Not at each close: where the disk is full, removals are recorded in that room after the next open.
+        """
+        with contextlib.suppress(OSError):  # it is only room
+            if self._is_whole and os.fstat(self._fd).st_size == self.size:
+                os.ftruncate(self._fd, self.size)
+                self._room.forget()
+
     # --- writing ---
 
     def append(self, *records: Record) -> None:

@@ -264,21 +264,10 @@ def finish_put_away(directory: bytes) -> None:
         commit = commit_directory(directory, last)
     if has_ended_journal(directory):
         os.rename(path, os.path.join(commit, b"journal"))
-        give_room_back(os.path.join(commit, b"journal"))
     elif (lost := journal_loss(directory)) is not None:
         raise lost
     if not os.path.lexists(path):
         begin_journal(path, commit if last else None)
-
-
-def give_room_back(archive: bytes) -> None:
-    """Give the disk back what was reserved for a journal that nobody writes to any more; an error is none."""
-    with contextlib.suppress(OSError):
-        fd = open_plain(archive, os.O_WRONLY)
-        try:
-            os.ftruncate(fd, os.fstat(fd).st_size)
-        finally:
-            os.close(fd)
 
 
 def replace_journal(path: bytes) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 
 from yolofs.session.archive import End, commit_directory, commit_numbers
-from yolofs.system.disk_usage import disk_bytes, size_of
+from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"size"
@@ -19,27 +19,21 @@ _MOST_BYTES = 64
 
 def kept_bytes(directory: bytes) -> int:
     """Return it, in bytes, of the commit in a directory."""
-    return _sizes(directory)[0]
-
-
-def _sizes(directory: bytes) -> tuple[int, int]:
-    """Return how much a commit keeps of base, and how much all in its directory takes."""
     path = os.path.join(directory, _NAME)
     with contextlib.suppress(OSError, ValueError):
-        kept, whole = map(int, read_plain(path, _MOST_BYTES).split())
-        return max(0, kept), max(0, whole)
+        return max(0, int(read_plain(path, _MOST_BYTES)))
     session = os.path.dirname(os.path.dirname(directory))
     is_lasting = _has_all_ended(session)
-    sizes = size_of(os.path.join(directory, b"replaced")), size_of(directory)
+    size = size_of(os.path.join(directory, b"replaced"))
     if not is_lasting:
-        return sizes
+        return size
     with contextlib.suppress(OSError):
         with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-            file.write(b"%d %d\n" % sizes)
+            file.write(b"%d\n" % size)
         os.rename(path + b".new", path)
         if not _has_all_ended(session):  # an undo has begun: it drops what is noted after it has made its directory
             forget_size(directory)
-    return sizes
+    return size
 
 
 def _has_all_ended(session: bytes) -> bool:
@@ -49,14 +43,10 @@ def _has_all_ended(session: bytes) -> bool:
 
 
 def session_bytes(directory: bytes) -> int:
-    """Return how much of the disk a session takes: what is staged, its journal and audit, and all of its commits."""
-    commits = os.path.join(directory, b"commits")
-    total = size_of(os.path.join(directory, b"files"))
-    with contextlib.suppress(FileNotFoundError):
-        total += sum(_sizes(os.path.join(commits, name))[1] for name in os.listdir(commits) if name.isdigit())
-    with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        total += sum(disk_bytes(entry.stat(follow_symlinks=False)) for entry in entries if entry.is_file())
-    return total
+    """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is not walked anew."""
+    commits = [commit_directory(directory, number) for number in commit_numbers(directory)]
+    kept = sum(map(kept_bytes, commits))
+    return kept + size_of(directory, without={os.path.join(commit, b"replaced") for commit in commits})
 
 
 def forget_size(directory: bytes) -> None:

@@ -36,7 +36,6 @@ from yolofs.session.archive import (
     commit_directory,
     commit_numbers,
     finish_put_away,
-    give_room_back,
     give_up,
     has_ended_journal,
     interrupted_commit,
@@ -262,6 +261,7 @@ class Session(States):
         Store inodes that no journal names any more are removed by the next :meth:`collect`.
         """
         path = self.journal.path
+        self.journal.give_back()
         self.journal.close()
         checkpoint.remove(self.directory)
         if archive is None:
@@ -269,7 +269,6 @@ class Session(States):
         else:
             os.rename(path, archive)
             begin_journal(path, os.path.dirname(archive))
-            give_room_back(archive)
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         if archive is None:

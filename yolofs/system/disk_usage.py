@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 
 _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def disk_bytes(st: os.stat_result) -> int:
-    """Return how much of the disk a file with these attributes takes."""
-    return st.st_blocks * _BLOCK
-
-
-def size_of(path: bytes) -> int:
+def size_of(path: bytes, *, without: Container[bytes] = ()) -> int:
     """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0 if it is not there.
 
-    What cannot be looked at is left out.
+    What cannot be looked at is left out, and so is what lies in the directories ``without``.
     """
     total = 0
     seen: set[tuple[int, int]] = set()
@@ -31,8 +27,8 @@ def size_of(path: bytes) -> int:
                         if (st.st_dev, st.st_ino) in seen:
                             continue
                         seen.add((st.st_dev, st.st_ino))
-                    total += disk_bytes(st)
-                    if entry.is_dir(follow_symlinks=False):
+                    total += st.st_blocks * _BLOCK
+                    if entry.is_dir(follow_symlinks=False) and entry.path not in without:
                         todo.append(entry.path)
         except OSError:
             continue

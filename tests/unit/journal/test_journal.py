@@ -544,3 +544,14 @@ def test_a_refresh_that_fails_can_be_tried_again(path: bytes) -> None:
             assert [at.marker for at in reader.markers] == [P1]
         assert reader.size == size + len(encode(P1))
         assert reader.segment_counts() == [1, 0]
+
+
+def test_what_was_taken_of_the_disk_for_more_is_given_back(path: bytes) -> None:
+    with Journal.create(path) as journal:
+        journal.append(A)
+        journal.give_back()
+        assert os.stat(path).st_blocks * 512 <= 16384
+        journal.append(B)
+        journal.give_back()
+    with Journal.open(path) as journal:
+        assert list(journal.read()) == [A, B]

@@ -170,28 +170,6 @@ class Plan(msgspec.Struct, frozen=True):
         """Yield one line for each step, with paths relative to base."""
         return map(describe, self.steps)
 
-    def told(self) -> Iterator[str]:
-        """Yield what becomes of each real path, for people, in the order in which it is done.
-
-        The two steps of a move are one line, and so are all directories that only get a time.
-        """
-        taken = {step.number: step for step in self.steps if isinstance(step, Park | Fetch)}
-        timed = 0
-        for step in self.steps:
-            match step:
-                case Park() | Fetch():
-                    pass
-                case Place() if step.number in taken:
-                    yield _moved(taken[step.number], step, self.root)
-                case Rewrite():
-                    yield f"{describe(step, self.root)} in its place: its other names (hard links) get the same"
-                case FinishDirectory(ino=None):
-                    timed += 1
-                case _:
-                    yield describe(step, self.root)
-        if timed:
-            yield f"set the time of {timed} director{'y' if timed == 1 else 'ies'}"
-
     def encode(self) -> bytes:
         """Return the plan as JSON; bytes become base64."""
         return msgspec.json.encode(self)
@@ -258,15 +236,6 @@ def _check(plan: Plan) -> None:
             raise ValueError(f"{step.commit} is no number of a commit, or {step.slot} of a slot of it")
         if isinstance(step, Fetch):
             parse_relpath(step.inside)
-
-
-def _moved(source: Park | Fetch, target: Place, root: bytes) -> str:
-    """Return one line for the two steps of a move."""
-    old, new = (display(os.path.join(root, path)) for path in (source.path, target.path))
-    replaces = ", and replace what is there" if target.replaced is not None else ""
-    if isinstance(source, Fetch):
-        return f"bring {new} back from what commit {source.commit} keeps{replaces}"
-    return f"move {old} to {new}{replaces}"
 
 
 def describe(step: Step, root: bytes = b"") -> str:
