@@ -126,6 +126,7 @@ def execute(
                 _do_from(0, plan, steps, parking, counted, check)
             except (CommitError, OSError, KeyboardInterrupt) as error:
                 failure: BaseException = error
+                opened.__exit__(type(error), error, None)  # which must neither hide it nor end the taking back
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return Outcome(len(plan.steps), steps.left_out)

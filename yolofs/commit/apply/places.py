@@ -72,11 +72,18 @@ class Places:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._directories.close()
-        for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
-            os.close(folder.fd)
-        self._kept.clear()
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
+        """Close all.  What has failed already is not hidden by a mode that cannot be given back then."""
+        try:
+            self._directories.close()
+        except OSError as error:
+            if failure is None:
+                raise
+            failure.add_note(f"besides, the mode of a directory could not be given back: {error}")
+        finally:
+            for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
+                os.close(folder.fd)
+            self._kept.clear()
 
     @property
     def root_fd(self) -> int:

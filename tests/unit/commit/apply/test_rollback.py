@@ -209,7 +209,7 @@ def test_ctrl_c_twice_takes_the_commit_back_all_the_same(
     before = whole(scribe)
     really = Steps.__exit__
 
-    def leave(self: Steps, *error: object) -> None:
+    def leave(self: Steps, *error: Any) -> None:
         signal.raise_signal(signal.SIGINT)
         really(self, *error)
 
