@@ -1,26 +1,22 @@
-"""Ctrl-C while base is being changed: it is never in the middle of a step."""
+"""Ctrl-C, SIGTERM and SIGHUP while base is being changed: never in the middle of a step, and what came of it is said."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 from collections.abc import Callable, Iterator
 
 from yolofs.errors import CommitError
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
+from yolofs.system import stopping
 
 
-def stopped_by_user(what: str, directory: bytes) -> CommitError:
+def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> CommitError:
     """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its end."""
     error = CommitError(
         f"{what} was interrupted, so base is still partly what the view was; nothing is lost",
         directory=directory,
         hint="yolofs commit --continue, or yolofs commit --roll-back",
     )
-    error.exit_code = INTERRUPTED
+    error.exit_code = stopping.exit_code_of(stopped)
     return error
 
 
@@ -28,37 +24,15 @@ def stopped_by_user(what: str, directory: bytes) -> CommitError:
 def interrupted_between() -> Iterator[Callable[[], None]]:
     """Let Ctrl-C do nothing at once, in the main thread; give what raises KeyboardInterrupt if it was pressed.
 
-    So no step stays half done by it, and a commit whose steps are all done is closed.
+    So no step stays half done by it, a commit whose steps are all done is closed, and its command says so.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # a shell's "&" ignores it
-        yield lambda: None
-        return
-    pressed = False
-
-    def note(*_: object) -> None:
-        nonlocal pressed
-        pressed = True
-
-    def check() -> None:
-        if pressed:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
+    with stopping.held() as check:
+        stopping.stay_held()
         yield check
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
 def no_interrupt() -> Iterator[None]:
     """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half done."""
-    if threading.current_thread() is not threading.main_thread():
+    with stopping.held(is_deaf=True):
         yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

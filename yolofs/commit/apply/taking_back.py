@@ -10,7 +10,7 @@ from yolofs.commit.apply import log
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
 from yolofs.commit.apply.found import FOUND, paths_found
-from yolofs.commit.apply.interrupts import INTERRUPTED, interrupted_between, no_interrupt, stopped_by_user
+from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.trees import remove_tree
@@ -19,6 +19,7 @@ from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
+from yolofs.system.stopping import exit_code_of
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""
@@ -49,7 +50,7 @@ def take_back(
         f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
     )
     if isinstance(failure, KeyboardInterrupt):
-        taken_back.exit_code = INTERRUPTED
+        taken_back.exit_code = exit_code_of(failure)
     return taken_back
 
 
@@ -124,7 +125,7 @@ def roll_back(
             directory=parking,
             hint="yolofs commit --continue",
         )
-    with BackSteps(plan, store, parking, durable=durable) as steps:
+    with interrupted_between() as check, BackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
         if not os.path.lexists(os.path.join(parking, BACK)):
             write_new(parking, BACK, b"", durable=durable)
@@ -133,7 +134,7 @@ def roll_back(
             steps.recall_made(ready)
         steps.recall_parked()
         lines = log.read(parking)
-        with Log(parking) as done, interrupted_between() as check:
+        with Log(parking) as done:
             for index in range(total - 1, -1, -1):
                 _check_interrupt(check, parking)
                 said = lines[index] if index < len(lines) else None
@@ -158,8 +159,8 @@ def roll_back(
 def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
     try:
         check()
-    except KeyboardInterrupt:
-        raise stopped_by_user("taking the commit back", parking) from None
+    except KeyboardInterrupt as stopped:
+        raise stopped_by_user("taking the commit back", parking, stopped) from None
 
 
 def _undo_one(
