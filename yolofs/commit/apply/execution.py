@@ -139,7 +139,7 @@ def execute(
 
 @contextlib.contextmanager
 def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block end a commit before it begins, with nothing left of it.
+    """Have what the system refuses in a block, or Ctrl-C, end a commit before it begins, with nothing left of it.
 
     Raises:
         NotPreparedError: that was so.
@@ -149,9 +149,12 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
         yield
     except FileExistsError:
         raise
-    except OSError as error:
-        with contextlib.suppress(OSError):  # then the next command removes it
-            drop(parking)
+    except BaseException as error:
+        _drop(parking)
+        if isinstance(error, KeyboardInterrupt):
+            raise _ended_before(error) from None
+        if not isinstance(error, OSError):
+            raise
         hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
         raise _not_prepared(error, root, "", hint) from error
 
