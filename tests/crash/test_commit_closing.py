@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 from pathlib import Path
 from typing import Any
@@ -88,5 +89,41 @@ def test_a_mode_that_cannot_be_given_back_does_not_hide_that_a_step_failed(
         assert run(os.fsencode(project), "commit", "--yes").code == 0
         assert (project / "d/n2").read_text() == "2"
         assert stat.S_IMODE((project / "d").stat().st_mode) == 0o500
+
+    as_user(check, monkeypatch, is_root=False)
+
+
+@pytest.mark.parametrize("end", ["--roll-back", "--continue"])
+@pytest.mark.parametrize("how", ["removed", "moved"])
+def test_a_directory_that_a_kill_left_opened_up_to_be_moved_is_closed_again(
+    monkeypatch: pytest.MonkeyPatch, how: str, end: str
+) -> None:
+    def check(place: Path) -> None:
+        project = closed_directory(place)
+        (project / "e").mkdir()
+        view = CoreDriver(os.fsencode(project))
+        if how == "removed":
+            view.chmod(b"d", 0o700)
+            view.unlink(b"d/f")
+            view.rmdir(b"d")
+        else:
+            view.rename(b"d", b"e/d")
+        view.close()
+        before, really_chmod = looks(project), os.chmod
+
+        def chmod(path: bytes, mode: int, **options: Any) -> None:
+            really_chmod(path, mode, **options)
+            if mode == 0o700:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "chmod", chmod)
+            assert run(os.fsencode(project), "commit", "--yes").is_killed
+        assert stat.S_IMODE((project / "d").stat().st_mode) == 0o700
+        assert run(os.fsencode(project), "commit", end).code == 0
+        if end == "--continue":
+            undone = run(os.fsencode(project), "undo", "--yes")
+            assert undone.code == 0, undone
+        assert looks(project) == before
 
     as_user(check, monkeypatch, is_root=False)
