@@ -29,7 +29,7 @@ from yolofs.commit.apply import log, other_devices
 from yolofs.commit.apply.places import hidden_far
 from yolofs.commit.apply.ready import Ready, decode
 from yolofs.paths import display
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import read_plain, sync_directory
 
 PLAN = b"plan.json"
 SEAL = b"seal"
@@ -112,12 +112,4 @@ def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = 
     os.rename(path + b".new", path)
     if durable:
         for above in (directory, os.path.dirname(directory)):
-            _sync_directory(above)
-
-
-def _sync_directory(path: bytes) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+            sync_directory(above)
