@@ -6,6 +6,7 @@ never among them: what it keeps was never put back, and perhaps nobody else has 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -97,7 +98,9 @@ def remove_gone(directory: bytes) -> None:
         OSError: something cannot be removed.
     """
     for path in _gone_in(directory):
-        remove_tree(path)
+        while os.path.lexists(path):
+            with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
+                remove_tree(path)
 
 
 def _gone_in(directory: bytes) -> list[bytes]:
