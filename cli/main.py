@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from yolofs.cli import output
-from yolofs.cli.options import INTERRUPTED, Options
+from yolofs.cli.options import Options
 from yolofs.errors import BusyFilesError, ConflictError, YolofsError
 from yolofs.paths import display
+from yolofs.system import stopping
 
 BROKEN_PIPE = 141
 """The exit code when nobody reads stdout any more, as shells have it."""
@@ -27,7 +28,7 @@ def program() -> NoReturn:
     What Python does at an end, and looking for garbage among what is imported, takes a fifth of a short command.
     """
     gc.set_threshold(_GARBAGE_THRESHOLD)
-    code = main()
+    code = _main(sys.argv[1:], None)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -36,8 +37,14 @@ def program() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None, options: Options | None = None) -> int:
     """Run a command line and return the exit code; ``options`` stand for those before the command."""
+    try:
+        return _main(list(sys.argv[1:] if arguments is None else arguments), options)
+    finally:
+        stopping.restore()
+
+
+def _main(words: list[str], options: Options | None) -> int:
     output.prepare()
-    words = list(sys.argv[1:] if arguments is None else arguments)
     socket_path = os.environ.get("YOLOFS_SOCKET")
     if socket_path is not None and options is None:
         code = _inside(words, socket_path)
@@ -54,8 +61,8 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
     except BrokenPipeError:
         _forget_stdout()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return _interrupted()
+    except KeyboardInterrupt as stopped:
+        return stopping.exit_code_of(stopped)
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
         _flush()
         if _wants_traceback(words):
@@ -63,16 +70,6 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
 
             traceback.print_exc()
         return _report(error)
-
-
-def _interrupted() -> int:
-    """Return the exit code after Ctrl-C; a commit that it came too late for is told, and counts as done."""
-    module = sys.modules.get("yolofs.commit.apply.interrupts")
-    number = module.applied() if module is not None else ""
-    if not number:
-        return INTERRUPTED
-    output.say(f"commit {number} was done by then; to take it back: yolofs undo {number}")
-    return 0
 
 
 def _run_plainly(words: Sequence[str]) -> int | None:
@@ -103,7 +100,8 @@ def _report(error: Exception) -> int:
     """Print an error and return its exit code."""
     match error:
         case YolofsError():
-            output.fail(error.message, error.hint, _details(error))
+            with contextlib.suppress(OSError):  # a terminal that was closed
+                output.fail(error.message, error.hint, _details(error))
             return error.exit_code
         case OSError(strerror=str()):
             from yolofs.os_errors import explain_os_error

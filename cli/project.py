@@ -21,6 +21,7 @@ from yolofs.session.archive import interrupted_commit
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
+from yolofs.system import stopping
 from yolofs.system.symlinks import follow_parent
 
 __all__ = [
@@ -75,6 +76,7 @@ def reading_whole(project: bytes) -> Iterator[Session]:
 @contextlib.contextmanager
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
+    stopping.hear()
     with Session.open(project, Access.READ) as session:
         for warning in warnings_of(session):
             warn(warning)
@@ -132,9 +134,13 @@ class Changing(NamedTuple):
 def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     """Open a session to commit or abort it; a mount serves no request meanwhile.
 
+    From here on SIGTERM and SIGHUP are the same as Ctrl-C.
+
     Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to stdout and stderr is
     held back until the end, where these lead into the mount.
     """
+    stopping.catch()
+    stopping.hear()
     with connected(project) as client:
         if client is None:
             with writing(project) as session:

@@ -40,9 +40,13 @@ def finish_for_borrower(session: Session) -> str:
         return _told(found.number, "taken it back")
     try:
         finish_interrupted(session)
-    except CommitError as error:
+    except (CommitError, OSError) as error:
+        still = session.interrupted()
+        if still is None or still.way_back is None:  # all is durable already: the end alone is missing
+            raise
         roll_back_interrupted(session)
-        return _told(found.number, f"taken it back, as it cannot be finished: {error.message}")
+        why = error.message if isinstance(error, CommitError) else reason(error)
+        return _told(found.number, f"taken it back, as it cannot be finished: {why}")
     return _told(found.number, "finished it")
 
 

@@ -106,7 +106,7 @@ def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: 
         expected = tree_of(project)
         program("commit", "--yes")
     module, name = {
-        "as it is done": ("yolofs.commit.apply.execution", "note_applied"),
+        "as it is done": ("yolofs.commit.apply.execution", "_complete"),
         "as it is put away": ("yolofs.session.commit", "put_away"),
         "as it is told": (f"yolofs.cli.commands.{words[0]}", "remove_tidied"),
     }[when]

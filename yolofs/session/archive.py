@@ -88,8 +88,10 @@ def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ())
     return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers)
 
 
-def nameless(directory: bytes) -> list[StoreIno]:
+def nameless(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno]:
     """Return the store inodes of a session without a journal that no other journal of it names, in order.
+
+    Those of the commits ``without`` do not count.
 
     Blocks while these are read.
     """
@@ -97,7 +99,7 @@ def nameless(directory: bytes) -> list[StoreIno]:
         store = list(Store(os.path.join(directory, b"files")))
     except FileNotFoundError:  # the whole session is gone, or on a disk that is not there
         return []
-    named = numbers_of_ended_journals(directory) if store else set()
+    named = numbers_of_ended_journals(directory, without=without) if store else set()
     return [ino for ino in store if ino not in named]
 
 
@@ -108,10 +110,15 @@ def journal_loss(directory: bytes) -> JournalError | None:
     staged file is left that only the missing journal could name.
     """
     path = os.path.join(directory, b"journal")
-    last = max(commit_numbers(directory), default=0)
-    if os.path.lexists(path) or (last and os.path.lexists(os.path.join(commit_directory(directory, last), CARRIED))):
+    if os.path.lexists(path):
         return None
-    count = len(nameless(directory))
+    last = max(commit_numbers(directory), default=0)
+    carried = os.path.join(commit_directory(directory, last), CARRIED)
+    has_carried = last and os.path.lexists(carried)
+    is_unplanned = has_carried and not os.path.lexists(os.path.join(os.path.dirname(carried), b"plan.json"))
+    if has_carried and not is_unplanned:
+        return None
+    count = len(nameless(directory, without={last} if is_unplanned else ()))
     if not count:
         return None
     which = "1 staged file, whose name" if count == 1 else f"{count} staged files, whose names"
@@ -153,15 +160,6 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
         return _is_sealed(Sealer.open(directory), directory, number)
     except (YolofsError, OSError):
         return False
-
-
-def _was_never_planned(commit: bytes) -> bool:
-    """Tell whether a commit died before its plan was there, or while what had been made for it was removed."""
-    from yolofs.commit.apply.files import has_begun, holds_something
-
-    names = (b"plan.json", b"journal", End.DONE.value, End.GIVEN_UP.value)
-    has_end = any(os.path.lexists(os.path.join(commit, name)) for name in names)
-    return not has_end and not has_begun(commit) and not holds_something(os.path.join(commit, b"found"))
 
 
 def _is_put_away(commit: bytes) -> bool:
@@ -256,12 +254,19 @@ def finish_put_away(directory: bytes) -> None:
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
     has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
-    if (has_plan and _was_never_begun(directory, last)) or (last and _was_never_planned(commit)):
+    if has_plan and _was_never_begun(directory, last):
         from yolofs.commit.apply.files import drop
 
         drop(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
+    elif last and not has_plan and os.path.lexists(path):
+        from yolofs.commit.apply.files import drop, is_left_over
+
+        if is_left_over(commit):
+            drop(commit)
+            last = max(commit_numbers(directory), default=0)
+            commit = commit_directory(directory, last)
     if has_ended_journal(directory):
         os.rename(path, os.path.join(commit, b"journal"))
     elif (lost := journal_loss(directory)) is not None:

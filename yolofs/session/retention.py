@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
+from yolofs.commit.apply.files import GONE
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
@@ -23,8 +24,6 @@ from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commits
 from yolofs.system.disk_usage import size_of
 
-_GONE = b"gone-"
-"""How directories of commits are called that are being removed."""
 _DAY_NS = 86_400 * 10**9
 
 
@@ -89,7 +88,7 @@ def put_aside(commits: Iterable[Ended]) -> None:
     """
     for commit in commits:
         above, name = os.path.split(commit.directory)
-        os.rename(commit.directory, os.path.join(above, _GONE + name))
+        os.rename(commit.directory, os.path.join(above, GONE + name))
 
 
 def remove_gone(directory: bytes) -> None:
@@ -99,12 +98,13 @@ def remove_gone(directory: bytes) -> None:
         OSError: something cannot be removed.
     """
     for path in _gone_in(directory):
-        with contextlib.suppress(FileNotFoundError):  # another command removes the same
-            remove_tree(path)
+        while os.path.lexists(path):
+            with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
+                remove_tree(path)
 
 
 def _gone_in(directory: bytes) -> list[bytes]:
     """Return what was put aside in the session in ``directory``."""
     commits = os.path.dirname(commit_directory(directory, 1))
     names = os.listdir(commits) if os.path.isdir(commits) else []
-    return [os.path.join(commits, name) for name in names if name.startswith(_GONE)]
+    return [os.path.join(commits, name) for name in names if name.startswith(GONE)]

@@ -117,7 +117,7 @@ def ended_commits(session: Session) -> list[Ended]:
         if is_given_up or sealer.is_end(done, sealed):
             undoes = read_undoes(directory)
             undone = found.get(undoes.commit) if undoes is not None else None
-            takes_back = undoes is not None and not (undone is not None and undone.takes_back)
+            takes_back = undoes is not None and not (undoes.applies_again or (undone is not None and undone.takes_back))
             began = began_ns(sealed) or 0
             found[number] = Ended(number, directory, began, is_given_up, undoes, takes_back=takes_back)
     for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
@@ -334,7 +334,8 @@ def _undo(
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         os.makedirs(directory, 0o700, exist_ok=True)
         forget_size(commit.directory)
-        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), list(commit.undone_by))
+        besides = list(commit.undone_by)
+        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
         write_new(directory, UNDOES, msgspec.json.encode(note))
         if composed.records:
             _write_carried(directory, commit, composed.records)

@@ -23,6 +23,9 @@ class Undoes(msgspec.Struct, frozen=True):
     """The store inodes that its plan needs and no journal names."""
     besides: list[int] = []
     """Other undos of that commit, which had taken back what this one did not find any more."""
+    applies_again: bool = False
+    """Whether that commit had taken another one back itself, so that this applies one again; the older one may not
+    be kept any more."""
 
 
 def read_undoes(directory: bytes) -> Undoes | None:

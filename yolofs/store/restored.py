@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_plain, sync_directory
 
 _NAME = b"restored"
 _MOST_BYTES = 1 << 30
@@ -39,6 +39,7 @@ def add(directory: bytes, restored: Mapping[int, int]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + b".new", path)
+    sync_directory(directory)
 
 
 def remove(directory: bytes) -> None:

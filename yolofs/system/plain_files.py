@@ -44,3 +44,16 @@ def read_plain(path: bytes, most_bytes: int) -> bytes:
 
 def _no_file(path: bytes) -> OSError:
     return OSError(errno.EINVAL, "it is no regular file", path)
+
+
+def sync_directory(path: bytes) -> None:
+    """Wait until what was renamed, made or removed in a directory is durable.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

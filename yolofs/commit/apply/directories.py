@@ -98,13 +98,21 @@ class Directories:
         """Close all but the root, deepest first, and give back to all the modes that they had.
 
         Raises:
-            OSError: a mode could not be given back.
+            OSError: a mode could not be given back; the others were, and all but the root are closed.
         """
-        for path in sorted(filter(None, self._open), key=len, reverse=True):
-            self._close(path)
-        root = self._open[ROOT]
-        self._open[ROOT] = root._replace(relock=None)
-        self._relock(root)
+        failure: OSError | None = None
+        for path in [*sorted(filter(None, self._open), key=len, reverse=True), ROOT]:
+            try:
+                if path:
+                    self._close(path)
+                else:
+                    root = self._open[ROOT]
+                    self._open[ROOT] = root._replace(relock=None)
+                    self._relock(root)
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def close(self) -> None:
         """Do as :meth:`release`, and close the root too."""

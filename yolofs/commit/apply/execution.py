@@ -18,7 +18,7 @@ import msgspec
 from yolofs.commit.apply import log
 from yolofs.commit.apply.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
 from yolofs.commit.apply.found import paths_found
-from yolofs.commit.apply.interrupts import exit_code_after, interrupted_between, note_applied, stopped_by_user
+from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
@@ -30,6 +30,7 @@ from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
+from yolofs.system import stopping
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -114,11 +115,11 @@ def execute(
             steps = opened.enter_context(Steps(plan, store, parking, durable=durable))
         with opened:
             try:
+                stopping.hear()
                 _prepare(plan, steps, parking, counted, is_spare, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
-                with contextlib.suppress(OSError):  # then the next command removes it
-                    drop(parking)
+                _drop(parking)
                 if isinstance(error, KeyboardInterrupt):
                     raise _ended_before(error) from None
                 raise
@@ -126,11 +127,9 @@ def execute(
                 _do_from(0, plan, steps, parking, counted, check)
             except (CommitError, OSError, KeyboardInterrupt) as error:
                 failure: BaseException = error
-                with contextlib.suppress(OSError):  # a directory that cannot be closed again: the way back tells
-                    opened.close()
+                opened.__exit__(type(error), error, None)  # which must neither hide it nor end the taking back
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
-                note_applied(display(os.path.basename(parking)))
                 return Outcome(len(plan.steps), steps.left_out)
         told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
         if isinstance(told, RolledBackError):
@@ -140,7 +139,7 @@ def execute(
 
 @contextlib.contextmanager
 def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block, or a signal, end a commit before it begins, with nothing left of it.
+    """Have what the system refuses in a block, or Ctrl-C, end a commit before it begins, with nothing left of it.
 
     Raises:
         NotPreparedError: that was so.
@@ -150,17 +149,14 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
         yield
     except FileExistsError:
         raise
-    except OSError as error:
-        with contextlib.suppress(OSError):  # then the next command removes it
-            drop(parking)
-        hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
-        raise _not_prepared(error, root, "", hint) from error
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            drop(parking)
+        _drop(parking)
         if isinstance(error, KeyboardInterrupt):
             raise _ended_before(error) from None
-        raise
+        if not isinstance(error, OSError):
+            raise
+        hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
+        raise _not_prepared(error, root, "", hint) from error
 
 
 def resume(
@@ -182,7 +178,7 @@ def resume(
         CommitError: a step failed, as it may have before, or Ctrl-C; those before it are done.
         OSError: the commit's directory or base cannot be opened.
     """
-    with ResumedSteps(plan, store, parking, durable=True) as steps:
+    with interrupted_between() as check, ResumedSteps(plan, store, parking, durable=True) as steps:
         check_root(steps.root_fd)
         ready = read_ready(parking)
         is_back = os.path.lexists(os.path.join(parking, BACK))
@@ -190,20 +186,18 @@ def resume(
             steps.recall_made(ready, is_back=is_back)
         lines = log.read(parking)[: len(plan.steps)] if not is_back else []  # the disk may know what the log does not
         is_durable = os.path.lexists(os.path.join(parking, SETTLED))
-        with interrupted_between() as check:
-            try:
-                for index, line in enumerate(lines):
-                    check()
-                    _do_one(index, plan, parking, steps.recall)
-                    if not is_durable:
-                        _do_one(index, plan, parking, partial(steps.redo, said=line))
-                _do_from(len(lines), plan, steps, parking, progress, check)
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(parking, BACK))
-            except KeyboardInterrupt as error:
-                raise stopped_by_user("finishing the commit", parking, error) from None
-            _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
-            note_applied(display(os.path.basename(parking)))
+        try:
+            for index, line in enumerate(lines):
+                check()
+                _do_one(index, plan, parking, steps.recall)
+                if not is_durable:
+                    _do_one(index, plan, parking, partial(steps.redo, said=line))
+            _do_from(len(lines), plan, steps, parking, progress, check)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(parking, BACK))
+        except KeyboardInterrupt as stopped:
+            raise stopped_by_user("finishing the commit", parking, stopped) from None
+        _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
         return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
@@ -223,9 +217,14 @@ class _Counted:
         self._progress(self._total - total + done, self._total)
 
 
-def _ended_before(interrupt: KeyboardInterrupt) -> NotPreparedError:
+def _drop(parking: bytes) -> None:
+    with no_interrupt(), contextlib.suppress(OSError):  # then the next command removes it
+        drop(parking)
+
+
+def _ended_before(stopped: KeyboardInterrupt) -> NotPreparedError:
     error = NotPreparedError("the commit was not begun, as it was interrupted; base is as it was, and all stays staged")
-    error.exit_code = exit_code_after(interrupt)
+    error.exit_code = stopping.exit_code_of(stopped)
     return error
 
 

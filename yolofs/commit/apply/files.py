@@ -29,7 +29,7 @@ from yolofs.commit.apply import log, other_devices
 from yolofs.commit.apply.places import hidden_far
 from yolofs.commit.apply.ready import Ready, decode
 from yolofs.paths import display
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import read_plain, sync_directory
 
 PLAN = b"plan.json"
 SEAL = b"seal"
@@ -37,6 +37,8 @@ MADE = b"made"
 DONE = b"done"
 BACK = b"back"
 SETTLED = b"settled"
+GONE = b"gone-"
+"""How directories of commits are called that are being removed."""
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 _MOST_READY = 1 << 30
@@ -51,6 +53,14 @@ def has_begun(parking: bytes) -> bool:
     if os.path.lexists(os.path.join(parking, MADE)) or log.lies_in(parking):
         return True
     return any(holds_something(os.path.join(parking, name)) for name in OF_BASE)
+
+
+def is_left_over(parking: bytes) -> bool:
+    """Tell whether a commit's directory is that of one that ended before it had a plan, and keeps nothing of value."""
+    ends = (PLAN, DONE, b"given-up", b"journal")
+    if any(os.path.lexists(os.path.join(parking, name)) for name in ends):
+        return False
+    return not any(holds_something(os.path.join(parking, name)) for name in (*OF_BASE, b"found"))
 
 
 def holds_something(folder: bytes) -> bool:
@@ -70,13 +80,19 @@ def read_ready(parking: bytes) -> Ready | None:
 
 
 def drop(parking: bytes) -> None:
-    """Remove the directory of a commit that has not begun: in it are copies alone, and its plan, which goes first.
+    """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
+
+    It is no commit any more from the first moment on: what a kill leaves of it is removed with commits that are old.
 
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.
     """
     with contextlib.suppress(OSError):  # what cannot be removed there is no reason to go on with a commit
         other_devices.remove(parking, hidden_far(parking))
+    above, name = os.path.split(parking)
+    with contextlib.suppress(OSError):
+        os.rename(parking, os.path.join(above, GONE + name))
+        parking = os.path.join(above, GONE + name)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(parking, PLAN))
     shutil.rmtree(parking)
@@ -96,12 +112,4 @@ def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = 
     os.rename(path + b".new", path)
     if durable:
         for above in (directory, os.path.dirname(directory)):
-            _sync_directory(above)
-
-
-def _sync_directory(path: bytes) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+            sync_directory(above)

@@ -17,7 +17,7 @@ import msgspec
 
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
-from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_plain, sync_directory
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
@@ -90,6 +90,7 @@ def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + b".new", path)
+    sync_directory(directory)
 
 
 def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:

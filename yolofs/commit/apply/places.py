@@ -72,12 +72,14 @@ class Places:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
+        """Close all.  What has failed already is not hidden by a mode that cannot be given back then."""
         try:
             self._directories.close()
-        except OSError:  # a directory that cannot be closed again; what has failed before says more
-            if kind is None:
+        except OSError as error:
+            if failure is None:
                 raise
+            failure.add_note(f"besides, the mode of a directory could not be given back: {error}")
         finally:
             for folder in (self._parked, self._new, self._replaced, *self._kept.values()):
                 os.close(folder.fd)

@@ -42,11 +42,11 @@ class Preparing(Places):
         self._device_of: dict[RelPath, int] = {ROOT: self._directories.device(ROOT)}
         self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, where: object) -> None:
         try:
             self._far.close()
         finally:
-            super().__exit__(kind)
+            super().__exit__(kind, failure, where)
 
     def make(self, done: Callable[[Create], object], is_spare: Spare) -> None:
         """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.

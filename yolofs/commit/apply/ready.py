@@ -137,6 +137,8 @@ class _Check:
         self._root = plan.root
         self._moves = moves
         self._directories: dict[RelPath, os.stat_result] = {}
+        self._closed: dict[RelPath, os.stat_result] = {}
+        """Directories that move or go, and have to be opened up for that."""
         self._looks: dict[int, Looks] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
@@ -152,7 +154,7 @@ class _Check:
                 raise OSError(error.errno, error.strerror, self._named(error, step)) from error
         directories = [
             Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
-            for path, st in self._directories.items()
+            for path, st in {**self._closed, **self._directories}.items()
         ]
         return Ready({}, directories, self._looks)
 
@@ -215,6 +217,8 @@ class _Check:
         if syscalls.may_never_change(self._at(path)):
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
         uid = os.geteuid()
+        if stat.S_ISDIR(st.st_mode) and not st.st_mode & stat.S_IWUSR:
+            self._closed[path] = st
         if parent.st_mode & stat.S_ISVTX and uid not in (0, st.st_uid, parent.st_uid):
             raise PermissionError(
                 errno.EPERM, "it is another user's, in a directory where only its owner may move it", path

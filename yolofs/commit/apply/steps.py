@@ -137,6 +137,7 @@ class Steps(Preparing):
         """Close the directories of base, and give those the modes back that had to be opened up."""
         self._directories.release()
         self.close_again(lambda path: None if (now := self._moves.after(path)) in self._given_modes else now)
+        self._close_kept()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
         """Give directories their modes back that another process has opened up, which was killed.
@@ -151,8 +152,21 @@ class Steps(Preparing):
                 spot, st = self._reach(path)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            if st.st_ino == before.inode and stat.S_IMODE(st.st_mode) == before.mode | stat.S_IRWXU:
+            if st.st_ino == before.inode and _is_opened_up(st, before.mode):
                 os.chmod(self._at(spot), before.mode)
+
+    def _close_kept(self) -> None:
+        """Do the same with directories that are in ``replaced`` now."""
+        modes = {before.inode: before.mode for before in self._before}
+        for step in self._plan.steps:
+            inode = step.inode if isinstance(step, Remove) else getattr(step, "replaced", None)
+            if inode not in modes:
+                continue
+            kept = Spot(self._replaced, b"%d" % getattr(step, "number", 0))
+            with contextlib.suppress(FileNotFoundError):
+                st = os.stat(kept.name, dir_fd=self._replaced.fd, follow_symlinks=False)
+                if st.st_ino == inode and _is_opened_up(st, modes[inode]):
+                    os.chmod(self._at(kept), modes[inode])
 
     def sync(self) -> None:
         """Make all that the steps wrote durable."""
@@ -578,3 +592,8 @@ def _sync_file(directory_fd: int, name: bytes) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _is_opened_up(st: os.stat_result, mode: int) -> bool:
+    """Tell whether a directory of a mode has been opened up to work in it, or to be moved."""
+    return stat.S_IMODE(st.st_mode) in (mode | stat.S_IRWXU, mode | stat.S_IWUSR) and stat.S_IMODE(st.st_mode) != mode

@@ -10,7 +10,7 @@ from yolofs.commit.apply import log
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
 from yolofs.commit.apply.found import FOUND, paths_found
-from yolofs.commit.apply.interrupts import exit_code_after, interrupted_between, no_interrupt, stopped_by_user
+from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.trees import remove_tree
@@ -19,6 +19,7 @@ from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
+from yolofs.system.stopping import exit_code_of
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""
@@ -49,7 +50,7 @@ def take_back(
         f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
     )
     if isinstance(failure, KeyboardInterrupt):
-        taken_back.exit_code = exit_code_after(failure)
+        taken_back.exit_code = exit_code_of(failure)
     return taken_back
 
 
@@ -150,16 +151,16 @@ def roll_back(
             steps.remove_far()
         except OSError as error:
             raise _not_taken_back(error, parking, 0) from error
-        found = paths_found(parking, plan)  # what was found before this was interrupted, too
-        _end_taken_back(parking)
-        return steps.meanwhile._replace(found=found)
+    found = paths_found(parking, plan)  # what was found before this was interrupted, too
+    _end_taken_back(parking)
+    return steps.meanwhile._replace(found=found)
 
 
 def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
     try:
         check()
-    except KeyboardInterrupt as error:
-        raise stopped_by_user("taking the commit back", parking, error) from None
+    except KeyboardInterrupt as stopped:
+        raise stopped_by_user("taking the commit back", parking, stopped) from None
 
 
 def _undo_one(
