@@ -148,8 +148,8 @@ def command(
     is excluded.
 
     --dry-run says what would become of which real file, in the order in which it is done, and --script (also beside
-    --dry-run) prints the steps as a shell script; both ask nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come of each path where base
-    changed, too.
+    --dry-run) prints the steps as a shell script; both ask nothing, and do nothing. With --merge, --ours or --theirs,
+    --dry-run says what would come of each path where base changed, too.
 
     Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
     .yolofs/commits. With a mount, programs wait for the time of the commit and then go on.
