@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ from yolofs.system.disk_usage import size_text
 if TYPE_CHECKING:  # takes long
     from yolofs.config.trust import Waiting
     from yolofs.hostcode.mark import Marks
+    from yolofs.session.interrupted import Interrupted
 
 
 @click.command()
@@ -140,7 +140,7 @@ def _generation(session: Session) -> str:
 def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
-    root, regions, interrupted = session.base.root, session.regions, session.interrupted_commit()
+    root, regions = session.base.root, session.regions
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),
@@ -149,13 +149,26 @@ def _document(
         "pid": info.pid if info is not None else None,
         "warnings": warnings,
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
-        "interrupted": int(os.path.basename(interrupted)) if interrupted is not None else None,
+        "interrupted": _interrupted_fields(session.interrupted()),
         "size_bytes": session_bytes(session.directory),
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),
         "changes": [change_fields(change, root, regions, marks) for change in changes],
         "host_code": host_code_fields(changes, root, marks),
+    }
+
+
+def _interrupted_fields(found: Interrupted | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    plan = found.plan or found.way_back
+    return {
+        "commit": found.number,
+        "steps": len(plan.steps) if plan is not None else None,
+        "done": found.done if plan is not None else None,
+        "way": found.way or None,
+        "why": found.why,
     }
 
 

@@ -30,7 +30,7 @@ def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
         return
     if (found.plan is None and found.way_back is None) or not (may_ask and can_ask()):
         raise found.error
-    if found.is_to_go_back:
+    if found.is_better_taken_back:
         say(found.text)
         _ask_or_leave("take it back? Base is what it was then, and all stays staged")
         _roll_back(project)

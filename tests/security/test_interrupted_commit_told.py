@@ -22,7 +22,7 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
-from yolofs.commit.plan.plan import Plan
+from yolofs.commit.plan.plan import Create, Plan
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -39,7 +39,14 @@ def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
     found = Program(project)("status", "--json").json
     (warning,) = found["warnings"]
     assert "interrupted" in warning
-    assert found["interrupted"] == 1
+    assert found["interrupted"] == {
+        "commit": 1,
+        "steps": found["interrupted"]["steps"],
+        "done": STEP,
+        "way": "forward",
+        "why": "it can be finished, as base is what the plan expects",
+    }
+    assert found["interrupted"]["steps"] > STEP
 
 
 def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
@@ -139,6 +146,30 @@ def test_yes_to_a_commit_is_no_yes_to_one_that_was_interrupted(tmp_path: Path) -
     assert tree_of(project) == before
 
 
+def test_what_is_in_its_way_is_named_and_it_is_to_be_taken_back(tmp_path: Path) -> None:
+    project, expected = interrupted(tmp_path)
+    before = tree_of(project)
+    new = next(
+        step.path
+        for step in Plan.decode((project / ".yolofs/commits/1/plan.json").read_bytes()).steps[STEP:]
+        if isinstance(step, Create) and step.replaced is None and not os.path.lexists(project / os.fsdecode(step.path))
+    )
+    path = project / os.fsdecode(new)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("the host's\n")
+    why = f"it cannot go on ({path} has been made there meanwhile and is in the way), so it is to be taken back"
+    for words in (["commit"], ["mount"], ["status"], ["abort", "--yes"], ["undo", "--yes"]):
+        said = run(words, project).stderr
+        assert why in said, said
+        assert "yolofs commit --roll-back takes it back (all stays staged); or yolofs commit --continue" in said
+    found = Program(project)("status", "--json").json["interrupted"]
+    assert (found["way"], found["why"]) == ("back", why)
+    path.unlink()
+    assert tree_of(project) == before
+    assert run(["commit", "--continue"], project).returncode == 0
+    assert tree_of(project) == expected
+
+
 @pytest.mark.mount
 @pytest.mark.parametrize(
     "words",
@@ -162,6 +193,7 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, w
     assert done.returncode == 12, done
     first, second = done.stderr.splitlines()
     assert first.startswith("yolofs: a commit was interrupted: commit 1 of ")
+    assert first.endswith("; it can be finished, as base is what the plan expects")
     assert (
         second
         == "hint: yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"

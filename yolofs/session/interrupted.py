@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from yolofs.commit import Plan, describe
-from yolofs.commit.apply import log
-from yolofs.commit.apply.files import BACK, PLAN, SEAL, SETTLED
+from yolofs.commit.apply import log, ready
+from yolofs.commit.apply.files import BACK, MADE, PLAN, SEAL, SETTLED
 from yolofs.commit.apply.places import hidden_prefix
 from yolofs.commit.plan.plan import Fetch, Park, Place
-from yolofs.commit.plan.recheck import find_obstacle, find_problem
+from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.registry import seal
@@ -62,6 +62,8 @@ class Interrupted(msgspec.Struct, frozen=True):
     undoes: int | None = None
     """Which commit it undoes, if it is an undo."""
     seals: CommitSeals | None = None
+    in_way: str = ""
+    """What it would fail at if it went on now, in words, as far as that can be seen."""
 
     @property
     def replaced(self) -> bytes:
@@ -81,18 +83,43 @@ class Interrupted(msgspec.Struct, frozen=True):
         what = "a commit" if self.undoes is None else f"the undo of commit {self.undoes}"
         begun = f"{what} was interrupted: commit {self.number} of {when}"
         if self.goes_back and self.way_back is not None:
-            return f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly what the view was"
+            return (
+                f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly what the view was; "
+                f"{self.why}"
+            )
         if self.plan is None:
-            return f"{begun}, which is not finished here: {'; '.join(self.problems)}"
+            then = "; it is to be taken back" if self.way_back is not None else ""
+            return f"{begun}, which is not finished here: {'; '.join(self.problems)}{then}"
         if self.done == len(self.plan.steps):
             return f"{begun}, all steps done but not ended, so base ({display(self.root)}) is what the view was already"
         steps = f"{self.done} of {len(self.plan.steps)} steps done"
-        return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was"
+        return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was; {self.why}"
+
+    @property
+    def way(self) -> str:
+        """Which way the next command would go: ``forward``, ``back``, or empty if neither."""
+        if self.is_better_taken_back:
+            return "back"
+        return "forward" if self.plan is not None else ""
+
+    @property
+    def why(self) -> str:
+        """Why that way, in words."""
+        if self.goes_back and self.way_back is not None:
+            return "it goes on back, as that was begun"
+        obstacle = self.in_way or "; ".join(self.problems)
+        if self.is_better_taken_back:
+            return f"it cannot go on ({obstacle}), so it is to be taken back"
+        if self.plan is None:
+            return f"it can go neither way ({obstacle})"
+        if self.in_way:
+            return f"it cannot go on as base is ({obstacle}), and not back any more"
+        return "it can be finished, as base is what the plan expects"
 
     @property
     def hint(self) -> str:
         """What to do about it."""
-        if self.is_to_go_back:
+        if self.is_better_taken_back:
             other = "; or yolofs commit --continue" if self.plan is not None else ""
             return f"yolofs commit --roll-back takes it back (all stays staged){other}"
         if self.plan is not None and self.way_back is None:
@@ -107,6 +134,11 @@ class Interrupted(msgspec.Struct, frozen=True):
     def is_to_go_back(self) -> bool:
         """Whether it is to be taken back rather than finished: it was begun, or it cannot be finished."""
         return self.way_back is not None and (self.goes_back or self.plan is None)
+
+    @property
+    def is_better_taken_back(self) -> bool:
+        """Whether a person should be told to take it back: it has to be, or what it would fail at is seen."""
+        return self.is_to_go_back or (self.way_back is not None and bool(self.in_way))
 
     @property
     def error(self) -> YolofsError:
@@ -196,7 +228,10 @@ def examine(
     obstacle = find_obstacle(plan, base, store, done=done, is_settled=is_settled)
     if obstacle:
         return msgspec.structs.replace(found, problems=(obstacle,), is_mendable=True)
-    return msgspec.structs.replace(found, plan=plan)
+    made = ready.decode(read_plainly(os.path.join(commit, MADE)) or b"")
+    inodes = {one.inode for one in made.made.values()} if made is not None else set()
+    in_way = find_in_way(plan, base, done=done, made=inodes) if not is_settled else ""
+    return msgspec.structs.replace(found, plan=plan, in_way=in_way)
 
 
 class _MisfitError(Exception):

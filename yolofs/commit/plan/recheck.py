@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from yolofs.commit.plan.plan import Create, Duplicate, Link, Park, Place, Plan, Remove, paths_of
+from yolofs.commit.plan.plan import (
+    Create,
+    Duplicate,
+    Fetch,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    paths_of,
+)
 from yolofs.paths import ROOT, RelPath, display, split
 from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 
 def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str:
@@ -48,6 +60,42 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
         if ino is not None and not is_settled and not os.path.lexists(store.path(ino)):
             return f"the content of {display(step.path)} is missing from the store"
     return ""
+
+
+def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> str:
+    """Return what the steps of a plan from number ``done`` on would fail at, in words; empty if none is seen.
+
+    It is a look, for people: what is done all the same is sure to stop where it has to.  ``made``: the inode numbers
+    of all that the commit has made, which may be in place already.
+    """
+    steps = plan.steps[done:]
+    if steps and os.statvfs(base.root).f_flag & os.ST_RDONLY:
+        return f"{display(base.root)} is read-only"
+    old = {step.path for step in steps if isinstance(step, Park | Remove)}
+    moving = old.union(step.path for step in steps if isinstance(step, Place | MakeDirectory))
+    own = {step.inode for step in plan.steps if isinstance(step, Park | Fetch | Remove)}
+    looked: set[RelPath] = set()
+    for step in steps:
+        directory = split(step.path)[0] if step.path else ROOT
+        if not moving.isdisjoint(_way_to(directory)):  # what is there now is not what the step finds
+            continue
+        if directory not in looked:
+            looked.add(directory)
+            if _cannot_change(base.path(directory)):
+                return f"{display(base.path(directory))} is immutable or append-only (chattr)"
+        if not isinstance(step, Create | Place | MakeDirectory) or getattr(step, "replaced", None) is not None:
+            continue
+        st = base.look(step.path) if step.path not in old else None
+        if st is not None and st.st_ino not in made and st.st_ino not in own:
+            return f"{display(base.path(step.path))} has been made there meanwhile and is in the way"
+    return ""
+
+
+def _cannot_change(path: bytes) -> bool:
+    try:
+        return syscalls.may_never_change(path)
+    except OSError:  # it has moved, or is not made yet
+        return False
 
 
 class _Where:
