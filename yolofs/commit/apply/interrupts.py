@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP while base is being changed: never in the middle of a step, and what came of it is said."""
+"""Ctrl-C, SIGTERM and SIGHUP while base is being changed: never in the middle of a step, and always told."""
 
 from __future__ import annotations
 
