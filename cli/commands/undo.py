@@ -25,7 +25,7 @@ from yolofs.commit.select.choice import Held
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConflictError, UsageError
+from yolofs.errors import ConflictError, UnnamedError, UsageError
 from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
@@ -79,6 +79,20 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
     if as_json:
         emit_json(_document(result, root))
     _report(result, root, applies_again=commit.takes_back)
+    if result.number is None:
+        _check_named(paths, commit.number, [*result.stays, *result.held])
+
+
+def _check_named(paths: tuple[bytes, ...], number: int, stays: Sequence[object]) -> None:
+    """See that of paths that were named something was undone, if all of it stays.
+
+    Raises:
+        UnnamedError: nothing was.
+    """
+    if paths and stays:
+        raise UnnamedError(
+            f"nothing of commit {number} is undone at what was named", hint=f"yolofs undo {number} --dry-run"
+        )
 
 
 def _number(text: str | None) -> int | None:
@@ -128,6 +142,7 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
             return False
         if not changes:
             say("nothing to undo")
+            _check_named(paths, commit.number, [*prepared.stays, *prepared.held])
             return False
         check_can_ask(instead="yolofs undo --yes")
         if not ask(f"put base back ({summary(changes)})?"):

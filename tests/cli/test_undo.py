@@ -114,7 +114,7 @@ def test_some_paths_alone(committed: tuple[Program, dict[str, tuple[object, ...]
     told = yolofs("commits", "--json").json["commits"]
     assert [(one["undone_by"], one["undone"]) for one in told] == [([2], False), ([], False)]
     assert "[undone in part by commit 2]" in yolofs("commits").out
-    half = yolofs("undo", "1", "dir/moved", "--yes")
+    half = yolofs("undo", "1", "dir/moved", "--yes", code=16)
     assert "goes together with" in half.err + yolofs("undo", "1", "dir/moved", "--dry-run").err
     assert looks(yolofs.project) == now
     yolofs("undo", "1", "--yes")  # the rest
@@ -241,7 +241,7 @@ def test_what_goes_only_together_is_told_with_the_command_for_all_of_it(
     project = yolofs.project
     command = f"; yolofs undo 1 {project}/dir/moved {project}/moved\n"
     assert command in yolofs("undo", "1", "dir/moved", "--dry-run").err
-    assert command in yolofs("undo", "1", "dir/moved", "--yes").err
+    assert command in yolofs("undo", "1", "dir/moved", "--yes", code=16).err
 
 
 def test_commits_are_counted_in_the_words_of_status(
@@ -255,7 +255,7 @@ def test_commits_are_counted_in_the_words_of_status(
 
 def test_wrong_input(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, _ = committed
-    assert "there is no commit 7 any more, or not yet" in yolofs.refused("undo", "7", "--yes", code=1)
+    assert "there is no commit 7\n" in yolofs.refused("undo", "7", "--yes", code=1)
     assert "'a.txt' is no number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
     assert "no place for a question" in yolofs.refused("undo", "--json", code=2)
     asked = yolofs("undo", code=2)
@@ -285,7 +285,7 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
         assert yolofs("gc", "--json").json["commits"] == [3]
     yolofs("undo", "--yes")
     assert (yolofs.project / "a.txt").read_text() == "2\n"
-    assert "there is no commit 3 any more" in yolofs.refused("undo", "3", "--yes", code=1)
+    assert "commit 3 is not kept any more" in yolofs.refused("undo", "3", "--yes", code=1)
 
 
 def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:
@@ -396,7 +396,7 @@ def test_a_path_that_is_nowhere_is_misspelt(committed: tuple[Program, dict[str, 
         assert f"there is nothing at {yolofs.project}/nosuch, and commit 1 changed nothing there" in said
         assert "hint: yolofs undo 1 --dry-run" in said
     assert "nothing of commit 1 is to be undone" in yolofs("undo", "1", "--yes", "dir/b.txt").err
-    assert f"stays: {yolofs.project}/gone/deep/y" in yolofs("undo", "1", "--yes", "gone/deep/y").err
+    assert f"stays: {yolofs.project}/gone/deep/y" in yolofs("undo", "1", "--yes", "gone/deep/y", code=16).err
     yolofs("undo", "1", "--yes", "gone", "other name of y")
     assert (yolofs.project / "gone/deep/y").exists()
 
@@ -414,3 +414,30 @@ def test_status_tells_how_much_the_session_takes(yolofs: Program) -> None:
     for journal in yolofs.session.glob("commits/*/journal"):
         st = journal.stat()
         assert st.st_blocks * 512 <= st.st_size + 8192, journal
+
+
+def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
+    for text in ("1", "2"):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(text)
+        yolofs("commit", "--yes")
+    assert "nothing of commit 1 is undone at what was named" in yolofs("undo", "1", "a.txt", "--yes", code=16).err
+
+
+def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    yolofs.trust()
+    for number in range(2):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    assert "commit 1 is not kept any more" in yolofs.refused("undo", "1", "--yes", code=1)
+    assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
+
+
+def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(
+    committed: tuple[Program, dict[str, tuple[object, ...]]],
+) -> None:
+    yolofs, _ = committed
+    (yolofs.project / "a.txt").write_text("the host's\n")
+    assert f"  {yolofs.project}/a.txt\n" in yolofs("undo", "--dry-run", code=9).err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Sequence
 from itertools import chain
 
@@ -150,12 +151,14 @@ def choose(session: Session, number: int | None) -> Ended:
     commits = ended_commits(session)
     if number is None:
         for one in reversed(commits):
-            if not (one.is_given_up or one.is_undone or one.takes_back):
+            if not (one.is_given_up or one.is_undone or one.takes_back) and _may_go(session, one):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in commits if one.number == number), None)
+    if found is None and 0 < number < session.next_commit():
+        raise YolofsError(f"commit {number} is not kept any more, so it cannot be undone", hint="yolofs commits")
     if found is None:
-        raise YolofsError(f"there is no commit {number} any more, or not yet", hint="yolofs commits")
+        raise YolofsError(f"there is no commit {number}", hint="yolofs commits")
     if found.is_given_up:
         raise YolofsError(
             f"commit {number} was given up half way, so nobody knows what of it is in base",
@@ -169,6 +172,19 @@ def choose(session: Session, number: int | None) -> Ended:
             else "what it had applied is staged: yolofs status; yolofs commit applies it again",
         )
     return found
+
+
+def _may_go(session: Session, commit: Ended) -> bool:
+    """Tell whether anything of a commit is left that can be taken back."""
+    if not commit.undone_by:
+        return True
+    with tempfile.TemporaryDirectory(prefix="yolofs-undo-") as directory:
+        try:
+            into = Store(os.path.join(os.fsencode(directory), b"files"))
+            prepared = prepare(session, commit, force=True, into=into)
+            return bool(plan_commit(prepared.tree, session.base, prepared.store).steps)
+        except (YolofsError, OSError):
+            return True
 
 
 def prepare(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
+from yolofs.commit.undo.applied import Later
+from yolofs.session import undo as undoing
 from yolofs.session.retention import put_aside, remove_gone
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, ended_commits, undo
@@ -60,3 +63,29 @@ def test_notes_are_durable_in_their_directory(tmp_path: Path, monkeypatch: pytes
     synced.clear()
     note_parted(os.fsencode(tmp_path), {b"1": (2, 3)})
     assert synced[-1] == str(tmp_path)
+
+
+def test_one_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    view = CoreDriver(os.fsencode(project))
+    for names in ((b"a",), (b"b", b"c"), (b"c",)):
+        for name in names:
+            if (project / os.fsdecode(name)).exists():
+                view.overwrite(name, b"again")
+            else:
+                view.create(name, b"new", 0o644)
+        view.commit()
+    view.close()
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        assert not undo(session, choose(session, 2)).is_whole
+        everything = ended_commits(session)
+        third = msgspec.structs.replace(everything[2], is_given_up=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(undoing, "ended_commits", lambda one: [*everything[:2], third, *everything[3:]])
+            patch.setattr(undoing, "_later", lambda *_: _later_of(session))
+            assert choose(session, None).number == 1
+
+
+def _later_of(session: Session) -> list[Later]:
+    return [Later.read(3, session.commit_directory(3))]
