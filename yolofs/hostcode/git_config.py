@@ -191,6 +191,33 @@ def _update(value: str) -> bool:
     return value in ("checkout", "merge", "rebase", "none")
 
 
+def _one_of(*words: str) -> _Check:
+    return frozenset(words).__contains__
+
+
+def _key(value: str) -> bool:
+    """Tell whether this names a key by its number or an address, and is no path, key text or option."""
+    return _KEY_ID.fullmatch(value) is not None
+
+
+def _alias(value: str) -> bool:
+    """Tell whether this is one of git's commands that only look, or add a commit, with options that only shape that.
+
+    An alias can carry ``-c`` options and shell commands, write files (``log --output=``) and discard work.
+    """
+    command, *options = value.split(" ")
+    return command in _ALIASED and _ALIAS_OPTIONS.issuperset(options)
+
+
+_KEY_ID = re.compile(r"(?:0x)?[0-9A-Fa-f]{8,64}!?|[A-Za-z0-9_.+]+@[A-Za-z0-9.-]+")
+_ALIASED = frozenset(
+    {"add", "blame", "branch", "checkout", "commit", "describe", "diff", "fetch", "log", "remote", "shortlog", "show"}
+    | {"status", "switch", "tag"}
+)
+_ALIAS_OPTIONS = frozenset(
+    {"--all", "--branch", "--cached", "--decorate", "--graph", "--name-only", "--name-status", "--oneline", "--short"}
+    | {"--staged", "--stat", "-a", "-b", "-p", "-s", "-sb", "-v", "-vv"}
+)
 _PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
     ("core", "repositoryformatversion"): _word,
     ("core", "filemode"): _boolean,
@@ -237,8 +264,30 @@ _PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
     ("maintenance", "auto"): _boolean,
     ("maintenance", "strategy"): _word,
     ("lfs", "repositoryformatversion"): _word,
+    ("commit", "gpgsign"): _boolean,  # by gpg.program, which is not in this list
+    ("tag", "gpgsign"): _boolean,
+    ("user", "signingkey"): _key,
+    ("user", "useconfigonly"): _boolean,
+    ("rebase", "autosquash"): _boolean,
+    ("rebase", "autostash"): _boolean,
+    ("rebase", "updaterefs"): _boolean,
+    ("branch", "autosetupmerge"): _word,
+    ("branch", "autosetuprebase"): _word,
+    ("i18n", "commitencoding"): _word,
+    ("i18n", "logoutputencoding"): _word,
+    ("index", "version"): _word,
+    ("feature", "manyfiles"): _boolean,
+    ("feature", "experimental"): _boolean,
+    ("core", "sharedrepository"): _one_of("group", "umask", "true", "false", "0", "1"),  # not for everybody
+    ("receive", "denycurrentbranch"): _one_of("refuse", "warn", "ignore", "updateInstead", "true", "false"),
 }
 """Settings without a subsection."""
+_SECTIONS: Final[Mapping[str, _Check]] = {
+    "advice": _boolean,
+    "alias": _alias,
+    "pager": _boolean,  # anything else is a program
+}
+"""Sections without subsections, whatever the key."""
 _NAMED: Final[Mapping[tuple[str, str], _Check]] = {
     ("remote", "url"): _url,
     ("remote", "pushurl"): _url,
@@ -293,7 +342,7 @@ def is_harmless_change(
         if entry.name == ("core", None, "worktree"):
             return is_own_worktree is not None and is_own_worktree(entry.value or "")
         if entry.subsection is None:
-            check = _PLAIN.get((entry.section, entry.key))
+            check = _PLAIN.get((entry.section, entry.key)) or _SECTIONS.get(entry.section)
         elif entry.section == "remote" and not _is_name(entry.subsection):
             return False  # an address in the place of a name
         else:

@@ -137,7 +137,9 @@ def test_what_was_not_kept_is_told(view: CoreDriver, file: Path) -> None:
     big.write_bytes(WAS * 100_000)
     view.append(b"d/big", b"more\n")
     big.write_bytes(THEIRS)
-    assert reason(view, RelPath(b"d/big")) == "what base had is not known: it was no small text"
+    assert reason(view, RelPath(b"d/big")) == (
+        "what base had is not known: it was no text of up to 128 KiB when the view took it over"
+    )
 
 
 def test_a_directory_that_is_gone_is_told(view: CoreDriver, file: Path) -> None:
@@ -190,3 +192,20 @@ def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, fil
     again = merged(view)
     assert isinstance(again, Merge)
     assert again.content == BOTH + b"more\n", "what it was merged with is what the next merge is against"
+
+
+@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+def test_a_large_text_is_refused_with_the_reason_however_it_was_saved(
+    view: CoreDriver, file: Path, by_rename: bool
+) -> None:
+    was = b"".join(b"%d\n" % number for number in range(40_000))
+    file.write_bytes(was)
+    ours = was.replace(b"\n5\n", b"\nfive\n")
+    if by_rename:
+        view.create(b"d/new", ours, 0o644)
+        view.rename(b"d/new", PATH)
+    else:
+        view.overwrite(PATH, ours)
+    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    file.write_bytes(was.replace(b"\n39000\n", b"\nhost\n"))
+    assert reason(view) == "what base had is not known: it was no text of up to 128 KiB when the view took it over"
