@@ -231,7 +231,22 @@ class Recorder:
     def _written(self, really: Callable[..., Any], *args: Any, **options: Any) -> Any:
         result = really(*args, **options)
         self._look_at_open()
+        for fd in args[:2]:
+            self._look_at_opened_before(fd)
         return result
+
+    def _look_at_opened_before(self, fd: Any) -> None:
+        """Look at a file that is written through a descriptor which is older than the recording."""
+        if not isinstance(fd, int) or fd in self._open:
+            return
+        try:
+            st = os.fstat(fd)
+        except OSError:  # the argument is a length, say
+            return
+        thing = self._known(st)
+        if thing is not None and stat.S_ISREG(st.st_mode):
+            with open(b"/proc/self/fd/%d" % fd, "rb") as file:
+                self._look_at(thing, file.fileno())
 
     def _changed(self, really: Callable[..., None], path: Any, *args: Any, follows: bool, **options: Any) -> None:
         really(path, *args, **options)
