@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from yolofs.config.settings import Settings, UserSettings
+from yolofs.config.settings import KeepCommits, Settings, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.paths import display
 
@@ -112,6 +112,30 @@ def user_host_code(home: bytes) -> tuple[str, ...]:
     """
     path = user_file(home)
     return load_file(path, display(path), UserSettings).host_code
+
+
+def keep_of(project: KeepCommits, user: KeepCommits) -> KeepCommits:
+    """Return how long commits are kept by what is in force of a project's file, and by the user's own.
+
+    The user's holds where the project's says nothing else.  A project may say more, or less once that was agreed to.
+    """
+    usual = KeepCommits()
+
+    def merged(key: str) -> float:
+        here, own, default = (float(getattr(keep, key)) for keep in (project, user, usual))
+        return own if here == default else max(here, own) if here > default else here
+
+    return KeepCommits(int(merged("count")), merged("days"), merged("gib"))
+
+
+def user_keep_commits() -> KeepCommits:
+    """Return how long commits are kept by the user's own file, ``$HOME``'s.
+
+    Raises:
+        ConfigError: that file is not in order.
+    """
+    path = user_file(os.path.abspath(os.path.expanduser(b"~")))
+    return load_file(path, display(path), UserSettings).keep_commits
 
 
 def _load_raw(path: bytes, name: str) -> bytes | None:

@@ -161,6 +161,9 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/`` anywhere; relative to
     each project."""
 
+    keep_commits: KeepCommits = KeepCommits()
+    """As in a project's file; one says more for itself, and less once that was agreed to."""
+
     rules: tuple[RuleLine, ...] = ()
     """``[rules]``, in the order of the file; no key is relative."""
 

@@ -65,7 +65,7 @@ def command(shows_all: bool, as_json: bool) -> None:
 def _line(commit: Ended) -> str:
     counts = _counts(commit)
     did = (
-        ", ".join(f"{count} {_WORDS.get(what, what)}" for what, count in counts.items())
+        ", ".join(f"{count} {_WORDS.get(what, what)}" for what, count in counts.items() if count)
         if counts is not None
         else "damaged"
     )
@@ -140,7 +140,7 @@ def tally(plan: Plan) -> dict[str, int]:
                 counts["modified"] += step.ino is not None and step.was is not None
             case Park() | Fetch():
                 pass
-    return {what: count for what, count in counts.items() if count}
+    return dict(counts)
 
 
 def _fields(commit: Ended) -> dict[str, Any]:

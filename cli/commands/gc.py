@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,15 @@ import click
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, session_directory
 from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
+from yolofs.config.load import keep_of, load, user_keep_commits
+from yolofs.config.settings import KeepCommits
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConfigError, YolofsError, reason
 from yolofs.os_errors import said_as
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
-from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus_of
+from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended
+from yolofs.session.undo import Ended, ended_commits
 from yolofs.system.disk_usage import size_of, size_text
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
@@ -32,18 +35,24 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     """Remove what is kept of old commits, and say how much that frees.
 
     Commits are kept, so that they can be undone: the last 20, for 30 days, and as long as what base had before takes no
-    more than 5 GiB, whichever ends first; the newest always (`keep_commits` in .yolofs.toml). Each commit removes the
-    older ones that this leaves out by itself. What is staged is never touched. Where .yolofs.toml says to keep less,
-    that holds once it was agreed to (`yolofs trust`); until then this says that it waits.
+    more than 5 GiB, whichever ends first; the newest always (`keep_commits` in .yolofs.toml, or in your own config.toml
+    for all projects). Each commit removes the older ones that this leaves out by itself. What is staged is never
+    touched. Where .yolofs.toml says to keep less, that holds once it was agreed to (`yolofs trust`); until then this
+    says that it waits, and with --dry-run what would go by it.
 
     --generations drops those, too, from which one has travelled away: no travel leads there any more, and those that
     stay are numbered anew.
     """
     project = find_project()
     waiting = _say_what_waits(project)
+    later: list[Ended] = []
     if dry_run:
         with reading_whole(project) as session:
-            gone = surplus_of(session)
+            if session.settings_problem:
+                warn(session.settings_problem)
+            gone = _surplus_of(session)
+            if waiting:
+                later = [one for one in _surplus_of(session, load(project).keep_commits) if one not in gone]
             dropped = dead_generations(session) if generations else 0
             freed = freed_by(session, gone, generations=generations)
     else:
@@ -53,7 +62,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
             with changing(project, LoanKind.GC) as (session, is_mounted):
                 session.check_no_interrupted_commit()
-                gone = surplus_of(session)
+                gone = _surplus_of(session)
                 remove_half_written(session)
                 put_aside(gone)
                 dropped = drop_dead_generations(session) if generations else 0
@@ -64,7 +73,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     if as_json:
         numbers = [one.number for one in gone]
         document = {"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run}
-        emit_json(document | {"waiting": waiting_fields(waiting)})
+        emit_json(document | {"waiting": waiting_fields(waiting), "once_agreed": [one.number for one in later]})
         return
     for one in gone:
         emit(f"{one.number:>4}  {local_time(one.began_ns)}")
@@ -72,7 +81,21 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     if generations:
         which += " and 1 generation" if dropped == 1 else f" and {dropped} generations"
     what = "would be removed" if dry_run else "removed"
+    if later:
+        which_later = ", ".join(str(one.number) for one in later)
+        say(f"once what waits was agreed to, also: commit{'s' if later[1:] else ''} {which_later}")
     say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
+
+
+def _surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:
+    """Return the commits of a session that are not kept any more, by what its project says and the user.
+
+    Raises:
+        ConfigError: the user's own file is not in order, so nobody knows how long he wants them.
+        TrustError: the state directory is not the user's alone.
+    """
+    keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())
+    return surplus(ended_commits(session), keep, time.time_ns())
 
 
 def _say_what_waits(project: bytes) -> list[Waiting]:
@@ -90,7 +113,7 @@ def _say_what_waits(project: bytes) -> list[Waiting]:
 def tidy(session: Session) -> Sequence[Ended]:
     """Put those commits aside, after another one, that are not kept any more; that this fails is no reason to fail."""
     try:
-        gone = surplus_of(session)
+        gone = _surplus_of(session)
         put_aside(gone)
     except (YolofsError, OSError) as error:
         warn(f"older commits were not removed: {error.message if isinstance(error, YolofsError) else reason(error)}")

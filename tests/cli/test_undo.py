@@ -276,7 +276,7 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
     assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
     would = yolofs("gc", "--dry-run", "--json").json
     assert would.pop("freed_bytes") <= 3 * 4096  # of commits that went under a mount: what the store had for them
-    assert would == {"commits": [], "generations": 0, "dry_run": True, "waiting": []}
+    assert would == {"commits": [], "generations": 0, "dry_run": True, "waiting": [], "once_agreed": []}
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     yolofs.trust()
     with yolofs.mounted():
@@ -286,6 +286,29 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
     yolofs("undo", "--yes")
     assert (yolofs.project / "a.txt").read_text() == "2\n"
     assert "commit 3 is not kept any more" in yolofs.refused("undo", "3", "--yes", code=1)
+
+
+def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(yolofs: Program) -> None:
+    own = Path(os.environ["HOME"]) / ".config/yolofs/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[keep_commits]\ncount = 3\n")
+    for number in range(4):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    commits = yolofs("commits", "--json").json["commits"]
+    assert [one["commit"] for one in commits] == [2, 3, 4]
+    assert commits[0]["counts"] == {"added": 0, "modified": 1, "removed": 0, "moved": 0}
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    done = yolofs("gc", "--dry-run")
+    assert "once what waits was agreed to, also: commits 2, 3" in done.err
+    assert yolofs("gc", "--dry-run", "--json").json["once_agreed"] == [2, 3]
+    own.write_text("[keep_commits\n")
+    assert "config.toml" in yolofs.refused("gc", code=3)
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits\n")
+    own.unlink()
+    assert ".yolofs.toml" in yolofs("gc", "--dry-run").err
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4]
 
 
 def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:

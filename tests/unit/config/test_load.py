@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.config.load import load, load_file, parse
-from yolofs.config.settings import DiffSettings, MountSettings, RuleLine, RunSettings, Settings, UserSettings
+from yolofs.config.load import keep_of, load, load_file, parse, parse_table
+from yolofs.config.settings import (
+    DiffSettings,
+    KeepCommits,
+    MountSettings,
+    RuleLine,
+    RunSettings,
+    Settings,
+    UserSettings,
+)
 from yolofs.errors import ConfigError
 
 
@@ -184,3 +192,10 @@ def test_a_directory_of_settings_that_leads_nowhere_is_an_error(tmp_path: Path) 
         load_file(user, "the user's", UserSettings)
     (tmp_path / "dotfiles").mkdir()
     assert load_file(user, "the user's", UserSettings) == UserSettings()
+
+
+def test_the_users_own_file_says_how_long_commits_are_kept_and_a_project_may_say_more() -> None:
+    own = parse_table(b"[keep_commits]\ncount = 5\ndays = 90\n", "the user's", UserSettings).keep_commits
+    assert keep_of(KeepCommits(), own) == KeepCommits(5, 90.0, 5.0)
+    assert keep_of(KeepCommits(count=50, days=60.0), own) == KeepCommits(50, 90.0, 5.0)
+    assert keep_of(KeepCommits(count=2), own) == KeepCommits(2, 90.0, 5.0)  # which was agreed to
