@@ -18,13 +18,13 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.access.questions import Asker
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.ask_unlocked import Name
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.listings import Row
 from yolofs.fuse.current_run import RunOf
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers
 from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
-from yolofs.fuse.requests import Requests, answering, telling
+from yolofs.fuse.request import Kind, Name
+from yolofs.fuse.requests import Requests, answering
 from yolofs.overlay import Owner
 
 log = logging.getLogger("yolofs.fuse")
@@ -60,22 +60,22 @@ class Adapter(Requests):
         finally:
             self._own_threads.discard(thread)
 
-    def _on_the_way(self, thread: int, name: Name | None, answer: Callable[[], Answer]) -> EntryAttributes:
-        """Ask a thread that was sent back, if this is it, before it is answered."""
-        question = self._detours.on_the_way(thread, name)
+    def _during_path_walk(self, thread: int, name: Name | None, answer: Callable[[], Answer]) -> EntryAttributes:
+        """Ask the thread of a request that was sent back, if this is one, before it is answered."""
+        question = self._sent_back.question_for(thread, name)
         if question is not None:
             raise UndecidedError(question)
         entry = _entry(answer())
-        if not self._detours.is_settled(entry.st_ino):
+        if not self._sent_back.is_settled(entry.st_ino):
             entry.attr_timeout = 0
         return entry
 
     # ---- names
 
-    @telling
+    @answering(Kind.LOOKUP, tells=True)
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
-        if self._detours.coming:
-            return self._on_the_way(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
+        if self._sent_back.awaited:
+            return self._during_path_walk(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
         return _entry(self._handlers.lookup(parent, name))
 
     async def forget(self, items: Sequence[tuple[int, int]]) -> None:
@@ -84,31 +84,31 @@ class Adapter(Requests):
         except Exception:
             log.exception("forget failed")
 
-    @answering
+    @answering(Kind.MKNOD)
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mknod(parent, name, mode, rdev, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @answering(Kind.MKDIR)
     def mkdir(self, parent: int, name: bytes, mode: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mkdir(parent, name, mode, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @answering(Kind.SYMLINK)
     def symlink(self, parent: int, name: bytes, target: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.symlink(parent, name, target, Owner(ctx.uid, ctx.gid)))
 
-    @answering
+    @answering(Kind.LINK)
     def link(self, number: int, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.link(number, parent, name))
 
-    @answering
+    @answering(Kind.UNLINK)
     def unlink(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.unlink(parent, name)
 
-    @answering
+    @answering(Kind.RMDIR)
     def rmdir(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.rmdir(parent, name)
 
-    @answering
+    @answering(Kind.RENAME)
     def rename(
         self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int, ctx: pyfuse3.RequestContext
     ) -> None:
@@ -116,13 +116,13 @@ class Adapter(Requests):
 
     # ---- attributes
 
-    @telling
+    @answering(Kind.GETATTR, tells=True)
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
-        if self._detours.coming:
-            return self._on_the_way(ctx.pid, None, lambda: self._handlers.getattr(number))
+        if self._sent_back.awaited:
+            return self._during_path_walk(ctx.pid, None, lambda: self._handlers.getattr(number))
         return _entry(self._handlers.getattr(number))
 
-    @answering
+    @answering(Kind.SETATTR)
     def setattr(
         self,
         number: int,
@@ -144,7 +144,7 @@ class Adapter(Requests):
             )
         )
 
-    @answering
+    @answering(Kind.READLINK)
     def readlink(self, number: int, ctx: pyfuse3.RequestContext) -> bytes:
         return self._handlers.readlink(number)
 
@@ -157,7 +157,7 @@ class Adapter(Requests):
         data: pyfuse3.StatvfsData = await self._statfs(ctx)
         return data
 
-    @answering
+    @answering(Kind.STATFS)
     def _statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
         figures = self._handlers.statvfs()
         data = pyfuse3.StatvfsData()
@@ -175,22 +175,22 @@ class Adapter(Requests):
             setattr(data, field, getattr(figures, field))
         return data
 
-    @answering
+    @answering(Kind.GETXATTR)
     def getxattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> bytes:
         self._check_xattrs()
         return self._handlers.getxattr(number, name)
 
-    @answering
+    @answering(Kind.LISTXATTR)
     def listxattr(self, number: int, ctx: pyfuse3.RequestContext) -> list[bytes]:
         self._check_xattrs()
         return self._handlers.listxattr(number)
 
-    @answering
+    @answering(Kind.SETXATTR)
     def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.setxattr(number, name, value)
 
-    @answering
+    @answering(Kind.REMOVEXATTR)
     def removexattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.removexattr(number, name)
@@ -202,7 +202,7 @@ class Adapter(Requests):
 
     # ---- files
 
-    @answering
+    @answering(Kind.OPEN)
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
         is_own = ctx.pid in self._own_threads
         opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
@@ -214,7 +214,7 @@ class Adapter(Requests):
             pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages)
 
-    @answering
+    @answering(Kind.CREATE)
     def create(
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
@@ -237,15 +237,15 @@ class Adapter(Requests):
             raise FUSEError(errno.EIO) from None
         return data
 
-    @answering
+    @answering(Kind.WRITE)
     def write(self, handle: int, offset: int, data: bytes) -> int:
         return self._handlers.write(handle, offset, data)
 
-    @answering
+    @answering(Kind.FLUSH)
     def flush(self, handle: int) -> None:
         raise FUSEError(errno.ENOSYS)  # nothing to do at close; the kernel never asks again
 
-    @answering
+    @answering(Kind.RELEASE)
     def release(self, handle: int) -> None:
         self._own_handles.discard(handle)
         self.origin.released(handle)
@@ -273,11 +273,11 @@ class Adapter(Requests):
 
     # ---- directories
 
-    @answering
+    @answering(Kind.OPENDIR)
     def opendir(self, number: int, ctx: pyfuse3.RequestContext) -> int:
         return self._handlers.opendir(number)
 
-    @telling
+    @answering(Kind.READDIR, tells=True)
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
         if directory.was_told and directory.listing is not None:
@@ -324,7 +324,7 @@ class Adapter(Requests):
         handlers.note_told(directory, offset, name, answer, entry)
         return True
 
-    @answering
+    @answering(Kind.RELEASEDIR)
     def releasedir(self, handle: int) -> None:
         self._handlers.releasedir(handle)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, TypeAlias
 
 import pyfuse3
 from pyfuse3 import FUSEError
@@ -19,72 +19,56 @@ from pyfuse3 import FUSEError
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Asker, Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
-from yolofs.fuse.ask_unlocked import WAYS, Detours
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.copy_workers import Copies
 from yolofs.fuse.current_run import Origin, RunOf
 from yolofs.fuse.handlers import Handlers, PostponedError
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
+from yolofs.fuse.request import Kind, Request, thread_of
+from yolofs.fuse.sent_back import SentBack
 
 log = logging.getLogger("yolofs.fuse")
+
+Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
+Obstacle: TypeAlias = UndecidedError | PostponedError
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
 """So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
 
 
-def answering(handler: Callable[..., Any], *, tells: bool = False) -> Callable[..., Coroutine[Any, Any, Any]]:
+def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
-    Where the last argument is no request context, nothing is judged.  With ``tells`` it tells attributes, and may wait
-    until the kernel has dropped the pages that they do not fit.
+    What is judged has its request context as the last argument.  ``tells``: it tells attributes, and keeps nothing
+    locked that has to do with pages, so it may wait until the kernel has dropped the pages that they do not fit.
     """
 
-    async def answered(self: Requests, *args: Any) -> Any:
-        try:
-            obstacle: UndecidedError | PostponedError | None = None
-            result: Any = None
+    def decorate(handler: Callable[..., Any]) -> Answering:
+        async def answered(self: Requests, *args: Any) -> Any:
             try:
-                self.origin.request = args
+                obstacle: Obstacle | None = None
+                result: Any = None
                 try:
-                    result = handler(self, *args)
-                except OSError as error:
-                    if not self._makes_room(error):
-                        raise
-                    result = handler(self, *args)
-            except (UndecidedError, PostponedError) as error:
-                obstacle = error
-            if obstacle is not None:
-                result = await self._carry_out(handler, args, obstacle)
-            if self._outdated:
-                if tells:
-                    await self._drop_pages()
-                else:
-                    self._loop.spawn(self._drop_pages(), name="drop pages")
-            return result
-        except RefusedError as error:
-            if not self._detours.was_asked(handler.__name__, args, error.question.key):
-                self._asker.refused(error.question, args[-1].pid)
-            raise FUSEError(error.errno or errno.EACCES) from None
-        except OSError as error:
-            if error.errno == errno.ESTALE:
-                self._detours.told_stale(getattr(args[-1], "pid", 0))
-            raise FUSEError(self._handlers.errno_of(error)) from None
-        except FUSEError:
-            raise
-        except LoopClosedError:  # unmounting: nobody will answer any more
-            raise FUSEError(errno.EINTR) from None
-        except Exception:
-            log.exception("%s failed", handler.__name__)
-            raise FUSEError(errno.EIO) from None
+                    result = self._attempt(handler, args)
+                except (UndecidedError, PostponedError) as error:
+                    obstacle = error
+                if obstacle is not None:
+                    result = await self._carry_out(handler, Request(kind, args), obstacle)
+                if self._outdated:
+                    await self._drop_pages(waits=tells)
+                return result
+            except FUSEError:
+                raise
+            except (OSError, LoopClosedError) as error:
+                raise FUSEError(self._errno_of(error, kind, args)) from None
+            except Exception:
+                log.exception("%s failed", kind.value)
+                raise FUSEError(errno.EIO) from None
 
-    answered.__name__ = handler.__name__
-    return answered
+        return answered
 
-
-def telling(handler: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """:func:`answering`, for what tells attributes and keeps nothing locked that has to do with pages."""
-    return answering(handler, tells=True)
+    return decorate
 
 
 def drop_pages(numbers: Iterable[int]) -> None:
@@ -95,6 +79,19 @@ def drop_pages(numbers: Iterable[int]) -> None:
     for number in numbers:
         with contextlib.suppress(OSError):  # it does not know it any more
             pyfuse3.invalidate_inode(number)
+
+
+class _SoFar:
+    """What has come of a request that is carried out again and again, until nothing is in its way any more."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Grant, Decision] = {}
+        """Those given during its path walk and not used yet."""
+        self.granted: frozenset[Grant] = frozenset()
+        self.left_to_rules: set[Grant] = set()
+        """What was asked, and a rule decides since."""
+        self.copies = 0
+        """How many copies were made for it."""
 
 
 class Requests(pyfuse3.Operations):
@@ -114,70 +111,138 @@ class Requests(pyfuse3.Operations):
         self._freeing = freeing
         self._copies = Copies(handlers.overlay, loop)
         self._loop = loop
-        self._detours = Detours(handlers.gate.is_open)
+        self._sent_back = SentBack(handlers.gate.is_open)
         self._outdated = handlers.overlay.outdated
         self._dropping: Future[None] | None = None
         """Done when the kernel has dropped the pages that it is told of now."""
 
-    async def _carry_out(
-        self, handler: Callable[..., Any], args: Sequence[Any], obstacle: UndecidedError | PostponedError
-    ) -> Any:
-        """Wait until nothing is in a handler's way any more; each time it starts from its beginning."""
-        is_way = handler.__name__ in WAYS
-        answers: dict[Grant, Decision] = {}
+    # ---- carrying out
+
+    def _attempt(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Carry a request out; a second time if the disk was full, and is not any more."""
+        self.origin.request = args
+        try:
+            return handler(self, *args)
+        except OSError as error:
+            if not self._makes_room(error):
+                raise
+        return handler(self, *args)
+
+    async def _carry_out(self, handler: Callable[..., Any], request: Request, obstacle: Obstacle) -> Any:
+        """Carry out a request that something is in the way of: wait until that is gone, and begin anew."""
+        so_far = _SoFar()
         if isinstance(obstacle, UndecidedError):
-            came = self._detours.arrived(handler.__name__, args)
-            if came is None:
-                self._send_back(handler.__name__, args, obstacle)
+            answers = self._sent_back.arrived(request)
+            if answers is None:
+                self._wait_elsewhere(request, obstacle)
             else:
-                answers = came
-        granted: frozenset[Grant] = frozenset()
-        left_to_rules: set[Grant] = set()
-        copies = 0
+                so_far.answers = answers
         while True:
             if isinstance(obstacle, UndecidedError):
-                question = obstacle.question
-                decision = answers.pop(question.key, None) or await self._decision(question, args[-1].pid)
-                if is_way:
-                    self._detours.answered(args[-1].pid, decision)
-                if decision is Decision.INTERRUPTED:
-                    raise FUSEError(errno.EINTR)
-                if decision is Decision.DENY and not is_way:
-                    raise FUSEError(errno.EACCES)
-                if decision is Decision.ALLOW:
-                    granted |= {question.key}
-                elif decision is Decision.AGAIN:
-                    left_to_rules.add(question.key)
+                await self._settle(request, obstacle.question, so_far)
             else:
-                try:
-                    await self._copies.make(obstacle.inode, obstacle.size)
-                except OSError as error:
-                    if not self._makes_room(error):
-                        raise
-                copies += 1
+                await self._copy(obstacle, so_far)
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(self._handlers.gate.granting(granted))
-                if copies >= _MAX_COPIES:
-                    stack.enter_context(self._handlers.copying_at_once())
-                try:
-                    self.origin.request = tuple(args)
-                    try:
-                        return handler(self, *args)
-                    except OSError as error:
-                        if not self._makes_room(error):
-                            raise
-                        return handler(self, *args)
-                except (UndecidedError, PostponedError) as error:
-                    obstacle = error
-                except RefusedError as error:
-                    if error.question.key not in left_to_rules:
-                        raise
-                    raise FUSEError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
+            try:
+                with self._going_by(so_far):
+                    return self._attempt(handler, request.args)
+            except (UndecidedError, PostponedError) as error:
+                obstacle = error
+            except RefusedError as error:
+                if error.question.key not in so_far.left_to_rules:
+                    raise
+                raise FUSEError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
 
-    async def _drop_pages(self) -> None:
-        """Have the kernel drop the pages that the host has made wrong.
+    async def _settle(self, request: Request, question: Question, so_far: _SoFar) -> None:
+        """Have a question answered, if it was not during the request's path walk."""
+        is_path_walk = request.kind.is_path_walk
+        decision = so_far.answers.pop(question.key, None) or await self._decision(question, request.thread)
+        if is_path_walk:
+            self._sent_back.answered(request.thread, decision)
+        if decision is Decision.INTERRUPTED:
+            raise FUSEError(errno.EINTR)
+        if decision is Decision.DENY and not is_path_walk:
+            raise FUSEError(errno.EACCES)
+        if decision is Decision.ALLOW:
+            so_far.granted |= {question.key}
+        elif decision is Decision.AGAIN:
+            so_far.left_to_rules.add(question.key)
+
+    async def _copy(self, postponed: PostponedError, so_far: _SoFar) -> None:
+        """Have another thread make the copy that a request needs."""
+        try:
+            await self._copies.make(postponed.inode, postponed.size)
+        except OSError as error:
+            if not self._makes_room(error):
+                raise
+        so_far.copies += 1
+
+    @contextlib.contextmanager
+    def _going_by(self, so_far: _SoFar) -> Iterator[None]:
+        """Carry out by what was answered and copied so far, for the time of the block."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._handlers.gate.granting(so_far.granted))
+            if so_far.copies >= _MAX_COPIES:
+                stack.enter_context(self._handlers.copying_at_once())
+            yield
+
+    def _errno_of(self, error: OSError | LoopClosedError, kind: Kind, args: tuple[Any, ...]) -> int:
+        """Return what the kernel is told of a request that failed, and note what is to be noted of that."""
+        if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
+            return errno.EINTR
+        if isinstance(error, RefusedError):
+            if not self._sent_back.was_asked(Request(kind, args), error.question.key):
+                self._asker.refused(error.question, thread_of(args))
+            return error.errno or errno.EACCES
+        if error.errno == errno.ESTALE:
+            self._sent_back.told_stale(thread_of(args))
+        return self._handlers.errno_of(error)
+
+    def _makes_room(self, error: OSError) -> bool:
+        """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
+
+        What was removed and not freed yet is not to be missing.  Until it is freed the loop waits, as that request
+        would have, had it been freed on the spot.
+        """
+        return error.errno in _NO_SPACE and self._freeing.settle()
+
+    # ---- asking
+
+    def _wait_elsewhere(self, request: Request, obstacle: UndecidedError) -> None:
+        """Send a request back, if it would keep a directory locked while it waits, and comes again.
+
+        Raises:
+            FUSEError: ESTALE; it is sent back.
+        """
+        directories = self._sent_back.send_back(request, [obstacle.question, *obstacle.later])
+        for directory in directories:
+            pyfuse3.invalidate_inode(directory, attr_only=True)  # of attributes alone: this never waits for us
+        if directories:
+            raise FUSEError(errno.ESTALE)
+
+    async def _decision(self, question: Question, pid: int) -> Decision:
+        """Wait for the answer to a question."""
+        decided: Future[Decision] = self._loop.create_future()
+        self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
+        return await decided
+
+    def _answer(self, decided: Future[Decision], decision: Decision) -> None:
+        """Let the request go on; to be called from any thread."""
+        with contextlib.suppress(LoopClosedError):  # it has been answered, by the end of the loop
+            self._loop.post(decided.set_result, decision)
+
+    # ---- pages that are outdated
+
+    async def _drop_pages(self, *, waits: bool) -> None:
+        """Have the kernel drop the pages that the host has made wrong; ``waits``: before the request is answered."""
+        if waits:
+            await self._dropped_pages()
+        else:
+            self._loop.spawn(self._dropped_pages(), name="drop pages")
+
+    async def _dropped_pages(self) -> None:
+        """Have the kernel drop the pages that the host has made wrong, and wait until it has.
 
         A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time: what answers the
         readers has to find a thread, too.
@@ -203,30 +268,3 @@ class Requests(pyfuse3.Operations):
         self._outdated.clear()
         await self._loop.in_thread(drop_pages, outdated)
         self._handlers.overlay.dropped_pages(outdated)
-
-    def _makes_room(self, error: OSError) -> bool:
-        """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
-
-        What was removed and not freed yet is not to be missing.  Until it is freed the loop waits, as that request
-        would have, had it been freed on the spot.
-        """
-        return error.errno in _NO_SPACE and self._freeing.settle()
-
-    def _send_back(self, kind: str, args: Sequence[Any], obstacle: UndecidedError) -> None:
-        """Have a request wait elsewhere, if it would keep a directory locked while it waits and comes again."""
-        directories = self._detours.send_back(kind, args, [obstacle.question, *obstacle.later])
-        for directory in directories:
-            pyfuse3.invalidate_inode(directory, attr_only=True)  # of attributes alone: this never waits for us
-        if directories:
-            raise FUSEError(errno.ESTALE)
-
-    async def _decision(self, question: Question, pid: int) -> Decision:
-        """Wait for the answer to a question."""
-        decided: Future[Decision] = self._loop.create_future()
-        self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
-        return await decided
-
-    def _answer(self, decided: Future[Decision], decision: Decision) -> None:
-        """Let the request go on; to be called from any thread."""
-        with contextlib.suppress(LoopClosedError):  # it has been answered, by the end of the loop
-            self._loop.post(decided.set_result, decision)

@@ -1,11 +1,11 @@
 """Waiting for an answer without a locked directory.
 
-The kernel keeps a directory locked while a name in there is made, removed or renamed: as long as somebody is asked
-about that, nobody could list the directory, or look up what is not cached.  But a system call that is told ESTALE looks
-its path up anew and comes again, once (``retry_estale`` in the kernel's ``fs/namei.c``), and on its way there it locks
-nothing.  So who has to wait is sent back, and waits in the first thing that the kernel wants to know on his way: the
-look-up of a directory, or, for a name in the current directory, that directory's permissions.  For that it is told that
-it does not know them any more.
+The kernel keeps a directory locked while a name in it is made, removed or renamed.  If somebody were asked about that
+meanwhile, nobody could list the directory, or look up a name that is not cached.  But a system call that is told ESTALE
+looks its path up anew and comes again, once (``retry_estale`` in the kernel's ``fs/namei.c``), and it locks nothing on
+its way there.  So a request that has to wait is sent back.  Its thread waits in the first request of that path walk:
+the look-up of a directory, or, for a name in the current directory, a request for that directory's attributes.  The
+kernel is told to forget these, so that it has to ask.
 """
 
 from __future__ import annotations
@@ -13,21 +13,13 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
+from yolofs.fuse.request import Kind, Name, Request
 
 T = TypeVar("T")
-
-_NAMES = {
-    "mknod": (0,), "mkdir": (0,), "symlink": (0,), "create": (0,), "link": (1,), "unlink": (0,), "rmdir": (0,),
-    "rename": (0, 2),
-}  # fmt: skip
-"""For each kind of request that has directories locked, which of its arguments they are; a name follows each."""
-
-WAYS = frozenset(["lookup", "getattr"])
-"""The kinds of requests in which a thread is asked on its way."""
 
 _KEPT_S = 5.0
 """How long a request that was sent back is waited for, and then its answers hold: it comes within microseconds.  As
@@ -35,70 +27,64 @@ long the kernel is to ask for the attributes of its directory each time that it 
 _REMEMBERED = 65_536
 """How many threads are remembered of each kind: more than wait at a time, as a forgotten one is told ESTALE twice."""
 
-Name = tuple[int, bytes]
-"""A directory's number and a name in it."""
 
+class _Awaited:
+    """A request that was sent back and is to come again."""
 
-class _Coming:
-    """A request that was sent back."""
+    __slots__ = ("answers", "asked", "deadline", "is_seen", "not_allowed", "questions", "request")
 
-    __slots__ = ("answers", "args", "asked", "deadline", "is_seen", "kind", "names", "not_allowed", "questions")
-
-    def __init__(self, kind: str, args: Sequence[Any], questions: Sequence[Question], deadline: float) -> None:
-        self.kind = kind
-        self.args = tuple(args[:-1])
-        self.names = _names(kind, args)
+    def __init__(self, request: Request, questions: Sequence[Question], deadline: float) -> None:
+        self.request = request
         self.questions = list(questions)
-        """What is still to be asked on the way."""
+        """What is still to be asked during the path walk."""
         self.asked: Question | None = None
         """What is being asked."""
         self.answers: dict[Grant, Decision] = {}
         self.not_allowed: set[Grant] = set()
         """What was asked and denied, or left to the rules."""
         self.is_seen = False
-        """Whether anything came of the thread since."""
+        """Whether its thread has sent anything since."""
         self.deadline = deadline
-        """Until when it comes."""
+        """Until when it is awaited."""
 
-    def may_be(self, kind: str, args: Sequence[Any]) -> bool:
-        """Tell whether a request can be this one, in other directories perhaps as others have renamed some."""
-        if kind != self.kind:
+    def may_be(self, request: Request) -> bool:
+        """Tell whether a request can be this one, perhaps in other directories, as others have renamed some."""
+        if request.kind is not self.request.kind:
             return False
-        if kind == "create":  # of a name that a link tells
+        if request.kind is Kind.CREATE:  # of a name that a link tells
             return True
-        return [name for _, name in _names(kind, args)] == [name for _, name in self.names]
+        return [name for _, name in request.names] == [name for _, name in self.request.names]
 
 
-class Detours:
+class SentBack:
     """The requests that were sent back, by thread; belongs to the device loop.
 
     ``is_open`` tells whether a question is still to be asked as the rules are by now, ``clock`` counts seconds.
     """
 
     def __init__(self, is_open: Callable[[Question], bool], clock: Callable[[], float] = time.monotonic) -> None:
-        self.coming: dict[int, _Coming] = {}
+        self.awaited: dict[int, _Awaited] = {}
         """Read-only outside, and there only to see whether there are any."""
         self._unsettled: dict[int, float] = {}
-        """Directories that somebody is on his way to, and until when their attributes are told for no time."""
+        """Directories that a path walk leads to, and until when the kernel may not keep their attributes."""
         self._were_told: dict[int, bool] = {}
         self._is_open = is_open
         self._clock = clock
 
-    def send_back(self, kind: str, args: Sequence[Any], questions: Sequence[Question]) -> Sequence[int]:
+    def send_back(self, request: Request, questions: Sequence[Question]) -> Sequence[int]:
         """Return the directories whose attributes the kernel must forget before the request is answered with ESTALE.
 
-        It comes again then.  If there are none, it would not: it has to wait where it is.  ``args`` are the adapter's.
+        Then it comes again.  If there are none, it would not: it has to wait where it is.
         """
-        if kind not in _NAMES or (kind == "mknod" and stat.S_ISSOCK(args[2])):  # bind(2) does not come again
+        if not request.kind.locks_directories or _is_bind(request):
             return ()
-        thread = args[-1].pid
+        thread = request.thread
         is_second = self._were_told.pop(thread, False)
         if is_second or not thread:  # 0: a process that our pid namespace does not show
             return ()
         now = self._clock()
-        coming = _Coming(kind, args, questions, now + _KEPT_S)
-        _note(self.coming, thread, coming)
-        directories = {directory for directory, _ in coming.names}
+        _note(self.awaited, thread, _Awaited(request, questions, now + _KEPT_S))
+        directories = {directory for directory, _ in request.names}
         for directory in directories:
             _note(self._unsettled, directory, now + _KEPT_S)
         return sorted(directories)
@@ -117,76 +103,76 @@ class Detours:
         del self._unsettled[directory]
         return True
 
-    def on_the_way(self, thread: int, name: Name | None = None) -> Question | None:
-        """Return what a thread is to be asked while it looks up a ``name``, or attributes.
+    def question_for(self, thread: int, name: Name | None = None) -> Question | None:
+        """Return what a thread is to be asked while it walks along its path: looks up a ``name``, or attributes.
 
-        Nothing if a directory may be locked now.  That is told by its first request: if that looks up the very name,
-        nothing was on the way, and later ones are about something else.
+        Nothing if a directory may be locked now.  Its first request tells that: if it looks up the very name, no
+        directory came before it, and later requests are about something else.
         """
-        coming = self.coming.get(thread)
-        if coming is None:
+        awaited = self.awaited.get(thread)
+        if awaited is None:
             return None
-        questions = coming.questions
-        if not coming.is_seen:
-            coming.is_seen = True
-            if name in coming.names or self._clock() >= coming.deadline:
+        questions = awaited.questions
+        if not awaited.is_seen:
+            awaited.is_seen = True
+            if name in awaited.request.names or self._clock() >= awaited.deadline:
                 questions.clear()
                 return None
-        elif coming.asked is None:
+        elif awaited.asked is None:
             return None
         else:
             while questions and not self._is_open(questions[0]):
                 del questions[0]
-        coming.asked = questions.pop(0) if questions else None
-        return coming.asked
+        awaited.asked = questions.pop(0) if questions else None
+        return awaited.asked
 
     def answered(self, thread: int, decision: Decision) -> None:
-        """Note the answer to what a thread was asked on its way."""
-        coming = self.coming.get(thread)
-        if coming is None or coming.asked is None:
+        """Note the answer to what a thread was asked during its path walk."""
+        awaited = self.awaited.get(thread)
+        if awaited is None or awaited.asked is None:
             return
-        coming.deadline = self._clock() + _KEPT_S
+        awaited.deadline = self._clock() + _KEPT_S
         if decision is not Decision.ALLOW:
-            coming.not_allowed.add(coming.asked.key)
+            awaited.not_allowed.add(awaited.asked.key)
         if decision is Decision.INTERRUPTED:
-            del self.coming[thread]
+            del self.awaited[thread]
         elif decision is Decision.AGAIN:
-            coming.questions.insert(0, coming.asked)
+            awaited.questions.insert(0, awaited.asked)
         else:
-            coming.answers[coming.asked.key] = decision
+            awaited.answers[awaited.asked.key] = decision
             if decision is Decision.DENY:
-                coming.questions.clear()
+                awaited.questions.clear()
 
-    def arrived(self, kind: str, args: Sequence[Any]) -> dict[Grant, Decision] | None:
-        """Return the answers that a request got on its way; None if it cannot have been sent back.
+    def arrived(self, request: Request) -> dict[Grant, Decision] | None:
+        """Return the answers that a request got during its path walk; None if it cannot have been sent back.
 
         What was sent back need not come again: if somebody else has made the name meanwhile, the kernel says so by
         itself.  So an answer is for the very same request alone, and not for the next one about that name.
         """
-        coming = self._arrived(kind, args)
-        if coming is None:
+        awaited = self._take(request)
+        if awaited is None:
             return None
-        return coming.answers if self._is_it(coming, args) else {}
+        return awaited.answers if self._is_it(awaited, request) else {}
 
-    def was_asked(self, kind: str, args: Sequence[Any], key: Grant) -> bool:
-        """Tell whether a request that a rule refuses was asked about that on its way, and not allowed."""
-        coming = self._arrived(kind, args)
-        return coming is not None and key in coming.not_allowed and self._is_it(coming, args)
+    def was_asked(self, request: Request, key: Grant) -> bool:
+        """Tell whether a request that a rule refuses was asked about that during its path walk, and not allowed."""
+        awaited = self._take(request)
+        return awaited is not None and key in awaited.not_allowed and self._is_it(awaited, request)
 
-    def _arrived(self, kind: str, args: Sequence[Any]) -> _Coming | None:
-        if kind not in _NAMES:
+    def _take(self, request: Request) -> _Awaited | None:
+        if not request.kind.locks_directories:
             return None
-        coming = self.coming.pop(args[-1].pid, None)
-        return coming if coming is not None and coming.may_be(kind, args) else None
+        awaited = self.awaited.pop(request.thread, None)
+        return awaited if awaited is not None and awaited.may_be(request) else None
 
-    def _is_it(self, coming: _Coming, args: Sequence[Any]) -> bool:
+    def _is_it(self, awaited: _Awaited, request: Request) -> bool:
         """Tell whether a request is the very one that was sent back, and in time."""
-        return coming.args == tuple(args[:-1]) and self._clock() < coming.deadline
+        return awaited.request.asked_for == request.asked_for and self._clock() < awaited.deadline
 
 
-def _names(kind: str, args: Sequence[Any]) -> Sequence[Name]:
-    """Return the names that a request is about."""
-    return [(args[at], args[at + 1]) for at in _NAMES[kind]]
+def _is_bind(request: Request) -> bool:
+    """Tell whether a request is bind(2)'s, which does not come again."""
+    return request.kind is Kind.MKNOD and stat.S_ISSOCK(request.args[2])
 
 
 def _note(noted: dict[int, T], number: int, value: T) -> None:

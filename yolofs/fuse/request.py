@@ -1,0 +1,93 @@
+"""What the kernel asks for: the kind of a request, and its arguments as the adapter gets them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+Name = tuple[int, bytes]
+"""A directory's number and a name in it."""
+
+
+class Kind(enum.Enum):
+    """The kinds of requests; the value is FUSE's name."""
+
+    LOOKUP = "lookup"
+    GETATTR = "getattr"
+    MKNOD = "mknod"
+    MKDIR = "mkdir"
+    SYMLINK = "symlink"
+    CREATE = "create"
+    LINK = "link"
+    UNLINK = "unlink"
+    RMDIR = "rmdir"
+    RENAME = "rename"
+    SETATTR = "setattr"
+    READLINK = "readlink"
+    STATFS = "statfs"
+    GETXATTR = "getxattr"
+    LISTXATTR = "listxattr"
+    SETXATTR = "setxattr"
+    REMOVEXATTR = "removexattr"
+    OPEN = "open"
+    WRITE = "write"
+    FLUSH = "flush"
+    RELEASE = "release"
+    OPENDIR = "opendir"
+    READDIR = "readdir"
+    RELEASEDIR = "releasedir"
+
+    @property
+    def locks_directories(self) -> bool:
+        """Whether the kernel keeps directories locked until it is answered."""
+        return self in _NAMES_AT
+
+    @property
+    def is_path_walk(self) -> bool:
+        """Whether a thread sends it while it walks along a path."""
+        return self in (Kind.LOOKUP, Kind.GETATTR)
+
+
+_NAMES_AT = {
+    Kind.MKNOD: (0,),
+    Kind.MKDIR: (0,),
+    Kind.SYMLINK: (0,),
+    Kind.CREATE: (0,),
+    Kind.LINK: (1,),
+    Kind.UNLINK: (0,),
+    Kind.RMDIR: (0,),
+    Kind.RENAME: (0, 2),
+}
+"""For each kind that locks directories, which of its arguments they are; a name follows each."""
+
+
+class Request:
+    """One request.  Made only for those that wait or are refused: all others are answered without it."""
+
+    __slots__ = ("args", "kind")
+
+    def __init__(self, kind: Kind, args: Sequence[Any]) -> None:
+        """``args``: what the adapter's method got; a request that is judged ends with its context."""
+        self.kind = kind
+        self.args = tuple(args)
+
+    @property
+    def thread(self) -> int:
+        """The thread that waits for the answer; 0 if our pid namespace does not show it, or the request tells none."""
+        return thread_of(self.args)
+
+    @property
+    def names(self) -> list[Name]:
+        """The names that it makes, removes or renames."""
+        return [(self.args[at], self.args[at + 1]) for at in _NAMES_AT.get(self.kind, ())]
+
+    @property
+    def asked_for(self) -> tuple[Any, ...]:
+        """What is asked for, whoever asks."""
+        return self.args[:-1]
+
+
+def thread_of(args: Sequence[Any]) -> int:
+    """Return the thread that sent the request with these arguments, 0 if they do not tell."""
+    return getattr(args[-1], "pid", 0)
