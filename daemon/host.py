@@ -361,7 +361,7 @@ class Host:
         try:
             self.flush()
             if snapshot:
-                if number in self._overlay.recorded_runs or self.runs.is_last(number):
+                if number in self._overlay.recording.runs or self.runs.is_last(number):
                     self.snapshot(name, if_changed=True)
                 newest = self._point()
         finally:

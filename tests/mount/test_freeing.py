@@ -55,9 +55,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def held(handlers: Handlers) -> Iterator[list[int]]:
     """Give the descriptors that are to be closed, and close them at the end."""
     fds: list[int] = []
-    handlers.overlay.close_removed = fds.append
+    handlers.overlay.removal.close_removed = fds.append
     yield fds
-    handlers.overlay.close_removed = os.close
+    handlers.overlay.removal.close_removed = os.close
     for fd in fds:
         os.close(fd)
 
@@ -76,7 +76,7 @@ def make(handlers: Handlers, kind: str) -> int:
         handlers.release(opened.handle)
         if kind == "closed file":
             assert answer.attr is not None
-            handlers.overlay._close_fd(handlers.overlay.inodes.by_number[answer.attr.number])
+            handlers.overlay.descriptors.close(handlers.overlay.inodes.by_number[answer.attr.number])
     assert answer.attr is not None
     return answer.attr.number
 

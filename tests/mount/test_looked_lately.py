@@ -28,7 +28,7 @@ def handlers(base: Path) -> Iterator[Handlers]:
     (base / "d").mkdir()
     (base / "d/there").touch()
     with handlers_of(base) as found:
-        found.overlay.lately_ns = LONG_NS
+        found.overlay.looks.lately_ns = LONG_NS
         yield found
 
 
@@ -56,7 +56,7 @@ def test_base_is_not_asked_twice(handlers: Handlers, base: Path) -> None:
 
 
 def test_but_it_is_after_the_moment(handlers: Handlers, base: Path) -> None:
-    handlers.overlay.lately_ns = 1
+    handlers.overlay.looks.lately_ns = 1
     directory = number_of(handlers, b"d")
     handlers.getattr(directory)
     assert handlers.lookup(directory, b"new").attr is None
@@ -113,7 +113,7 @@ def mode_of(handlers: Handlers, number: int) -> int:
 
 def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: Path) -> None:
     (base / "d/there").chmod(0o660)
-    handlers.overlay.is_shared = True
+    handlers.overlay.attributes.is_shared = True
     number = number_of(handlers, b"there", number_of(handlers, b"d"))
     inode = handlers.overlay.inodes.by_number[number]
     end = time.monotonic() + 20
@@ -131,7 +131,7 @@ def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: P
 
 
 def test_so_is_one_that_a_staged_file_gets_in_the_view(handlers: Handlers) -> None:
-    handlers.overlay.is_shared = True
+    handlers.overlay.attributes.is_shared = True
     directory = number_of(handlers, b"d")
     create(handlers, directory, b"new")
     number = number_of(handlers, b"new", directory)
@@ -149,7 +149,7 @@ def test_so_is_one_that_a_staged_file_gets_in_the_view(handlers: Handlers) -> No
 
 
 def test_one_that_comes_with_a_copy_up_is_seen(handlers: Handlers, base: Path) -> None:
-    handlers.overlay.is_shared = True
+    handlers.overlay.attributes.is_shared = True
     path = base / "d/there"
     path.chmod(0o660)
     number = number_of(handlers, b"there", number_of(handlers, b"d"))

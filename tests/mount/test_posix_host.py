@@ -88,7 +88,7 @@ def test_a_handle_without_a_descriptor_never_reads_the_replacement(base: Path, u
     try:
         replace(base, b"new")
         for inode in view.inodes():
-            view.mount.call(partial(view.overlay._close_fd, inode))
+            view.mount.call(partial(view.overlay.descriptors.close, inode))
         with pytest.raises(OSError, match=os.strerror(errno.ESTALE)):
             os.pread(fd, 100, 0)
     finally:

@@ -212,7 +212,7 @@ def test_more_open_files_than_descriptors(base: Path, mounted: Mounter) -> None:
         for number, file in enumerate(opened):
             file.seek(0)
             assert file.read() == b"%d!" % number
-        assert view.mount.call(lambda: len(view.overlay._with_fd)) <= 4
+        assert view.mount.call(lambda: len(view.overlay.descriptors._of)) <= 4
     finally:
         for file in opened:
             file.close()

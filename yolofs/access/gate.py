@@ -66,7 +66,7 @@ class Gate:
         self._clock = clock
         self._found: dict[RelPath, tuple[float, list[RelPath], bool]] = {}
         """What base was found to have of files with hard links, until when that is good."""
-        overlay.inodes.on_directory_moved = self._directory_moved
+        overlay.inodes.watch_directories(self._directory_moved)
 
     @contextlib.contextmanager
     def granting(self, granted: frozenset[Grant]) -> Iterator[None]:

@@ -20,7 +20,7 @@ from yolofs.access.questions import Asker
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.listings import Row
-from yolofs.fuse.current_run import RunOf
+from yolofs.fuse.current_run import Origin
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers
 from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.request import Kind, Name
@@ -41,11 +41,11 @@ class Adapter(Requests):
         loop: DeviceLoop,
         asker: Asker,
         freeing: Freeing,
+        origin: Origin,
         *,
         xattrs: bool = False,
-        run_of: RunOf = lambda _: 0,
     ) -> None:
-        super().__init__(handlers, loop, asker, freeing, run_of)
+        super().__init__(handlers, loop, asker, freeing, origin)
         self._xattrs = xattrs
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()

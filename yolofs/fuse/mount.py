@@ -23,7 +23,7 @@ from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.cache.forgetting import Forgetting
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
-from yolofs.fuse.current_run import RunOf
+from yolofs.fuse.current_run import Origin, RunOf
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.loop import backend
@@ -49,7 +49,7 @@ _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
 _LATELY_NS = 1_000_000
-"""See :attr:`yolofs.overlay.layers.Layers.lately_ns`: requests that belong together come within less."""
+"""See :attr:`yolofs.overlay.recent_looks.RecentLooks.lately_ns`: requests that belong together come within less."""
 
 
 class NobodyToAsk:
@@ -93,14 +93,18 @@ class Mount:
         run_of: RunOf = lambda _: 0,
     ) -> None:
         self.overlay = overlay
-        overlay.is_shared = allow_other
-        overlay.lately_ns = _LATELY_NS
         self.mountpoint = mountpoint
         self._base_timeout_s = base_timeout_s
         self.loop = DeviceLoop(spin_us=spin_us, wakeful=wakeful(time.monotonic) if keep_awake else None)
         self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
         self._freeing = Freeing(self.loop.call_later)
-        overlay.close_removed = self._freeing.close
+        origin = Origin(run_of)
+        overlay.serve(
+            is_shared=allow_other,
+            lately_ns=_LATELY_NS,
+            run_of_request=origin.run,
+            close_removed=self._freeing.close,
+        )
         self._allow_other = allow_other
         self._thread: LoopThread | None = None
         self._handshake: Handshake | None = None
@@ -110,9 +114,7 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._adapter = Adapter(
-            self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, xattrs=xattrs, run_of=run_of
-        )
+        self._adapter = Adapter(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, origin, xattrs=xattrs)
         if trace is not None:
             trace.install(self._adapter)
 

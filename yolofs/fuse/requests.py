@@ -21,7 +21,7 @@ from yolofs.access.questions import Asker, Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.copy_workers import Copies
-from yolofs.fuse.current_run import Origin, RunOf
+from yolofs.fuse.current_run import Origin
 from yolofs.fuse.handlers import Handlers, PostponedError
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 from yolofs.fuse.request import Kind, Request, thread_of
@@ -97,15 +97,12 @@ class _SoFar:
 class Requests(pyfuse3.Operations):
     """What the methods below it, one for each kind of request, have in common.
 
-    ``run_of`` tells which run a thread belongs to, 0 for none.
+    ``origin`` is told which request is carried out.
     """
 
-    def __init__(
-        self, handlers: Handlers, loop: DeviceLoop, asker: Asker, freeing: Freeing, run_of: RunOf = lambda _: 0
-    ) -> None:
+    def __init__(self, handlers: Handlers, loop: DeviceLoop, asker: Asker, freeing: Freeing, origin: Origin) -> None:
         super().__init__()
-        self.origin = Origin(run_of)
-        handlers.overlay.run_of_request = self.origin.run
+        self.origin = origin
         self._handlers = handlers
         self._asker = asker
         self._freeing = freeing

@@ -3,18 +3,22 @@
 The overlay works on :class:`~yolofs.overlay.inodes.Inode` objects and plain values and raises :class:`OSError`; it
 knows nothing of FUSE.  It is not thread-safe: one thread (the device loop, when mounted) owns it.
 
-:class:`Overlay` is built up in storeys, each a module that uses only those below it::
+:class:`Overlay` puts its parts together; each is given those above it that it uses::
 
-    view        showing another state                      Overlay
-    naming      making, removing and renaming names        Naming
-    data        reading, writing, setting attributes       Data
-    finding     looking names up                           Finding
-    big_copies  using copies that a thread has made        BigCopies
-    copy_up     making store inodes that may be written    CopyUp
-    attributes  what stat tells                            Attributes
-    layers      base, store, journal, tree, descriptors    Layers
+    layers        base, store, journal, tree, and the inodes that somebody holds
+    recording     changes: into the journal, then into the tree
+    descriptors   the files kept open
+    removal       store inodes that nothing can show any more
+    recent_looks  what base was seen to be a moment ago
+    attributes    what stat tells
+    copy_up       making store inodes that may be written
+    big_copies    using copies that a thread has made
+    finding       looking names up
+    data          reading, writing, setting attributes
+    naming        making, removing and renaming names
+    reloading     what becomes of the inodes when another state is shown
 
-Beside them: whereabouts (where a tree shows a file), host_changes (what a change of base by the host makes stale), acl
+Beside them: find_by_key (where a tree shows a file), host_changes (what a change of base by the host makes stale), acl
 (mode bits that let nobody in whom an access control list keeps out).
 """
 
@@ -23,7 +27,8 @@ from yolofs.overlay.data import ALL_HELD, Held, may_write
 from yolofs.overlay.find_by_key import BasePlaces
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
-from yolofs.overlay.view import Invalidation, Overlay
+from yolofs.overlay.reloading import Invalidation
+from yolofs.overlay.view import Overlay
 
 __all__ = [
     "ALL_HELD",

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from time import monotonic_ns
 
 from yolofs.overlay import acl
+from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import RelPath, join
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Entry
@@ -21,8 +23,18 @@ _SETTLED_NS = 1_000_000_000
 """Nothing changes without another ctime that has a ctime so old: the system's clock has long gone on."""
 
 
-class Attributes(Layers):
+class Attributes:
     """Attributes of inodes, from the store inode or base file behind each."""
+
+    def __init__(self, layers: Layers, descriptors: Descriptors, looks: RecentLooks) -> None:
+        self._layers = layers
+        self._base = layers.base
+        self._store = layers.store
+        self._clock_ns = layers.clock_ns
+        self._descriptors = descriptors
+        self._looks = looks
+        self.is_shared = False
+        """Whether other users may enter the view, whom the kernel then judges by mode bits."""
 
     def getattr(self, inode: Inode) -> Attr:
         """Return the attributes of an inode.
@@ -31,18 +43,18 @@ class Attributes(Layers):
             OSError: the base file behind it is gone; ESTALE if another has taken its place.
         """
         is_directory = inode.kind == stat.S_IFDIR
-        return self._attr(inode, self._stat_of_directory(inode) if is_directory else self._stat(inode))
+        return self.attr_of(inode, self._stat_of_directory(inode) if is_directory else self.stat(inode))
 
     def readlink(self, inode: Inode) -> bytes:
         """Return the target of a symbolic link."""
         if inode.staged is not None:
-            return os.readlink(self._physical(inode))
-        with self._held(inode) as fd:
+            return os.readlink(self._layers.physical(inode))
+        with self._descriptors.hold(inode) as fd:
             return os.readlink(b"", dir_fd=fd)
 
     def statvfs(self) -> os.statvfs_result:
         """Return the figures of the disk that the store is on: what is written goes there."""
-        return os.statvfs(self.store.directory)
+        return os.statvfs(self._store.directory)
 
     def getxattr(self, inode: Inode, name: bytes) -> bytes:
         """Return an extended attribute."""
@@ -51,7 +63,7 @@ class Attributes(Layers):
 
     def listxattr(self, inode: Inode) -> list[bytes]:
         """Return the names of all extended attributes."""
-        if inode.staged is None and inode.base in self.base.pseudo:
+        if inode.staged is None and inode.base in self._base.pseudo:
             return []
         with self._with_xattrs(inode) as (target, follows):
             return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=follows)]
@@ -60,22 +72,22 @@ class Attributes(Layers):
     def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
         """Give what has an inode's extended attributes, a path or a descriptor, and whether its link is followed."""
         if inode.staged is not None:
-            yield self._physical(inode), False
+            yield self._layers.physical(inode), False
         elif inode.fd >= 0:
             yield inode.fd, True
         else:
-            with self._held(inode) as fd:
+            with self._descriptors.hold(inode) as fd:
                 yield path_of(fd), True
 
-    def _stat(self, inode: Inode) -> os.stat_result:
+    def stat(self, inode: Inode) -> os.stat_result:
         staged = inode.staged
         if staged is not None:
-            return os.fstat(inode.fd) if self._fd_is_own(inode) else os.lstat(self.store.path(staged.ino))
+            return os.fstat(inode.fd) if fd_is_own(inode) else os.lstat(self._store.path(staged.ino))
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
-        st = self.base.lstat(inode.base)
-        if stat.S_IFMT(st.st_mode) != inode.kind or not self._is_file_of(inode, st):
+        st = self._base.lstat(inode.base)
+        if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
             raise os_error(errno.ESTALE)
         return st
 
@@ -84,27 +96,22 @@ class Attributes(Layers):
 
         Those of a store inode stay: only the view changes it, and then what is remembered goes.
         """
-        looked_at, staged = self._looked_at, directory.staged
+        looked_at, staged = self._looks.looked_at, directory.staged
         if staged is not None and looked_at is not None and looked_at[1] is staged:
             return looked_at[2]
-        st = self._stat(directory)
-        if self.lately_ns:
-            self._looked_at = directory, staged, st, monotonic_ns()
+        st = self.stat(directory)
+        if self._looks.lately_ns:
+            self._looks.looked_at = directory, staged, st, monotonic_ns()
         return st
 
-    def _stat_lately(self, directory: Inode) -> os.stat_result:
+    def stat_lately(self, directory: Inode) -> os.stat_result:
         """Return the attributes of the store inode or base directory as they are, or were a moment ago."""
-        looked_at = self._looked_at
-        if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[3] >= self.lately_ns:
+        looked_at = self._looks.looked_at
+        if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[3] >= self._looks.lately_ns:
             return self._stat_of_directory(directory)
         return looked_at[2]
 
-    @staticmethod
-    def _fd_is_own(inode: Inode) -> bool:
-        """Tell whether a staged file's store inode is open, and not the base file that has its data."""
-        return inode.fd >= 0 and inode.staged is not None and inode.staged.origin is None
-
-    def _attr(self, inode: Inode, st: os.stat_result, *, is_new: bool = False) -> Attr:
+    def attr_of(self, inode: Inode, st: os.stat_result, *, is_new: bool = False) -> Attr:
         """Return an inode's attributes, given those of its store inode (which may be a new one) or base file."""
         staged = inode.staged
         size, blocks, mtime_ns, ctime_ns = st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns
@@ -115,23 +122,23 @@ class Attributes(Layers):
             if touched_ns:
                 mtime_ns = ctime_ns = touched_ns
         elif staged is not None:
-            nlink = 0 if inode.is_orphan else self.tree.nlink(staged)
+            nlink = 0 if inode.is_orphan else self._layers.tree.nlink(staged)
             if staged.origin is not None and inode.kind == stat.S_IFREG:
                 data = self._origin_stat(inode, staged.origin)
                 size, blocks = data.st_size, data.st_blocks
                 if inode.opens and not is_as_told(inode.paged, version_of(data)):
                     inode.changes += 1
-                    self.outdated[inode.number] = settled_version(data, self.clock_ns())
+                    self._layers.outdated[inode.number] = settled_version(data, self._clock_ns())
         elif inode.is_orphan:
             nlink = 0
         else:
-            nlink = nlink_of(self.tree, self.base, st)
+            nlink = nlink_of(self._layers.tree, self._base, st)
             version = version_of(st)
             if version != inode.seen:
                 inode.seen = version
                 inode.changes += 1
             if inode.opens and not is_as_told(inode.paged, inode.seen):
-                self.outdated[inode.number] = settled_version(st, self.clock_ns())
+                self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),
@@ -155,11 +162,11 @@ class Attributes(Layers):
         """
         if inode.fd >= 0 and (inode.opens or inode.is_orphan):
             return os.fstat(inode.fd)
-        st = self.base.lstat(origin)
-        if not self._is_source_of(inode, st):
+        st = self._base.lstat(origin)
+        if not self._layers.is_source_of(inode, st):
             raise os_error(errno.ESTALE)
-        if self._is_other_file(inode, st):
-            self._close_fd(inode)
+        if self._descriptors.is_other_file(inode, st):
+            self._descriptors.close(inode)
         return st
 
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
@@ -169,20 +176,20 @@ class Attributes(Layers):
         is_free = known == ctime_ns if staged is None else known is staged
         if not self.is_shared or is_free or inode.kind == stat.S_IFLNK:
             return mode
-        if staged is None and inode.base in self.base.pseudo:
+        if staged is None and inode.base in self._base.pseudo:
             return mode
-        if inode.fd >= 0 and (staged is None or self._fd_is_own(inode)):
+        if inode.fd >= 0 and (staged is None or fd_is_own(inode)):
             listed = acl.read(inode.fd)
         elif staged is not None:
-            listed = acl.read(self._physical(inode))
-        elif (name := self._at_hand_name(inode)) is not None:
+            listed = acl.read(self._layers.physical(inode))
+        elif (name := self._looks.at_hand_name(inode)) is not None:
             listed = acl.read(name)
         else:
-            with self._held(inode) as fd:
+            with self._descriptors.hold(inode) as fd:
                 listed = acl.read(path_of(fd), follows=True)
         if listed is not None:
             return acl.narrowed(mode, listed)
-        if staged is not None or self.clock_ns() - ctime_ns > _SETTLED_NS:
+        if staged is not None or self._clock_ns() - ctime_ns > _SETTLED_NS:
             inode.free_of_acl = ctime_ns if staged is None else staged
         return mode
 
@@ -206,10 +213,10 @@ class Attributes(Layers):
             return 2
         if directory.staged is not None:
             try:
-                st = self.base.lstat(source)
+                st = self._base.lstat(source)
             except OSError:
                 return 2
-        return st.st_nlink - self.base.hidden_in(source)
+        return st.st_nlink - self._base.hidden_in(source)
 
     def _subdir_delta(self, entry: Entry) -> int:
         """Return how many more subdirectories this name is in the view than in base: -1, 0 or 1."""
@@ -221,18 +228,24 @@ class Attributes(Layers):
         now = False
         if entry.staged is not None:
             with contextlib.suppress(FileNotFoundError):  # the store has lost it: no reason to lose the directory, too
-                now = stat.S_ISDIR(os.lstat(self.store.path(entry.staged.ino)).st_mode)
+                now = stat.S_ISDIR(os.lstat(self._store.path(entry.staged.ino)).st_mode)
         elif entry.base is not None:
             now = self._is_base_directory(entry.base)
         return int(now) - int(natural is not None and self._is_base_directory(natural))
 
     def _is_base_directory(self, rel: RelPath) -> bool:
         try:
-            return stat.S_ISDIR(self.base.lstat(rel).st_mode)
+            return stat.S_ISDIR(self._base.lstat(rel).st_mode)
         except OSError:
             return False
 
-    @staticmethod
-    def _count_subdir(directory: Inode, change: int) -> None:
-        if directory.subdirs is not None:
-            directory.subdirs += change
+
+def count_subdir(directory: Inode, change: int) -> None:
+    """Note that a directory has so many more subdirectories."""
+    if directory.subdirs is not None:
+        directory.subdirs += change
+
+
+def fd_is_own(inode: Inode) -> bool:
+    """Tell whether a staged file's store inode is open, and not the base file that has its data."""
+    return inode.fd >= 0 and inode.staged is not None and inode.staged.origin is None

@@ -10,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from yolofs.journal.journal import Journal
 from yolofs.overlay.copy_up import CopyUp
+from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Inode, Version, version_of
+from yolofs.overlay.layers import Layers
+from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno
-from yolofs.state.tree import Staged, Tree
+from yolofs.state.tree import Staged
 from yolofs.store import copying
-from yolofs.store.base import Base
-from yolofs.store.store import Store
-from yolofs.system.clock import coarse_clock_ns
 
 BIG = 1 << 20
 """From so many bytes on copying is worth another thread."""
@@ -55,23 +53,16 @@ class CopyJob:
             os.close(self.source_fd)
 
 
-class BigCopies(CopyUp):
-    """Uses copies that were made beforehand."""
+class BigCopies:
+    """Copies that were made beforehand; what has none is copied up on the spot (:class:`CopyUp`)."""
 
-    def __init__(
-        self,
-        base: Base,
-        store: Store,
-        journal: Journal,
-        tree: Tree,
-        *,
-        fresh_from: StoreIno,
-        clock_ns: Callable[[], int] = coarse_clock_ns,
-        max_fds: int = 512,
-    ) -> None:
+    def __init__(self, layers: Layers, descriptors: Descriptors, removal: Removal, copy_up: CopyUp) -> None:
+        self._layers = layers
+        self._store = layers.store
+        self._descriptors = descriptors
+        self._removal = removal
+        self._copy_up = copy_up
         self._copied: dict[Inode, CopyJob] = {}
-        # Spelt out, as `*args` to super() is what mypyc compiles wrongly.
-        super().__init__(base, store, journal, tree, fresh_from=fresh_from, clock_ns=clock_ns, max_fds=max_fds)
 
     def will_copy(self, inode: Inode, *, size: int | None = None, metadata_only: bool = False) -> bool:
         """Tell whether changing a file would copy so much that it should wait for a :meth:`copy_job`.
@@ -86,15 +77,15 @@ class BigCopies(CopyUp):
         job = self._copied.get(inode)
         if job is not None and self._fits(job):
             return False
-        return self._bytes_to_copy(os.fstat(self._fd(inode, write=False)), size) >= BIG
+        return self._bytes_to_copy(os.fstat(self._descriptors.of(inode, write=False)), size) >= BIG
 
     def copy_job(self, inode: Inode, *, size: int | None = None) -> CopyJob:
         """Return the copying of a file's data, of ``size`` bytes at most, for :meth:`CopyJob.run`."""
-        fd = self._fd(inode, write=False)
+        fd = self._descriptors.of(inode, write=False)
         st = os.fstat(fd)
         wanted = self._bytes_to_copy(st, size)
-        ino = self.store.reserve()
-        path = self.store.path(ino)
+        ino = self._store.reserve()
+        path = self._store.path(ino)
         return CopyJob(inode, inode.staged, inode.base, ino, path, os.dup(fd), version_of(st), wanted)
 
     def take_copy(self, job: CopyJob) -> None:
@@ -107,20 +98,18 @@ class BigCopies(CopyUp):
         job = self._copied.pop(inode, None)
         if job is not None:
             with contextlib.suppress(FileNotFoundError):
-                self._discard(job.ino)
+                self._removal.discard(job.ino)
 
-    def _on_drop(self, inode: Inode) -> None:
-        self.drop_copy(inode)
-        super()._on_drop(inode)
-
-    def _own_data(self, inode: Inode, *, keep: int | None = None) -> None:
+    def own_data(self, inode: Inode, *, keep: int | None = None) -> None:
+        """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all of it."""
         if not (self._copied and self._use_copy(inode, metadata_only=False)):
-            super()._own_data(inode, keep=keep)
+            self._copy_up.own_data(inode, keep=keep)
 
-    def _own_metadata(self, inode: Inode) -> bytes:
+    def own_metadata(self, inode: Inode) -> bytes:
+        """Make sure that an inode's metadata is its own in the present; return the path of its store inode."""
         if self._copied:
             self._use_copy(inode, metadata_only=True)
-        return super()._own_metadata(inode)
+        return self._copy_up.own_metadata(inode)
 
     @staticmethod
     def _bytes_to_copy(st: os.stat_result, size: int | None) -> int:
@@ -128,16 +117,16 @@ class BigCopies(CopyUp):
 
     def _is_own(self, staged: Staged, *, metadata_only: bool) -> bool:
         """Tell whether a store inode may be written in place."""
-        return staged.ino >= self.fresh_from and (metadata_only or staged.origin is None)
+        return staged.ino >= self._layers.fresh_from and (metadata_only or staged.origin is None)
 
     def _fits(self, job: CopyJob) -> bool:
         """Tell whether a copy still is what the inode's data is, and is there: an abort collects what nothing names."""
         inode = job.inode
         if inode.staged is not job.staged or inode.base != job.base or not os.path.lexists(job.path):
             return False
-        if inode.staged is None and self._is_lost(inode):
+        if inode.staged is None and self._copy_up.is_lost(inode):
             return False
-        st = os.fstat(self._fd(inode, write=False))
+        st = os.fstat(self._descriptors.of(inode, write=False))
         return version_of(st) == job.seen
 
     def _use_copy(self, inode: Inode, *, metadata_only: bool) -> bool:
@@ -145,32 +134,32 @@ class BigCopies(CopyUp):
         job = self._copied.get(inode)
         if job is None or (inode.staged is not None and self._is_own(inode.staged, metadata_only=metadata_only)):
             return False
-        base_st = self._base_stat(inode) if inode.staged is None else None
+        base_st = self._copy_up.base_stat(inode) if inode.staged is None else None
         if (base_st is None and inode.staged is None) or not self._fits(job):
             self.drop_copy(inode)
             return False
         del self._copied[inode]
         ino = self._placed_now(job)
-        with self._removed_on_error(ino):
+        with self._removal.removed_on_error(ino):
             self._copy_metadata_to(ino, inode)
             staged = inode.staged
-            if staged is not None and staged.ino >= self.fresh_from:  # its metadata is its own already
-                os.rename(self.store.path(ino), self.store.path(staged.ino))
-                self._show(inode, staged.ino, None, None)
+            if staged is not None and staged.ino >= self._layers.fresh_from:  # its metadata is its own already
+                os.rename(self._store.path(ino), self._store.path(staged.ino))
+                self._copy_up.show(inode, staged.ino, None, None)
             else:
-                self._show(inode, ino, None, base_st)
+                self._copy_up.show(inode, ino, None, base_st)
         return True
 
     def _copy_metadata_to(self, ino: StoreIno, inode: Inode) -> None:
         if inode.staged is not None:
-            copying.copy_metadata(self._physical(inode), self.store.path(ino))
+            copying.copy_metadata(self._layers.physical(inode), self._store.path(ino))
         else:
-            copying.write_metadata(self.store.path(ino), self._base_metadata(inode, None))
+            copying.write_metadata(self._store.path(ino), self._copy_up.base_metadata(inode, None))
 
     def _placed_now(self, job: CopyJob) -> StoreIno:
         """Return the number of a copy, a new one if there was a marker meanwhile: numbers tell what is older."""
-        if job.ino >= self.fresh_from:
+        if job.ino >= self._layers.fresh_from:
             return job.ino
-        ino = self.store.reserve()
-        os.rename(job.path, self.store.path(ino))
+        ino = self._store.reserve()
+        os.rename(job.path, self._store.path(ino))
         return ino

@@ -11,9 +11,12 @@ import os
 import stat
 
 from yolofs.journal.records import Stage
-from yolofs.overlay.attributes import Attributes
+from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Inode, Version, version_of
-from yolofs.overlay.layers import os_error
+from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.recent_looks import RecentLooks
+from yolofs.overlay.recording import Recording, adopt
+from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.hard_links import staged_for
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, xattrs_option
@@ -21,93 +24,111 @@ from yolofs.state.tree import Staged
 from yolofs.store import copying
 
 
-class CopyUp(Attributes):
+class CopyUp:
     """Makes store inodes that may be written."""
 
-    def _own_metadata(self, inode: Inode) -> bytes:
+    def __init__(
+        self,
+        layers: Layers,
+        recording: Recording,
+        descriptors: Descriptors,
+        removal: Removal,
+        looks: RecentLooks,
+    ) -> None:
+        self._layers = layers
+        self._base = layers.base
+        self._store = layers.store
+        self._clock_ns = layers.clock_ns
+        self._kept_bases = layers.kept_bases
+        self._recording = recording
+        self._descriptors = descriptors
+        self._removal = removal
+        self._looks = looks
+
+    def own_metadata(self, inode: Inode) -> bytes:
         """Make sure that an inode's metadata is its own in the present; return the path of its store inode."""
-        self._looked_at = None
+        self._looks.looked_at = None
         staged = inode.staged
-        if staged is None or staged.ino < self.fresh_from:
-            self._copy_up_metadata(inode)
+        if staged is None or staged.ino < self._layers.fresh_from:
+            self.copy_up_metadata(inode)
         elif inode.entry is not None and inode.entry.touched_ns:
             self._settle_times(inode, staged)
         else:
-            self._sign(staged)
+            self._recording.sign(staged)
         assert inode.staged is not None
-        return self.store.path(inode.staged.ino)
+        return self._store.path(inode.staged.ino)
 
-    def _own_data(self, inode: Inode, *, keep: int | None = None) -> None:
+    def own_data(self, inode: Inode, *, keep: int | None = None) -> None:
         """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all of it."""
         staged = inode.staged
-        if staged is None or staged.ino < self.fresh_from:
+        if staged is None or staged.ino < self._layers.fresh_from:
             self._copy_up_data(inode, keep)
         elif staged.origin is not None:
             self._fill(inode, staged, keep)
         else:
-            self._sign(staged)
+            self._recording.sign(staged)
 
-    def _copy_up_metadata(self, inode: Inode) -> None:
+    def copy_up_metadata(self, inode: Inode) -> None:
         """Make a store inode for an inode's metadata; a file's data, or a directory's names, stay where they are.
 
         What has no data that could stay in base is copied whole.
         """
         base_st = None
         if inode.staged is None:
-            base_st = self._base_stat(inode)
+            base_st = self.base_stat(inode)
             if base_st is None:
                 self._copy_up_lost(inode, None)
                 return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
         was: Extra = ()
         if base_st is not None and inode.kind == stat.S_IFREG:
-            metadata = self._base_metadata(inode, base_st)
+            metadata = self.base_metadata(inode, base_st)
             was = xattrs_option(metadata.xattrs)
-            ino, fd = self.store.copy_file(copying.Source(metadata))
+            ino, fd = self._store.copy_file(copying.Source(metadata))
             os.close(fd)
         else:
-            ino = self.store.copy_up(self._checked_physical(inode), data=origin is None)
-        with self._removed_on_error(ino):
+            ino = self._store.copy_up(self._checked_physical(inode), data=origin is None)
+        with self._removal.removed_on_error(ino):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
-                path = self.store.path(ino)
+                path = self._store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
-            self._show(inode, ino, origin, base_st, was)
+            self.show(inode, ino, origin, base_st, was)
 
-    def _base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
+    def base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
         """Return the metadata of the base file behind an unstaged inode, with the attributes ``st`` if given."""
         if inode.fd >= 0:
             return copying.read_metadata(inode.fd, st=st)
-        with self._held(inode) as fd:
+        with self._descriptors.hold(inode) as fd:
             return copying.read_metadata(copying.Held(fd), st=st)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""
         base_st = None
         if inode.staged is None:
-            base_st = self._base_stat(inode)
+            base_st = self.base_stat(inode)
             if base_st is None:
                 self._copy_up_lost(inode, keep)
                 return
         if inode.staged is not None and inode.staged.origin is not None:
-            ino = self.store.copy_up(self._checked_physical(inode), data=False)
-            with self._removed_on_error(ino):
+            ino = self._store.copy_up(self._checked_physical(inode), data=False)
+            with self._removal.removed_on_error(ino):
                 self._copy_data(inode, ino, keep)
                 self._keep_origin(inode.staged)
-                self._show(inode, ino, None, None)
+                self.show(inode, ino, None, None)
             return
         ino, fd, metadata = self._copy_of_file(inode, base_st, keep)
         if base_st is not None and inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
-            known = known_by_fingerprint(self.base.fingerprint(base_st))
-            self._keep_base(inode.base, known, base_st, inode.fd if inode.fd >= 0 else fd if keep is None else -1)
+            known = known_by_fingerprint(self._base.fingerprint(base_st))
+            self.keep_base(inode.base, known, base_st, inode.fd if inode.fd >= 0 else fd if keep is None else -1)
         self._show_copy(inode, ino, fd, base_st, xattrs_option(metadata.xattrs) if base_st is not None else ())
 
     def _keep_origin(self, staged: Staged) -> None:
         """Keep what base has at the path that a staged file's data comes from so far, as it is about to be changed."""
-        st = self.base.look(staged.origin)
+        st = self._base.look(staged.origin)
         if staged.origin is not None and st is not None:
-            self._keep_base(staged.origin, known_by(staged), st, -1)
+            self.keep_base(staged.origin, known_by(staged), st, -1)
 
-    def _keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int) -> None:
+    def keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int) -> None:
         """Keep what base has at a path, with the attributes ``st``, for a merge; ``fd`` is open to read it, or -1.
 
         What cannot be kept is no error: nothing but a merge needs it.
@@ -115,13 +136,13 @@ class CopyUp(Attributes):
         if not stat.S_ISREG(st.st_mode) or st.st_size > MOST_KEPT_BYTES:
             return
         try:
-            own_fd = self.base.open(rel) if fd < 0 else -1
+            own_fd = self._base.open(rel) if fd < 0 else -1
         except OSError:
             return
         try:
             source = own_fd if fd < 0 else fd
             with contextlib.suppress(OSError):
-                self.kept_bases.keep(rel, known, copying.read_metadata(source, st=st), source)
+                self._kept_bases.keep(rel, known, copying.read_metadata(source, st=st), source)
         finally:
             if own_fd >= 0:
                 os.close(own_fd)
@@ -136,21 +157,21 @@ class CopyUp(Attributes):
         if base_st is not None and inode.fd >= 0:
             metadata = copying.read_metadata(inode.fd, st=base_st)
             source = copying.Source(metadata, fd=inode.fd if keep != 0 else -1)  # which it does not close
-            return *self.store.copy_file(source, keep=keep), metadata
-        source = self.store.open_source(self._checked_physical(inode), data=keep != 0)
+            return *self._store.copy_file(source, keep=keep), metadata
+        source = self._store.open_source(self._checked_physical(inode), data=keep != 0)
         try:
-            return *self.store.copy_file(source, keep=keep), source.metadata
+            return *self._store.copy_file(source, keep=keep), source.metadata
         finally:
             source.close()
 
     def _fill(self, inode: Inode, staged: Staged, keep: int | None) -> None:
         """Copy the data of a metadata-only store inode from base."""
-        path = self.store.path(staged.ino)
+        path = self._store.path(staged.ino)
         st = os.lstat(path)
         self._keep_origin(staged)
         self._copy_data(inode, staged.ino, keep)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
-        self._show(inode, staged.ino, None, None)
+        self.show(inode, staged.ino, None, None)
 
     def _copy_up_lost(self, inode: Inode, keep: int | None) -> None:
         """Copy up a file that the host has put away from its base path, from what is open of it: as an orphan.
@@ -163,7 +184,7 @@ class CopyUp(Attributes):
         if inode.fd < 0:
             raise os_error(errno.ESTALE)
         source = copying.Source(copying.read_metadata(inode.fd), fd=inode.fd)  # which it does not close
-        ino, fd = self.store.copy_file(source, keep=keep)
+        ino, fd = self._store.copy_file(source, keep=keep)
         inode.is_orphan = True
         inode.entry = None
         self._show_copy(inode, ino, fd, None)
@@ -173,9 +194,9 @@ class CopyUp(Attributes):
         if keep == 0:
             self._cut(ino, 0)
             return
-        source = os.dup(self._fd(inode, write=False))
+        source = os.dup(self._descriptors.of(inode, write=False))
         try:
-            target = self.store.open(ino, os.O_WRONLY)
+            target = self._store.open(ino, os.O_WRONLY)
             try:
                 size = os.fstat(source).st_size
                 copying.copy_data(source, target, size if keep is None else min(size, keep))
@@ -185,7 +206,7 @@ class CopyUp(Attributes):
             os.close(source)
 
     def _cut(self, ino: StoreIno, size: int) -> None:
-        fd = self.store.open(ino, os.O_WRONLY)
+        fd = self._store.open(ino, os.O_WRONLY)
         try:
             if os.fstat(fd).st_size > size:
                 os.ftruncate(fd, size)
@@ -196,22 +217,22 @@ class CopyUp(Attributes):
         """Give a directory's store inode the mtime that its names gave it so far, and record that it has it."""
         entry = directory.entry
         assert entry is not None
-        path = self.store.path(staged.ino)
+        path = self._store.path(staged.ino)
         os.utime(path, ns=(os.lstat(path).st_atime_ns, entry.touched_ns))
-        record = Stage(self.clock_ns(), self.path(directory), staged.ino, origin=staged.origin)
-        self._record(record)
+        record = Stage(self._clock_ns(), self._layers.path(directory), staged.ino, origin=staged.origin)
+        self._recording.record(record)
 
     def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None, was: Extra = ()) -> None:
         """Let an inode show a new store inode with its data, of which ``fd`` is open for reading and writing."""
         try:
-            with self._removed_on_error(ino):
-                self._show(inode, ino, None, base_st, was)
+            with self._removal.removed_on_error(ino):
+                self.show(inode, ino, None, base_st, was)
         except BaseException:
             os.close(fd)
             raise
-        self._keep_fd(inode, fd, writes=True)
+        self._descriptors.keep(inode, fd, writes=True)
 
-    def _show(
+    def show(
         self,
         inode: Inode,
         ino: StoreIno,
@@ -229,18 +250,18 @@ class CopyUp(Attributes):
         else:
             staged = inode.staged
             if staged is not None and staged.names:
-                now = self.clock_ns()
-                self._record(*[Stage(now, entry.path(), ino, origin=origin) for entry in staged.names])
+                now = self._clock_ns()
+                self._recording.record(*[Stage(now, entry.path(), ino, origin=origin) for entry in staged.names])
             else:
-                entry = self._record(self._first_stage(inode, ino, origin, base_st, was))
+                entry = self._recording.record(self._first_stage(inode, ino, origin, base_st, was))
                 if entry is not None:
-                    self._adopt(inode, entry)
-            inode.staged = self.tree.staged[ino]
+                    adopt(inode, entry)
+            inode.staged = self._layers.tree.staged[ino]
             inode.base = None
         inode.paged = paged
         if paged == MIXED:
-            self.outdated[inode.number] = NO_PAGES
-        self._close_fd(inode)
+            self._layers.outdated[inode.number] = NO_PAGES
+        self._descriptors.close(inode)
 
     def _paged_after_copy(self, inode: Inode) -> Version:
         """Return what :attr:`Inode.paged` is once the store has the data of an inode.
@@ -249,24 +270,24 @@ class CopyUp(Attributes):
         """
         if inode.paged == NO_PAGES or inode.source is None:
             return inode.paged
-        st = os.fstat(inode.fd) if inode.fd >= 0 else self.base.lstat(inode.source)
+        st = os.fstat(inode.fd) if inode.fd >= 0 else self._base.lstat(inode.source)
         return NO_PAGES if inode.paged == version_of(st) else MIXED
 
     def _first_stage(
         self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None, was: Extra
     ) -> Stage:
         """Return the record that gives a file of base its first entry: the first that it has, or has left."""
-        staged, now = inode.staged, self.clock_ns()
+        staged, now = inode.staged, self._clock_ns()
         if staged is None:
             assert base_st is not None
             links = base_st.st_nlink if base_st.st_nlink > 1 and not inode.is_directory else 0
-            fingerprint, home = self.base.fingerprint(base_st), inode.base
+            fingerprint, home = self._base.fingerprint(base_st), inode.base
             is_nameless = not inode.is_placed
         else:  # by hard links that base has
             assert staged.base is not None
             fingerprint, links, home = staged.base, staged.links, staged.home
-            is_nameless = not inode.is_placed or not self._shows(self.path(inode), staged)
-        path = home if is_nameless else self.path(inode)
+            is_nameless = not inode.is_placed or not self._shows(self._layers.path(inode), staged)
+        path = home if is_nameless else self._layers.path(inode)
         assert path is not None
         if links and origin is not None:
             origin = path if is_nameless else self._base_shown(path)
@@ -274,18 +295,18 @@ class CopyUp(Attributes):
 
     def _base_shown(self, path: RelPath) -> RelPath:
         """Return the base path that a path of the view shows, which no other name of the same file has."""
-        shown = self.tree.resolve(path)
+        shown = self._layers.tree.resolve(path)
         assert shown is not None
         assert shown.base is not None
         return shown.base
 
     def _shows(self, path: RelPath, staged: Staged) -> bool:
         """Tell whether a path still leads to a staged file by what base has there."""
-        shown = self.tree.resolve(path)
+        shown = self._layers.tree.resolve(path)
         if shown is None or shown.base is None:
             return False
         try:
-            return staged_for(self.tree, self.base, self.base.lstat(shown.base)) is staged
+            return staged_for(self._layers.tree, self._base, self._base.lstat(shown.base)) is staged
         except OSError:
             return False
 
@@ -297,22 +318,22 @@ class CopyUp(Attributes):
             return
         inode.staged = Staged(ino, origin, inode.key if inode.key is not None else ino, None)
         if staged is not None:
-            self._free(staged)
+            self._removal.free(staged)
 
-    def _is_lost(self, inode: Inode) -> bool:
+    def is_lost(self, inode: Inode) -> bool:
         """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the host's doing."""
-        return self._base_stat(inode) is None
+        return self.base_stat(inode) is None
 
-    def _base_stat(self, inode: Inode) -> os.stat_result | None:
+    def base_stat(self, inode: Inode) -> os.stat_result | None:
         """Return the attributes of the base file or directory, None if the host has put another there, or none."""
         assert inode.base is not None
         try:
-            st = self.base.lstat(inode.base)
+            st = self._base.lstat(inode.base)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return st if stat.S_IFMT(st.st_mode) == inode.kind and self._is_file_of(inode, st) else None
+        return st if stat.S_IFMT(st.st_mode) == inode.kind and self._layers.is_file_of(inode, st) else None
 
     def _checked_physical(self, inode: Inode) -> bytes:
-        if inode.staged is None and inode.base in self.base.pseudo:
+        if inode.staged is None and inode.base in self._base.pseudo:
             raise os_error(errno.EROFS)
-        return self._physical(inode)
+        return self._layers.physical(inode)

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.overlay.finding import Finding
+from yolofs.overlay.attributes import Attributes, fd_is_own
+from yolofs.overlay.big_copies import BigCopies
+from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
-from yolofs.overlay.layers import os_error
+from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.recording import Recording
 from yolofs.paths import RelPath
 
 _IN_PAGE = mmap.PAGESIZE - 1
@@ -33,8 +36,25 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 ALL_HELD = Held(pages=True, attributes=True)
 
 
-class Data(Finding):
+class Data:
     """The contents and attributes of open and named files."""
+
+    def __init__(
+        self,
+        layers: Layers,
+        recording: Recording,
+        descriptors: Descriptors,
+        attributes: Attributes,
+        big_copies: BigCopies,
+    ) -> None:
+        self._layers = layers
+        self._base = layers.base
+        self._inodes = layers.inodes
+        self._clock_ns = layers.clock_ns
+        self._recording = recording
+        self._descriptors = descriptors
+        self._attributes = attributes
+        self._big_copies = big_copies
 
     def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> Held:
         """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of it still holds.
@@ -60,7 +80,7 @@ class Data(Finding):
                 if not may_keep_setuid:
                     self._drop_setuid(inode)
             elif inode.fd < 0 and inode.kind == stat.S_IFREG:
-                self._fd(inode, write=False)
+                self._descriptors.of(inode, write=False)
         except BaseException:
             if not held.pages:  # it will not hear of that
                 inode.paged = NO_PAGES if inode.source is not None else MIXED
@@ -76,7 +96,7 @@ class Data(Finding):
         if writer:
             inode.writers -= 1
         if not inode.opens:
-            self.inodes.drop_if_unused(inode)
+            self._inodes.drop_if_unused(inode)
 
     def outdated_by(self, found: Mapping[int, os.stat_result]) -> dict[int, Version]:
         """Return of which open files other pages may be cached than base has, as in :attr:`outdated`.
@@ -85,14 +105,14 @@ class Data(Finding):
         """
         outdated = {}
         for number, st in found.items():
-            inode = self.inodes.by_number.get(number)
+            inode = self._inodes.by_number.get(number)
             if inode is None or not inode.opens or inode.source is None or inode.is_orphan:
                 continue
-            if not self._is_source_of(inode, st) or self._is_other_file(inode, st):
+            if not self._layers.is_source_of(inode, st) or self._descriptors.is_other_file(inode, st):
                 continue
             if version_of(st) != inode.paged:
                 inode.changes += 1
-                outdated[number] = settled_version(st, self.clock_ns())
+                outdated[number] = settled_version(st, self._clock_ns())
         return outdated
 
     def read(self, inode: Inode, offset: int, size: int) -> bytes:
@@ -102,7 +122,7 @@ class Data(Finding):
     def read_fd(self, inode: Inode) -> int:
         """Return a descriptor to read an open file from.  It is the overlay's, and may be closed by the next call."""
         fd = inode.fd
-        return fd if fd >= 0 else self._fd(inode, write=False)
+        return fd if fd >= 0 else self._descriptors.of(inode, write=False)
 
     def write(self, inode: Inode, offset: int, data: bytes) -> int:
         """Write ``data`` at ``offset`` and return how many bytes were written.
@@ -110,14 +130,14 @@ class Data(Finding):
         A file that so far came from base, or from before the last marker, is copied up first.
         """
         staged = inode.staged
-        if staged is None or staged.ino < self.fresh_from or staged.origin is not None:
-            self._own_data(inode)
-        elif self.run_of_request is not None:
-            self._sign(staged)
+        if staged is None or staged.ino < self._layers.fresh_from or staged.origin is not None:
+            self._big_copies.own_data(inode)
+        elif self._recording.run_of_request is not None:
+            self._recording.sign(staged)
         if (offset | offset + len(data)) & _IN_PAGE:
             inode.ragged += 1
         inode.changes += 1
-        return os.pwrite(inode.fd if inode.fd_writes else self._fd(inode, write=True), data, offset)
+        return os.pwrite(inode.fd if inode.fd_writes else self._descriptors.of(inode, write=True), data, offset)
 
     def sync_fd(self, inode: Inode) -> int | None:
         """Return a descriptor whose fsync makes the file durable, None where there is nothing to make durable.
@@ -127,11 +147,11 @@ class Data(Finding):
         staged = inode.staged
         if staged is None or inode.kind != stat.S_IFREG:
             return None
-        return self._fd(inode, write=False)
+        return self._descriptors.of(inode, write=False)
 
     def writers(self) -> list[Inode]:
         """Return the inodes that are open for writing."""
-        return [inode for inode in self.inodes.by_number.values() if inode.writers]
+        return [inode for inode in self._inodes.by_number.values() if inode.writers]
 
     def setattr(
         self,
@@ -149,8 +169,8 @@ class Data(Finding):
         if size is not None:
             self._truncate(inode, size)
         if mode is not None or uid is not None or gid is not None or atime_ns is not None or mtime_ns is not None:
-            path = self._own_metadata(inode)
-            file = inode.fd if self._fd_is_own(inode) else path
+            path = self._big_copies.own_metadata(inode)
+            file = inode.fd if fd_is_own(inode) else path
             if uid is not None or gid is not None:
                 follow = isinstance(file, int)
                 os.chown(file, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=follow)
@@ -158,23 +178,23 @@ class Data(Finding):
                 os.chmod(file, stat.S_IMODE(mode))
             if atime_ns is not None or mtime_ns is not None:
                 if atime_ns is None or mtime_ns is None:
-                    st = self._stat(inode)
+                    st = self._attributes.stat(inode)
                     atime_ns = st.st_atime_ns if atime_ns is None else atime_ns
                     mtime_ns = st.st_mtime_ns if mtime_ns is None else mtime_ns
                 os.utime(file, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(file, int))
-        return self.getattr(inode)
+        return self._attributes.getattr(inode)
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
         inode.free_of_acl = None
         inode.changes += 1
-        os.setxattr(self._own_metadata(inode), name, value, follow_symlinks=False)
+        os.setxattr(self._big_copies.own_metadata(inode), name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
         """Remove an extended attribute."""
-        self.getxattr(inode, name)
+        self._attributes.getxattr(inode, name)
         inode.changes += 1
-        os.removexattr(self._own_metadata(inode), name, follow_symlinks=False)
+        os.removexattr(self._big_copies.own_metadata(inode), name, follow_symlinks=False)
 
     # ---- inside
 
@@ -185,22 +205,22 @@ class Data(Finding):
         if inode.kind != stat.S_IFREG:
             raise os_error(errno.EINVAL)
         inode.changes += 1
-        self._own_data(inode, keep=size)
-        fd = self._fd(inode, write=True)
+        self._big_copies.own_data(inode, keep=size)
+        fd = self._descriptors.of(inode, write=True)
         if size == 0:
             st = os.fstat(fd)
             if st.st_size == 0 and not st.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file out when it is closed
-                os.utime(fd, ns=(st.st_atime_ns, self.clock_ns()))
+                os.utime(fd, ns=(st.st_atime_ns, self._clock_ns()))
                 return
         os.ftruncate(fd, size)
 
     def _drop_setuid(self, inode: Inode) -> None:
         """Take the bits away that lend the rights of a file's owner and group: somebody else has changed it."""
-        mode = stat.S_IMODE(self._stat(inode).st_mode)
+        mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
         bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
         if mode & bits:
-            os.chmod(self._own_metadata(inode), mode & ~bits)
+            os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
 
     def _is_tattered(self, inode: Inode) -> bool:
         """Tell whether to read a file anew takes fewer requests than to complete what was written in part."""
@@ -213,8 +233,8 @@ class Data(Finding):
         With ``opens`` it is open afterwards, if it is a regular file: its descriptor tells what a look would.
         """
         if opens and inode.fd < 0 and inode.kind == stat.S_IFREG:
-            fd, st = self._open_base(inode, source)
-            self._keep_fd(inode, fd, writes=False)
+            fd, st = self._descriptors.open_base(inode, source)
+            self._descriptors.keep(inode, fd, writes=False)
         else:
             st = self._look_at_base(inode, source)
         now = version_of(st)
@@ -225,21 +245,21 @@ class Data(Finding):
         held = Held(pages=now == inode.paged, attributes=now == inode.seen and is_told)
         if not held.attributes:
             inode.changes += 1
-        inode.seen, inode.paged = now, settled_version(st, self.clock_ns())
+        inode.seen, inode.paged = now, settled_version(st, self._clock_ns())
         return held
 
     def _look_at_base(self, inode: Inode, source: RelPath) -> os.stat_result:
         """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it is another file."""
         try:
-            st = self.base.lstat(source)
+            st = self._base.lstat(source)
         except (FileNotFoundError, NotADirectoryError):
             raise os_error(errno.ESTALE) from None
-        if not self._is_source_of(inode, st):
+        if not self._layers.is_source_of(inode, st):
             raise os_error(errno.ESTALE)
-        if self._is_other_file(inode, st):
+        if self._descriptors.is_other_file(inode, st):
             if inode.writers:  # what they write belongs into the file that they have opened
                 return os.fstat(inode.fd)
-            self._close_fd(inode)
+            self._descriptors.close(inode)
         return st
 
 

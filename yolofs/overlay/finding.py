@@ -11,9 +11,11 @@ from time import monotonic_ns
 
 import msgspec
 
-from yolofs.overlay.big_copies import BigCopies
+from yolofs.overlay.attributes import Attributes
+from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Attr, Inode, natural_number, version_of
-from yolofs.overlay.layers import os_error
+from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import NAME_MAX, RelPath, join
 from yolofs.state.hard_links import key_for, staged_for
 from yolofs.state.tree import Entry, Staged
@@ -36,28 +38,37 @@ class Found(msgspec.Struct, gc=False):
         return stat.S_ISDIR(self.st.st_mode)
 
 
-class Finding(BigCopies):
+class Finding:
     """Looks names up."""
+
+    def __init__(self, layers: Layers, descriptors: Descriptors, looks: RecentLooks, attributes: Attributes) -> None:
+        self._layers = layers
+        self._base = layers.base
+        self._store = layers.store
+        self._inodes = layers.inodes
+        self._descriptors = descriptors
+        self._looks = looks
+        self._attributes = attributes
 
     def lookup(self, parent: Inode, name: bytes) -> tuple[Inode, Attr] | None:
         """Return the inode and attributes of ``name`` in ``parent``, None if the view shows nothing there.
 
         The caller owes a :meth:`forget` for it.
         """
-        found = self._find(parent, name)
+        found = self.find(parent, name)
         if found is None:
             return None
-        inode = self._inode(parent, name, found)
+        inode = self.inode_of(parent, name, found)
         inode.lookups += 1
-        return inode, self._attr(inode, found.st)
+        return inode, self._attributes.attr_of(inode, found.st)
 
     def forget(self, number: int, count: int) -> None:
         """Take back ``count`` look-ups of an inode; unknown numbers are ignored."""
-        inode = self.inodes.by_number.get(number)
-        if inode is None or inode is self.root:
+        inode = self._inodes.by_number.get(number)
+        if inode is None or inode is self._layers.root:
             return
         inode.lookups = max(0, inode.lookups - count)
-        self.inodes.drop_if_unused(inode)
+        self._inodes.drop_if_unused(inode)
 
     def is_stable_name(self, parent: Inode, name: bytes) -> bool:
         """Tell whether only the view can change what ``name`` in ``parent`` leads to (or that it leads nowhere)."""
@@ -95,7 +106,7 @@ class Finding(BigCopies):
         Danger: nothing in the block may wait, as what the host puts in the directory's place meanwhile is not seen.
         """
         source = directory.source
-        base = self.base
+        base = self._base
         if source is None or directory.is_orphan or source in base.pseudo or base.elsewhere is not None:
             yield
             return
@@ -104,40 +115,40 @@ class Finding(BigCopies):
         except OSError:  # as each of the names will find
             yield
             return
-        self._at_hand = directory, fd
+        self._looks.at_hand = directory, fd
         try:
             yield
         finally:
-            self._at_hand = None
+            self._looks.at_hand = None
             os.close(fd)
 
     def peek(self, parent: Inode, name: bytes) -> os.stat_result | None:
         """Return the attributes of what a name shows, as the store or base has them, without making an inode."""
-        found = self._find(parent, name)
+        found = self.find(parent, name)
         return found.st if found is not None else None
 
     def still_leads(self, parent: Inode, name: bytes, inode: Inode) -> bool:
         """Tell whether a name under which a file was seen is still one of its names, as far as can be told."""
         try:
-            found = self._find(parent, name)
+            found = self.find(parent, name)
         except OSError:  # base does not let us look
             return True
-        return found is not None and self._known(found) is inode
+        return found is not None and self.known(found) is inode
 
     def known_at(self, path: RelPath) -> Inode | None:
         """Return the inode of a path if it, and each directory above it, is known already and can be looked at."""
-        inode: Inode | None = self.root
+        inode: Inode | None = self._layers.root
         for name in path.split(b"/") if path else ():
             try:
-                found = self._find(inode, name) if inode is not None else None
+                found = self.find(inode, name) if inode is not None else None
             except OSError:
                 return None
-            inode = self._known(found) if found is not None else None
+            inode = self.known(found) if found is not None else None
         return inode
 
     # ---- inside
 
-    def _find(self, parent: Inode, name: bytes, *, lately: bool = False) -> Found | None:
+    def find(self, parent: Inode, name: bytes, *, lately: bool = False) -> Found | None:
         """Return what ``parent`` shows under ``name``; with ``lately`` base may have shown nothing there a moment ago.
 
         Raises:
@@ -150,7 +161,7 @@ class Finding(BigCopies):
         if entry is not None:
             staged = entry.staged
             if staged is not None:
-                st = os.lstat(self.store.path(staged.ino))
+                st = os.lstat(self._store.path(staged.ino))
                 return Found(entry, staged, None, st) if self._has_data(staged, st) else None
             rel = entry.base
             if rel is None:
@@ -159,72 +170,72 @@ class Finding(BigCopies):
             if len(name) > NAME_MAX:  # the kernel lets names through that no disk takes
                 raise os_error(errno.ENAMETOOLONG)
             source = parent.source
-            if source is None or parent.is_orphan or self.base.is_hidden_name(source, name):
+            if source is None or parent.is_orphan or self._base.is_hidden_name(source, name):
                 return None
-            if source in self.base.pseudo:
+            if source in self._base.pseudo:
                 return None
             rel = join(source, name)
-        if lately and self._missed[0] == rel and monotonic_ns() - self._missed[1] < self.lately_ns:
+        if lately and self._looks.missed[0] == rel and monotonic_ns() - self._looks.missed[1] < self._looks.lately_ns:
             return None
         try:
-            at_hand = self._at_hand
+            at_hand = self._looks.at_hand
             if at_hand is not None and entry is None and at_hand[0] is parent:
-                st = self.base.lstat_in(at_hand[1], name, rel)
+                st = self._base.lstat_in(at_hand[1], name, rel)
             else:
-                st = self.base.lstat(rel)
+                st = self._base.lstat(rel)
         except (FileNotFoundError, NotADirectoryError):
-            if self.lately_ns:
-                self._missed = rel, monotonic_ns()
+            if self._looks.lately_ns:
+                self._looks.missed = rel, monotonic_ns()
             return None
-        staged = staged_for(self.tree, self.base, st)
+        staged = staged_for(self._layers.tree, self._base, st)
         if staged is None:
             return Found(entry, None, rel, st)
-        st = os.lstat(self.store.path(staged.ino))
+        st = os.lstat(self._store.path(staged.ino))
         return Found(entry, staged, None, st) if self._has_data(staged, st) else None
 
-    def _inode(self, parent: Inode, name: bytes, found: Found) -> Inode:
+    def inode_of(self, parent: Inode, name: bytes, found: Found) -> Inode:
         """Return the inode of what was found, a known one if it is the same file."""
         staged = found.staged
-        table = self.inodes
+        table = self._inodes
         kind = stat.S_IFMT(found.st.st_mode)
         natural, key = self._natural_number(found), staged.key if staged is not None else None
         number = table.number_of(natural, key)
         inode = table.by_number.get(number)
         if inode is None:
             inode = table.add(Inode(number, kind, parent, name))
-        elif not self._is_known_as(inode, kind, staged):
+        elif not self.is_known_as(inode, kind, staged):
             inode = table.add(Inode(table.alternate(natural, key, inode), kind, parent, name))
         elif inode.parent is not parent or inode.name != name or inode.is_nameless:
-            self._see_as(inode, parent, name)
+            self.see_as(inode, parent, name)
         if staged is None and inode.base != found.base:
-            self._close_fd(inode)
+            self._descriptors.close(inode)
             inode.seen = version_of(found.st)
         inode.entry, inode.staged, inode.base = found.entry, staged, found.base
         if staged is None:
-            inode.link_key = key_for(self.tree, self.base, found.st)
+            inode.link_key = key_for(self._layers.tree, self._base, found.st)
         return inode
 
-    def _see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
+    def see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
         """Note under which name an inode was last seen, and the one before, which it may still have."""
         before = inode.parent
         if before is not None and not inode.is_nameless:  # the host may have renamed it, or made it a second name
             place = (before, inode.name)
-            inode.also = [other for other in self.inodes.other_names(inode) if other != place]
+            inode.also = [other for other in self._inodes.other_names(inode) if other != place]
             inode.also.append(place)
-        self.inodes.move(inode, parent, name)
+        self._inodes.move(inode, parent, name)
 
-    def _at(self, path: bytes) -> Inode:
+    def inode_at(self, path: bytes) -> Inode:
         """Return the inode of a path of the view; it is not counted as looked up.
 
         Raises:
             FileNotFoundError: the view shows nothing there.
         """
-        inode = self.root
+        inode = self._layers.root
         for name in path.split(b"/") if path else ():
-            found = self._find(inode, name)
+            found = self.find(inode, name)
             if found is None:
                 raise os_error(errno.ENOENT)
-            inode = self._inode(inode, name, found)
+            inode = self.inode_of(inode, name, found)
         return inode
 
     def _natural_number(self, found: Found) -> int:
@@ -232,9 +243,9 @@ class Finding(BigCopies):
         if found.staged is not None:
             return natural_number(found.staged)
         assert found.base is not None
-        natural = self.base.number(found.st)
-        if found.is_directory and self._is_elsewhere_too(self.inodes.number_of(natural), found.base, found.st):
-            return self.base.number_of_path(found.base)
+        natural = self._base.number(found.st)
+        if found.is_directory and self._is_elsewhere_too(self._inodes.number_of(natural), found.base, found.st):
+            return self._base.number_of_path(found.base)
         return natural
 
     def _is_elsewhere_too(self, number: int, path: RelPath, st: os.stat_result) -> bool:
@@ -242,17 +253,17 @@ class Finding(BigCopies):
 
         The kernel wants one place for a directory, so each of these needs a number of its own.
         """
-        known = self.inodes.by_number.get(number)
+        known = self._inodes.by_number.get(number)
         if known is None or known.staged is not None or known.base is None or known.base == path:
             return False
         try:
-            other = self.base.lstat(known.base)
+            other = self._base.lstat(known.base)
         except OSError:
             return False
         return (other.st_dev, other.st_ino) == (st.st_dev, st.st_ino)
 
     @staticmethod
-    def _is_known_as(inode: Inode, kind: int, staged: Staged | None) -> bool:
+    def is_known_as(inode: Inode, kind: int, staged: Staged | None) -> bool:
         """Tell whether a known inode of the right number is the file that was found."""
         if inode.is_orphan or inode.kind != kind:
             return False
@@ -260,11 +271,11 @@ class Finding(BigCopies):
             return inode.staged is None
         return inode.staged is staged or inode.key == staged.key
 
-    def _known(self, found: Found) -> Inode | None:
+    def known(self, found: Found) -> Inode | None:
         """Return the inode of what was found if there is one."""
         key = found.staged.key if found.staged is not None else None
-        inode = self.inodes.by_number.get(self.inodes.number_of(self._natural_number(found), key))
-        if inode is None or not self._is_known_as(inode, stat.S_IFMT(found.st.st_mode), found.staged):
+        inode = self._inodes.by_number.get(self._inodes.number_of(self._natural_number(found), key))
+        if inode is None or not self.is_known_as(inode, stat.S_IFMT(found.st.st_mode), found.staged):
             return None
         return inode
 
@@ -273,7 +284,7 @@ class Finding(BigCopies):
         staged = entry.staged
         if staged is not None:
             try:
-                return staged.origin is None or self._has_data(staged, os.lstat(self.store.path(staged.ino)))
+                return staged.origin is None or self._has_data(staged, os.lstat(self._store.path(staged.ino)))
             except FileNotFoundError:  # the store has lost it: who looks at it is told
                 return True
         return entry.base is not None and self._is_in_base(entry.base)
@@ -287,7 +298,7 @@ class Finding(BigCopies):
 
     def _base_names(self, directory: Inode, source: RelPath) -> list[bytes]:
         try:
-            return self.base.names(source)
+            return self._base.names(source)
         except (FileNotFoundError, NotADirectoryError):
             if directory.staged is None:
                 raise
@@ -295,18 +306,18 @@ class Finding(BigCopies):
 
     def _is_in_base(self, rel: RelPath) -> bool:
         try:
-            self.base.lstat(rel)
+            self._base.lstat(rel)
         except OSError:
             return False
         return True
 
     def _is_file_in_base(self, rel: RelPath) -> bool:
         try:
-            return stat.S_ISREG(self.base.lstat(rel).st_mode)
+            return stat.S_ISREG(self._base.lstat(rel).st_mode)
         except OSError:
             return False
 
-    def _base_has(self, parent: Inode, name: bytes) -> bool:
+    def base_has(self, parent: Inode, name: bytes) -> bool:
         """Tell whether base itself has something where ``parent`` would show ``name`` from."""
         source = parent.source
         return source is not None and self._is_in_base(join(source, name))

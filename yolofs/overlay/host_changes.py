@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs.overlay.find_by_key import BasePlaces
-from yolofs.overlay.view import Invalidation, Overlay
+from yolofs.overlay.reloading import Invalidation
+from yolofs.overlay.view import Overlay
 from yolofs.paths import RelPath, split
 
 

@@ -188,8 +188,11 @@ class InodeTable:
         self._numbers: dict[tuple[int, bytes | int | None], int] = {}
         self._leads_to: dict[int, int] = {}
         self._alternates = 0
-        self.on_directory_moved: Callable[[Inode], None] = lambda _: None
-        """Called with each directory whose path has changed (that of its parent may still do so)."""
+        self._on_directory_moved: Callable[[Inode], None] = lambda _: None
+
+    def watch_directories(self, on_moved: Callable[[Inode], None]) -> None:
+        """Have ``on_moved`` called with each directory whose path has changed (that of its parent may still do so)."""
+        self._on_directory_moved = on_moved
 
     def number_of(self, natural: int, key: bytes | int | None = None) -> int:
         """Return the number of a file, its natural number unless that has been given to another.
@@ -256,7 +259,7 @@ class InodeTable:
                 old.pins -= 1
                 self.drop_if_unused(old)
         if inode.is_directory:
-            self.on_directory_moved(inode)
+            self._on_directory_moved(inode)
         else:
             inode.verdict_version = 0
 

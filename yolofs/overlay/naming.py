@@ -8,10 +8,15 @@ import stat
 from typing import NamedTuple
 
 from yolofs.journal.records import Delete, Rename, Stage
-from yolofs.overlay.data import Data
-from yolofs.overlay.finding import Found
+from yolofs.overlay.attributes import Attributes, count_subdir
+from yolofs.overlay.copy_up import CopyUp
+from yolofs.overlay.descriptors import Descriptors
+from yolofs.overlay.finding import Finding, Found
 from yolofs.overlay.inodes import Attr, Inode
-from yolofs.overlay.layers import os_error
+from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.recent_looks import RecentLooks
+from yolofs.overlay.recording import Recording, adopt
+from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno, join
 from yolofs.state.kept_bases import known_by
 from yolofs.state.tree import Entry, Staged
@@ -27,8 +32,33 @@ class Owner(NamedTuple):
     gid: int
 
 
-class Naming(Data):
+class Naming:
     """Everything that changes which names a directory shows."""
+
+    def __init__(
+        self,
+        layers: Layers,
+        recording: Recording,
+        descriptors: Descriptors,
+        removal: Removal,
+        looks: RecentLooks,
+        attributes: Attributes,
+        copy_up: CopyUp,
+        finding: Finding,
+    ) -> None:
+        self._layers = layers
+        self._base = layers.base
+        self._store = layers.store
+        self._inodes = layers.inodes
+        self._clock_ns = layers.clock_ns
+        self._kept_bases = layers.kept_bases
+        self._recording = recording
+        self._descriptors = descriptors
+        self._removal = removal
+        self._looks = looks
+        self._attributes = attributes
+        self._copy_up = copy_up
+        self._finding = finding
 
     def create(
         self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True
@@ -39,13 +69,13 @@ class Naming(Data):
             FileExistsError: the view shows something at this name.
         """
         self._check_new(parent, name)
-        ino, fd, st = self.store.create_file(stat.S_IMODE(mode))
+        ino, fd, st = self._store.create_file(stat.S_IMODE(mode))
         try:
             inode, attr = self._new(parent, name, ino, owner, mode, st)
         except BaseException:
             os.close(fd)
             raise
-        self._keep_fd(inode, fd, writes=True)
+        self._descriptors.keep(inode, fd, writes=True)
         inode.opens += 1
         if is_writer:
             inode.writers += 1
@@ -55,24 +85,24 @@ class Naming(Data):
         """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a forget."""
         self._check_new(parent, name)
         if stat.S_ISREG(mode):
-            ino, fd, _ = self.store.create_file(stat.S_IMODE(mode))
+            ino, fd, _ = self._store.create_file(stat.S_IMODE(mode))
             os.close(fd)
         else:
-            ino = self.store.create_special(mode, rdev)
+            ino = self._store.create_special(mode, rdev)
         return self._new(parent, name, ino, owner, mode)
 
     def mkdir(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
         """Create a directory.  The caller owes a forget."""
         self._check_new(parent, name)
-        ino, st = self.store.create_dir(stat.S_IMODE(mode))
+        ino, st = self._store.create_dir(stat.S_IMODE(mode))
         inode, attr = self._new(parent, name, ino, owner, mode | stat.S_IFDIR, st)
-        self._count_subdir(parent, 1)
+        count_subdir(parent, 1)
         return inode, attr
 
     def symlink(self, parent: Inode, name: bytes, target: bytes, owner: Owner) -> tuple[Inode, Attr]:
         """Create a symbolic link.  The caller owes a forget."""
         self._check_new(parent, name)
-        return self._new(parent, name, self.store.create_symlink(target), owner, stat.S_IFLNK | 0o777)
+        return self._new(parent, name, self._store.create_symlink(target), owner, stat.S_IFLNK | 0o777)
 
     def link(self, inode: Inode, parent: Inode, name: bytes) -> tuple[Inode, Attr]:
         """Give a file one more name.  The caller owes a forget."""
@@ -82,23 +112,23 @@ class Naming(Data):
         if inode.is_orphan:
             raise os_error(errno.ENOENT)
         if inode.staged is None:
-            self._copy_up_metadata(inode)
+            self._copy_up.copy_up_metadata(inode)
         staged = inode.staged
         assert staged is not None
         entry = self._record_new(parent, name, staged.ino, origin=staged.origin)
         assert entry is not None
         parent.changes += 1
         inode.changes += 1
-        self._adopt(parent, entry.parent)
+        adopt(parent, entry.parent)
         self._touch_ctime(staged)
         inode.lookups += 1
-        self._see_as(inode, parent, name)
+        self._finding.see_as(inode, parent, name)
         inode.entry = entry
-        return inode, self.getattr(inode)
+        return inode, self._attributes.getattr(inode)
 
     def unlink(self, parent: Inode, name: bytes) -> None:
         """Remove a name that is no directory."""
-        found = self._find(parent, name)
+        found = self._finding.find(parent, name)
         if found is None:
             raise os_error(errno.ENOENT)
         if found.is_directory:
@@ -107,14 +137,14 @@ class Naming(Data):
 
     def rmdir(self, parent: Inode, name: bytes) -> None:
         """Remove an empty directory."""
-        found = self._find(parent, name)
+        found = self._finding.find(parent, name)
         if found is None:
             raise os_error(errno.ENOENT)
         if not found.is_directory:
             raise os_error(errno.ENOTDIR)
         self._check_replaceable(parent, name, found)
         self._remove(parent, name, found)
-        self._count_subdir(parent, -1)
+        count_subdir(parent, -1)
 
     def rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int = 0) -> None:
         """Rename, as renameat2(2) does; ``flags`` are RENAME_NOREPLACE and RENAME_EXCHANGE.
@@ -123,8 +153,8 @@ class Naming(Data):
         """
         if flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE):
             raise os_error(errno.EINVAL)
-        source = self._find(parent, name)
-        target = self._find(new_parent, new_name, lately=True)
+        source = self._finding.find(parent, name)
+        target = self._finding.find(new_parent, new_name, lately=True)
         if source is None or (target is None and flags & RENAME_EXCHANGE):
             raise os_error(errno.ENOENT)
         if target is not None and flags & RENAME_NOREPLACE:
@@ -133,7 +163,7 @@ class Naming(Data):
             return
         if target is not None and _is_same_file(source, target):
             return
-        old_path, new_path = join(self.path(parent), name), join(self.path(new_parent), new_name)
+        old_path, new_path = join(self._layers.path(parent), name), join(self._layers.path(new_parent), new_name)
         exchange = bool(flags & RENAME_EXCHANGE)
         if new_path.startswith(old_path + b"/"):
             raise os_error(errno.EINVAL)
@@ -143,14 +173,14 @@ class Naming(Data):
             self._check_place(new_parent, new_name)
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
         is_at_home = source.base is not None and parent.source is not None and source.base == join(parent.source, name)
-        absent = not exchange and not is_at_home and not self._base_has(parent, name)
+        absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
-        record = Rename(self.clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
-        moved, other = self._known(source), self._known(target) if target is not None else None
+        record = Rename(self._clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
+        moved, other = self._finding.known(source), self._finding.known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
         if target is not None and not exchange and source.staged is not None and stat.S_ISREG(source.st.st_mode):
             self._keep_replaced(new_parent, new_name, source.staged, target)
-        entry = self._record(record)
+        entry = self._recording.record(record)
         parent.changes += 1
         new_parent.changes += 1
         for inode in (moved, other):
@@ -159,8 +189,8 @@ class Naming(Data):
         for renamed in (source, target) if exchange else (source,):
             if renamed is not None and renamed.staged is not None:
                 self._touch_ctime(renamed.staged, renamed.st)
-        self._adopt(parent, self.tree.find(self.path(parent)))
-        self._adopt(new_parent, self.tree.find(self.path(new_parent)))
+        adopt(parent, self._layers.tree.find(self._layers.path(parent)))
+        adopt(new_parent, self._layers.tree.find(self._layers.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
         if has_unseen:
             self._orphan_dropped()
@@ -172,40 +202,42 @@ class Naming(Data):
     ) -> tuple[Inode, Attr]:
         """Give a store inode that was just made, with the attributes ``st``, its owner and its name."""
         try:
-            st = self._set_owner(parent, self.store.path(ino), owner, mode, st)
+            st = self._set_owner(parent, self._store.path(ino), owner, mode, st)
             entry = self._record_new(parent, name, ino)
         except BaseException:
-            self.store.remove(ino)
+            self._store.remove(ino)
             raise
         assert entry is not None
         parent.changes += 1
-        self._adopt(parent, entry.parent)
-        inode = self._inode(parent, name, Found(entry, entry.staged, None, st))
+        adopt(parent, entry.parent)
+        inode = self._finding.inode_of(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
         inode.free_of_acl = entry.staged  # the store passes none on
-        return inode, self._attr(inode, st, is_new=True)
+        return inode, self._attributes.attr_of(inode, st, is_new=True)
 
     def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
         """Record that a name that showed nothing shows a store inode.
 
         An entry may be there all the same, which the host has pulled base away from under; it goes, with all below.
         """
-        path = join(self.path(parent), name)
-        stage = Stage(self.clock_ns(), path, ino, origin=origin)
+        path = join(self._layers.path(parent), name)
+        stage = Stage(self._clock_ns(), path, ino, origin=origin)
         left = _entry_at(parent, name)
         if left is None or left.is_tombstone:
             if left is not None and parent.source is not None and origin is None:
                 self._keep_removed(join(parent.source, name), ino)
-            return self._record(stage)
-        entry = self._record(Delete(stage.time_ns, path, absent=not self._base_has(parent, name)), stage)
+            return self._recording.record(stage)
+        entry = self._recording.record(
+            Delete(stage.time_ns, path, absent=not self._finding.base_has(parent, name)), stage
+        )
         self._orphan_dropped()
         return entry
 
     def _keep_removed(self, rel: RelPath, ino: StoreIno) -> None:
         """Keep what base has at a name that is gone from the view, and that a new file gets."""
-        st = self.base.look(rel)
+        st = self._base.look(rel)
         if st is not None:
-            self._keep_base(rel, b"#%d" % ino, st, -1)
+            self._copy_up.keep_base(rel, b"#%d" % ino, st, -1)
 
     def _set_owner(
         self, parent: Inode, path: bytes, owner: Owner, mode: int, st: os.stat_result | None
@@ -216,7 +248,7 @@ class Naming(Data):
         """
         uid, gid = owner
         bits = stat.S_IMODE(mode)
-        parent_st = self._stat_lately(parent)
+        parent_st = self._attributes.stat_lately(parent)
         if parent_st.st_mode & stat.S_ISGID:
             gid = parent_st.st_gid
             if stat.S_ISDIR(mode):
@@ -241,26 +273,26 @@ class Naming(Data):
             return
         rel = join(parent.source, name)
         if found.staged is not None:
-            self.kept_bases.also_known(rel, known_by(by), known_by(found.staged))
+            self._kept_bases.also_known(rel, known_by(by), known_by(found.staged))
         elif found.base == rel:
-            self._keep_base(rel, known_by(by), found.st, -1)
+            self._copy_up.keep_base(rel, known_by(by), found.st, -1)
 
     def _remove(self, parent: Inode, name: bytes, found: Found) -> None:
         """Record that a name is gone, and orphan its inode if that was its last."""
         source = parent.source
         base = None
         if found.base is not None and source is not None and found.base == join(source, name):
-            absent, base = False, self.base.fingerprint(found.st, has_owner=False)
+            absent, base = False, self._base.fingerprint(found.st, has_owner=False)
         else:
-            absent = not self._base_has(parent, name)
-        path = join(self.path(parent), name)
-        inode = self._known(found)
+            absent = not self._finding.base_has(parent, name)
+        path = join(self._layers.path(parent), name)
+        inode = self._finding.known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
-        self._record(Delete(self.clock_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found)))
+        self._recording.record(Delete(self._clock_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found)))
         parent.changes += 1
         if inode is not None:
             inode.changes += 1
-        self._adopt(parent, self.tree.find(self.path(parent)))
+        adopt(parent, self._layers.tree.find(self._layers.path(parent)))
         self._lost_name(parent, name, found, inode)
         if has_unseen:
             self._orphan_dropped()
@@ -271,7 +303,7 @@ class Naming(Data):
             return None
         if found.staged is not None:
             return found.staged.base.ino if found.staged.base is not None else None
-        return self.base.number(found.st) if found.st.st_nlink > 1 else None
+        return self._base.number(found.st) if found.st.st_nlink > 1 else None
 
     def _lost_name(self, parent: Inode, name: bytes, found: Found, inode: Inode | None) -> None:
         """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see.
@@ -288,39 +320,39 @@ class Naming(Data):
         elif inode is not None:
             inode.is_orphan = True
             inode.entry = None
-            self.inodes.drop_if_unused(inode)
+            self._inodes.drop_if_unused(inode)
         elif staged is not None:
-            self._free(staged)
+            self._removal.free(staged)
 
     def _has_others(self, found: Found) -> bool:
         """Tell whether a file that just lost a name has others."""
         if found.staged is not None:
-            return self.tree.nlink(found.staged) > 0
+            return self._layers.tree.nlink(found.staged) > 0
         if found.is_directory or found.st.st_nlink < 2:
             return False
-        return found.st.st_nlink > self.tree.unlinked.get(self.base.number(found.st), 0)
+        return found.st.st_nlink > self._layers.tree.unlinked.get(self._base.number(found.st), 0)
 
     def _place_elsewhere(self, inode: Inode) -> None:
         """Know an inode by another of its names, or by none if none has been seen."""
         for entry in inode.staged.names if inode.staged is not None else ():
             assert entry.parent is not None
-            self.inodes.move(inode, self._at(entry.parent.path()), entry.name)
+            self._inodes.move(inode, self._finding.inode_at(entry.parent.path()), entry.name)
             inode.entry = entry
             return
-        for parent, name in self.inodes.other_names(inode):
+        for parent, name in self._inodes.other_names(inode):
             if not parent.is_orphan:
-                found = self._find(parent, name)
-                if found is not None and self._known(found) is inode:
-                    self.inodes.move(inode, parent, name)
+                found = self._finding.find(parent, name)
+                if found is not None and self._finding.known(found) is inode:
+                    self._inodes.move(inode, parent, name)
                     inode.entry, inode.base = found.entry, found.base
                     return
         inode.entry = None
         inode.is_nameless = True
-        self.inodes.drop_if_unused(inode)
+        self._inodes.drop_if_unused(inode)
 
     def _orphan_dropped(self) -> None:
         """Orphan what was known below an entry that went, though nothing was seen there: the host had removed it."""
-        for inode in self.inodes.by_number.values():
+        for inode in self._inodes.by_number.values():
             if inode.entry is not None and inode.entry.is_dropped:
                 inode.is_orphan = True
                 inode.entry = None
@@ -331,8 +363,8 @@ class Naming(Data):
 
         ``st`` are the attributes of its store inode, if known.
         """
-        self._looked_at = None
-        path = self.store.path(staged.ino)
+        self._looks.looked_at = None
+        path = self._store.path(staged.ino)
         if st is None:
             st = os.lstat(path)
         os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
@@ -364,14 +396,14 @@ class Naming(Data):
         if swapped is not None:
             assert target is not None
             self._renamed(swapped, target, (new_parent, new_name), (parent, name))
-            swapped.entry = self.tree.find(join(self.path(parent), name))
+            swapped.entry = self._layers.tree.find(join(self._layers.path(parent), name))
         if source.is_directory:
-            self._count_subdir(parent, -1)
-            self._count_subdir(new_parent, 1)
+            count_subdir(parent, -1)
+            count_subdir(new_parent, 1)
         if target is not None and target.is_directory:
-            self._count_subdir(new_parent, -1)
+            count_subdir(new_parent, -1)
             if exchange:
-                self._count_subdir(parent, 1)
+                count_subdir(parent, 1)
 
     def _renamed(self, inode: Inode, found: Found, old: tuple[Inode, bytes], new: tuple[Inode, bytes]) -> None:
         """Note that one of an inode's names, not necessarily the one that it was last seen by, is another now.
@@ -382,9 +414,9 @@ class Naming(Data):
         if inode.staged is None:
             inode.base = found.base
         if (inode.parent, inode.name) == old:
-            self.inodes.move(inode, *new)
+            self._inodes.move(inode, *new)
         else:
-            self._see_as(inode, *new)
+            self._finding.see_as(inode, *new)
 
     # ---- checks
 
@@ -396,23 +428,23 @@ class Naming(Data):
             raise os_error(errno.ENOENT)
         source = parent.source
         if source is not None:
-            if source in self.base.pseudo:
+            if source in self._base.pseudo:
                 raise os_error(errno.EROFS)
             if parent.staged is None:
                 self._check_there(parent)
-            if self.base.is_hidden_name(source, name):
+            if self._base.is_hidden_name(source, name):
                 raise os_error(errno.EACCES)
 
     def _check_new(self, parent: Inode, name: bytes) -> None:
         """Raise unless ``name`` can be created in ``parent``."""
         self._check_place(parent, name)
-        if self._find(parent, name, lately=True) is not None:
+        if self._finding.find(parent, name, lately=True) is not None:
             raise os_error(errno.EEXIST)
 
     def _check_there(self, directory: Inode) -> None:
         """Raise if the host has taken a base directory away."""
         try:
-            self._stat_lately(directory)
+            self._attributes.stat_lately(directory)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
                 raise os_error(errno.ENOENT) from None
@@ -421,14 +453,14 @@ class Naming(Data):
     def _check_replaceable(self, parent: Inode, name: bytes, found: Found) -> None:
         """Raise unless a directory that was found may be removed: it is empty and nothing is mounted there."""
         source = found.staged.origin if found.staged is not None else found.base
-        if source is not None and self.base.is_pinned(source):
+        if source is not None and self._base.is_pinned(source):
             raise os_error(errno.EBUSY)
-        directory = self._inode(parent, name, found)
-        is_empty = not self.names(directory)
-        self.inodes.drop_if_unused(directory)
+        directory = self._finding.inode_of(parent, name, found)
+        is_empty = not self._finding.names(directory)
+        self._inodes.drop_if_unused(directory)
         if not is_empty:
             raise os_error(errno.ENOTEMPTY)
-        if source is not None and self.base.holds_hidden(source):  # somebody's session, which would go with it
+        if source is not None and self._base.holds_hidden(source):  # somebody's session, which would go with it
             raise os_error(errno.EBUSY)
 
     def _check_rename(
@@ -437,7 +469,7 @@ class Naming(Data):
         for found in (source, target) if exchange else (source,):
             if found is not None and found.is_directory:
                 base = found.staged.origin if found.staged is not None else found.base
-                if base is not None and self.base.is_pinned(base):
+                if base is not None and self._base.is_pinned(base):
                     raise os_error(errno.EBUSY)
         if target is None or exchange:
             return

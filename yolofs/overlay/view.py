@@ -1,36 +1,140 @@
-"""Showing another state: after a travel, a commit or an abort."""
+"""The view as one object: its layers, and all parts that work on them."""
 
 from __future__ import annotations
 
 import os
-import stat
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 from yolofs.journal.journal import Journal
-from yolofs.overlay.find_by_key import Whereabouts
-from yolofs.overlay.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
+from yolofs.overlay.attributes import Attributes
+from yolofs.overlay.big_copies import BigCopies
+from yolofs.overlay.copy_up import CopyUp
+from yolofs.overlay.data import Data
+from yolofs.overlay.descriptors import Descriptors
+from yolofs.overlay.finding import Finding
+from yolofs.overlay.inodes import NO_PAGES, Inode, Version
+from yolofs.overlay.layers import Layers
 from yolofs.overlay.naming import Naming
-from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.state.hard_links import staged_for
-from yolofs.state.link_names import find_name_near
-from yolofs.state.tree import Entry, Staged, Tree, link_key, number_of_link
+from yolofs.overlay.recent_looks import RecentLooks
+from yolofs.overlay.recording import Recording
+from yolofs.overlay.reloading import Invalidation, Reloading
+from yolofs.overlay.removal import Removal
+from yolofs.paths import StoreIno
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.clock import coarse_clock_ns
 
 
-class Invalidation(NamedTuple):
-    """What the kernel must forget after the state was exchanged."""
+class Overlay(Layers):
+    """The view of a tree over base; see the package's docstring.
 
-    inodes: list[int]
-    """Numbers of inodes whose attributes and pages changed."""
-    attributes: list[int]
-    """Numbers of inodes of which only the attributes changed; what is open of them keeps its pages."""
-    entries: list[tuple[int, bytes]]
-    """Names (directory number, name) that lead elsewhere now."""
-    moved: list[RelPath]
-    """Paths of directories that lost their names above and have one: a look-up has the kernel find them there."""
+    The operations are those of its parts, by the same names: what they do is said there.  They are attributes and not
+    methods that pass a call on, as each further call costs a request half a percent.
+    """
 
+    def __init__(
+        self,
+        base: Base,
+        store: Store,
+        journal: Journal,
+        tree: Tree,
+        *,
+        fresh_from: StoreIno,
+        clock_ns: Callable[[], int] = coarse_clock_ns,
+        max_fds: int = 512,
+    ) -> None:
+        """``max_fds`` bounds the descriptors kept open between operations."""
+        super().__init__(base, store, journal, tree, fresh_from=fresh_from, clock_ns=clock_ns, on_drop=self._let_go_of)
+        self.recording = Recording(self)
+        self.descriptors = Descriptors(self, most=max_fds)
+        self.removal = Removal(self, self.descriptors)
+        self.looks = RecentLooks()
+        self.attributes = Attributes(self, self.descriptors, self.looks)
+        copy_up = CopyUp(self, self.recording, self.descriptors, self.removal, self.looks)
+        copies = self._copies = BigCopies(self, self.descriptors, self.removal, copy_up)
+        finding = Finding(self, self.descriptors, self.looks, self.attributes)
+        data = Data(self, self.recording, self.descriptors, self.attributes, copies)
+        naming = Naming(
+            self, self.recording, self.descriptors, self.removal, self.looks, self.attributes, copy_up, finding
+        )
+        self._reloading = Reloading(self, self.descriptors, finding)
 
-class Overlay(Naming):
-    """The view of a tree over base; see the package's docstring."""
+        self.lookup = finding.lookup
+        self.forget = finding.forget
+        self.is_stable_name = finding.is_stable_name
+        self.names = finding.names
+        self.at_hand = finding.at_hand
+        self.peek = finding.peek
+        self.still_leads = finding.still_leads
+        self.known_at = finding.known_at
+        self.look_anew = self.looks.look_anew
+
+        self.getattr = self.attributes.getattr
+        self.readlink = self.attributes.readlink
+        self.statvfs = self.attributes.statvfs
+        self.getxattr = self.attributes.getxattr
+        self.listxattr = self.attributes.listxattr
+
+        self.open = data.open
+        self.release = data.release
+        self.outdated_by = data.outdated_by
+        self.read = data.read
+        self.read_fd = data.read_fd
+        self.write = data.write
+        self.sync_fd = data.sync_fd
+        self.writers = data.writers
+        self.setattr = data.setattr
+        self.setxattr = data.setxattr
+        self.removexattr = data.removexattr
+
+        self.will_copy = copies.will_copy
+        self.copy_job = copies.copy_job
+        self.take_copy = copies.take_copy
+        self.drop_copy = copies.drop_copy
+
+        self.create = naming.create
+        self.mknod = naming.mknod
+        self.mkdir = naming.mkdir
+        self.symlink = naming.symlink
+        self.link = naming.link
+        self.unlink = naming.unlink
+        self.rmdir = naming.rmdir
+        self.rename = naming.rename
+
+    def serve(
+        self,
+        *,
+        is_shared: bool,
+        lately_ns: int,
+        run_of_request: Callable[[], int],
+        close_removed: Callable[[int], object] = os.close,
+    ) -> None:
+        """Work for a mount; the arguments are what the parts have under these names."""
+        self.attributes.is_shared = is_shared
+        self.looks.lately_ns = lately_ns
+        self.recording.run_of_request = run_of_request
+        self.removal.close_removed = close_removed
+
+    def close(self) -> None:
+        """Let go of every inode; the overlay must not be used afterwards."""
+        for inode in self.inodes.by_number.values():
+            self._let_go_of(inode)
+        self.inodes.by_number.clear()
+        self.kept_bases.close()
+
+    def _let_go_of(self, inode: Inode) -> None:
+        self._copies.drop_copy(inode)
+        self.removal.let_go(inode)
+
+    # ---- the kernel's pages, open files
+
+    def dropped_pages(self, numbers: Mapping[int, Version]) -> None:
+        """Note that the kernel has dropped the pages of files, and of which versions those are that it reads now."""
+        for number, version in numbers.items():
+            inode = self.inodes.by_number.get(number)
+            if inode is not None:
+                inode.paged = NO_PAGES if inode.source is None else version
 
     def shown_numbers(self) -> set[int]:
         """Return the store inodes of open files and of directories, also where their names are gone."""
@@ -43,11 +147,11 @@ class Overlay(Naming):
         Also those that nobody has open and to which no name of theirs is known to lead, as a travel may have left them
         behind: who holds such a file may open it yet.
         """
-        for inode in list(self._with_fd):
-            if not inode.opens:
-                self._close_fd(inode)
+        self.descriptors.close_unused()
         known = self.inodes.by_number.values()
         return {inode.staged.ino for inode in known if inode.staged and (inode.opens or not inode.is_placed)}
+
+    # ---- another state
 
     def mark(self, fresh_from: StoreIno) -> None:
         """A marker was written: what is in the store by now must not be written in place any more."""
@@ -55,9 +159,9 @@ class Overlay(Naming):
 
     def freeze(self) -> None:
         """Refuse all that would change anything, with EROFS, until the next :meth:`reload`."""
-        self.is_frozen = self.store.is_closed = True
+        self.recording.is_frozen = self.store.is_closed = True
         self.fresh_from = self.store.next_ino  # else files made since the last marker were written in place
-        self.look_anew()
+        self.looks.look_anew()
 
     def reload(
         self,
@@ -75,279 +179,9 @@ class Overlay(Naming):
         ``committed`` base has become what the view was: every path keeps its inode, also where it is open.
         ``rewritten``: so do files that are staged and still the same, and have other content, as after a write.
         """
-        self.is_frozen = self.store.is_closed = False
-        self._is_rewritten = rewritten
-        self.journal = journal
-        self.tree = tree
+        self.recording.is_frozen = self.store.is_closed = False
+        self.journal, self.tree, self.fresh_from = journal, tree, fresh_from
         self.kept_bases.close()  # it may be another file now
-        self.look_anew()
+        self.looks.look_anew()
         self.upheavals += 1
-        self.fresh_from = fresh_from
-        stale = Invalidation([], [], [], [])
-        directories = [inode for inode in self.inodes.by_number.values() if inode.is_directory]
-        before = {inode: (_keys(inode), inode.source) for inode in directories}
-        known_as = {inode.entry: inode for inode in directories if inode.entry is not None}
-        self._place_root()
-        kept: set[tuple[Inode, bytes]] = set()
-        doubtful: set[tuple[Inode, bytes]] = set()
-        for inode in self._by_depth():
-            names = self._names_of(inode, known_as)
-            was_left = inode.is_left  # the kernel may know since then that these names lead nowhere
-            if self._revisit(inode, names, stale, committed=committed) and not was_left:
-                kept.update(names)
-            else:
-                doubtful.update(names)
-        kept -= doubtful  # a file may have been seen by a name that another has taken since, and the kernel knows by it
-        if committed:
-            self._follow_nameless(stale)
-        else:
-            self._follow_left(stale)
-        for inode, (old, old_source) in before.items():
-            inode.subdirs = None
-            if not inode.is_orphan:
-                changed = _changed_names(old, old_source, _keys(inode), inode.source)
-                if changed:
-                    stale.inodes.append(inode.number)
-                    stale.entries.extend((inode.number, name) for name in changed if (inode, name) not in kept)
-        return stale
-
-    def _names_of(self, inode: Inode, known_as: dict[Entry, Inode]) -> list[tuple[Inode, bytes]]:
-        """Return the names by which the kernel may know an inode: the last one seen, and its other hard links.
-
-        ``known_as`` tells the inodes of directories by their entries in the old tree.
-        """
-        names = [(inode.parent, inode.name)] if inode.parent is not None and not inode.is_nameless else []
-        names += [place for place in self.inodes.other_names(inode) if place not in names]
-        if inode.staged is not None and (len(inode.staged.names) > 1 or inode.staged.links):
-            for entry in inode.staged.names:
-                parent = known_as.get(entry.parent) if entry.parent is not None else None
-                if parent is not None and (parent, entry.name) not in names:
-                    names.append((parent, entry.name))
-        return names
-
-    def _by_depth(self) -> list[Inode]:
-        """Return all inodes but the root: parents before children, and files left behind after those that are not.
-
-        Files come after all directories: a file with several names may lie in any of them.
-        """
-        depths: dict[Inode, int] = {self.root: 0}
-        for start in self.inodes.by_number.values():
-            chain = []
-            current: Inode | None = start
-            while current is not None and current not in depths:
-                chain.append(current)
-                current = current.parent
-            depth = depths[current] if current is not None else 0
-            for inode in reversed(chain):
-                depth += 1
-                depths[inode] = depth
-        del depths[self.root]
-        return sorted(depths, key=lambda inode: (0 if inode.is_directory else 1 + inode.is_orphan, depths[inode]))
-
-    def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
-        """Let one inode show what one of its names shows in the new state, or leave it behind as an orphan.
-
-        Returns whether all of its names still lead to it.
-        """
-        if inode.is_orphan and not (inode.is_left and (inode.is_directory or not inode.opens)):
-            return False
-        places = [place for place in names if self._still_leads(place, inode, committed=committed)]
-        if places and self._settle(inode, places[0], stale, committed=committed):
-            return len(places) == len(names)
-        inode.is_orphan = inode.is_left = True
-        inode.entry = None
-        stale.entries.extend((parent.number, name) for parent, name in names)
-        (stale.attributes if inode.opens else stale.inodes).append(inode.number)
-        return False
-
-    def _settle(self, inode: Inode, place: tuple[Inode, bytes], stale: Invalidation, *, committed: bool) -> bool:
-        """Let an inode show what a name shows; False if it is open and what is there has other content."""
-        parent, name = place
-        entry, staged, base = self._shown(parent, name)
-        is_moved = inode.source != (staged.origin if staged is not None else base) or (
-            (inode.staged.ino if inode.staged is not None else None) != (staged.ino if staged is not None else None)
-        )
-        link_key = inode.key if inode.has_links_in_base and isinstance(inode.key, int) else None
-        if staged is None and inode.staged is None and link_key is not None:
-            is_moved = False  # the same file of base, perhaps by another of its names
-        keeps_open = committed or (self._is_rewritten and staged is not None)
-        if is_moved and inode.opens and inode.kind == stat.S_IFREG and not keeps_open:
-            return False
-        inode.is_orphan = inode.is_left = False
-        self.inodes.move(inode, parent, name)
-        inode.entry, inode.staged, inode.base, inode.link_key = entry, staged, base, link_key
-        if is_moved:
-            self._close_fd(inode)
-            stale.inodes.append(inode.number)
-            if not committed:
-                inode.paged = NO_PAGES
-        return True
-
-    def _follow_left(self, stale: Invalidation) -> None:
-        """Find the files that were left behind, and are still held, under the names that they have in the new state.
-
-        A program may work in a directory that was renamed between the two states.
-        """
-        left = [inode for inode in self.inodes.by_number.values() if inode.is_left]
-        if not left:
-            return
-        whereabouts = Whereabouts(self.tree)
-        found = [(path, inode) for inode in left if (path := _path_in(whereabouts, inode)) is not None]
-        for path, inode in sorted(found, key=lambda item: item[0].count(b"/")):  # directories before what is in them
-            directory, name = split(path)
-            try:
-                parent = self._at(directory)
-            except OSError:  # base has it no more, or does not let us in
-                continue
-            place = parent, name
-            if self._still_leads(place, inode, committed=False):
-                is_settled = self._settle(inode, place, stale, committed=False)
-                if is_settled and inode.is_directory:
-                    stale.moved.append(path)
-            self.inodes.drop_if_unused(parent)
-
-    def _follow_nameless(self, stale: Invalidation) -> None:
-        """Find another name of the open files whose only known name went by a commit: it may be written by that.
-
-        Until then the name that had gone from the view alone led to the file in base.
-        """
-        for inode in [inode for inode in self.inodes.by_number.values() if inode.is_left and inode.is_nameless]:
-            home, key = inode.home, inode.key
-            if not inode.opens or home is None or not isinstance(key, int):
-                continue
-            file = self.base.file_of(number_of_link(key))
-            path = find_name_near(self.base, file, home) if file is not None else None
-            if path is None:
-                continue
-            directory, name = split(path)
-            try:
-                parent = self._at(directory)
-            except OSError:  # something that was not committed is in the way
-                continue
-            if self._still_leads((parent, name), inode, committed=True):
-                self._settle(inode, (parent, name), stale, committed=True)
-            self.inodes.drop_if_unused(parent)
-
-    def _still_leads(self, place: tuple[Inode, bytes], inode: Inode, *, committed: bool) -> bool:
-        """Tell whether a name leads to the same file in the new state."""
-        parent, name = place
-        if parent.is_orphan:
-            return False
-        _, staged, base = self._shown(parent, name)
-        if staged is None and base is None:
-            return False
-        if committed and staged is not None and inode.staged is not None and staged.ino == inode.staged.ino:
-            self.inodes.claim(natural_number(staged), staged.key, inode.number)
-            return True  # left staged; the base path that it is known by may be another one now
-        if committed and staged is not None and inode.staged is None and place == (inode.parent, inode.name):
-            self.inodes.claim(natural_number(staged), staged.key, inode.number)
-            return True  # a commit was undone: what base had is staged again
-        if committed and base is not None and (inode.staged is not None or inode.base != base):
-            return self._take_over(inode, base, may_be_new=place == (inode.parent, inode.name))
-        return self._is_still(inode, staged, base)
-
-    def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None) -> bool:
-        """Tell whether an inode is what its path shows now, and see that it is known by the inode's number.
-
-        A directory may be another one than before: programs that work in it mean its path.
-        """
-        is_same = inode.key == (staged.key if staged is not None else self._key_of(inode, base))
-        if is_same and not inode.is_orphan:
-            was = natural_number(inode.staged) if inode.staged is not None else inode.number
-            if staged is not None and natural_number(staged) != was:  # it was merged with another file of base
-                self.inodes.claim(natural_number(staged), staged.key, inode.number)
-            return True
-        if not (is_same or inode.is_directory):
-            return False
-        try:
-            st = os.lstat(self.store.path(staged.ino)) if staged is not None else self.base.lstat(base or ROOT)
-        except OSError:
-            return False
-        if stat.S_IFMT(st.st_mode) != inode.kind:
-            return False
-        natural, key = (natural_number(staged), staged.key) if staged is not None else (self.base.number(st), None)
-        other = self.inodes.by_number.get(self.inodes.number_of(natural, key))
-        is_another = other is not None and other is not inode and self._is_known_as(other, inode.kind, staged)
-        if is_another and not inode.is_directory:
-            return False  # it was looked up while this one was left behind
-        self.inodes.claim(natural, key, inode.number)
-        return True
-
-    def _key_of(self, inode: Inode, base: RelPath | None) -> bytes | int | None:
-        """Return the key of what base has at a path, as far as ``inode`` may have it.
-
-        A file that had several names keeps that key when it has a single one left.
-        """
-        if isinstance(inode.key, int) and base is not None:
-            try:
-                return link_key(self.base.number(self.base.lstat(base)))
-            except OSError:
-                return base
-        return base
-
-    def _shown(self, parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
-        """Return what a directory shows under a name; base is looked at only if hard links of base are staged."""
-        entry, staged, base = _shown(parent, name)
-        if base is not None and self.tree.linked:
-            try:
-                staged = staged_for(self.tree, self.base, self.base.lstat(base))
-            except OSError:
-                return entry, None, base
-        return entry, staged, None if staged is not None else base
-
-    def _take_over(self, inode: Inode, base: RelPath, *, may_be_new: bool) -> bool:
-        """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there.
-
-        Danger: of a name that it was seen by earlier, another file may have taken the place; without ``may_be_new``
-        it has to be the one that the inode is known for by now.
-        """
-        try:
-            st = self.base.lstat(base)
-        except OSError:
-            return False
-        if stat.S_IFMT(st.st_mode) != inode.kind:
-            return False
-        if not may_be_new and self.inodes.number_of(self.base.number(st)) != inode.number:
-            return False
-        self.inodes.rename_number(self.base.number(st), inode.number)
-        if inode.staged is not None:  # of any other, the host may have changed the content since the kernel saw it
-            inode.seen, inode.paged = version_of(st), settled_version(st, self.clock_ns())
-        return True
-
-
-def _shown(parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
-    """Return what the entries of a tree show under a name of a directory."""
-    entry = parent.entry.children.get(name) if parent.entry is not None and parent.entry.children else None
-    if entry is not None:
-        return entry, entry.staged, entry.base
-    source = parent.source
-    return None, None, join(source, name) if source is not None else None
-
-
-def _path_in(whereabouts: Whereabouts, inode: Inode) -> RelPath | None:
-    path = whereabouts.path_of(inode.key)
-    return path if path is not None else whereabouts.path_of(inode.home)
-
-
-def _keys(directory: Inode) -> dict[bytes, bytes | int | None]:
-    """Return which file each entry of a directory shows, None for a tombstone."""
-    entry = directory.entry
-    if entry is None or not entry.children:
-        return {}
-    return {
-        name: below.staged.key if below.staged is not None else below.base for name, below in entry.children.items()
-    }
-
-
-def _changed_names(
-    old: dict[bytes, bytes | int | None],
-    old_source: RelPath | None,
-    new: dict[bytes, bytes | int | None],
-    new_source: RelPath | None,
-) -> list[bytes]:
-    """Return the names that show another file now (a name in neither comes from the source, as before)."""
-
-    def key(keys: dict[bytes, bytes | int | None], source: RelPath | None, name: bytes) -> bytes | int | None:
-        return keys[name] if name in keys else join(source, name) if source is not None else None
-
-    return [name for name in old.keys() | new.keys() if key(old, old_source, name) != key(new, new_source, name)]
+        return self._reloading.follow(committed=committed, rewritten=rewritten)

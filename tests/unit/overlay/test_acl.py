@@ -49,7 +49,7 @@ def test_it_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_path: 
     except OSError:
         pytest.skip("this filesystem has no access control lists")
     with handlers_of(tmp_path) as handlers:
-        handlers.overlay.is_shared = True
+        handlers.overlay.attributes.is_shared = True
         handle = open_file(handlers, b"f")
         (number,) = (inode.number for inode in handlers.overlay.inodes.by_number.values() if inode.name == b"f")
 
