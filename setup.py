@@ -38,6 +38,7 @@ COMPILED = [
     "yolofs/overlay/view.py",
     "yolofs/paths.py",
     "yolofs/rules/book.py",
+    "yolofs/rules/judgement.py",
     "yolofs/state/hard_links.py",
     "yolofs/state/tree.py",
     "yolofs/store/base.py",

@@ -182,8 +182,8 @@ class MountDriver:
         found: dict[bytes, RuleState] = {}
         for inode in self.view.overlay.inodes.by_number.values():
             with contextlib.suppress(FileNotFoundError):
-                if inode.verdict_version == self.book.version:
-                    found[self.view.overlay.path(inode)] = inode.verdict.state
+                if inode.judgement.version == self.book.version:
+                    found[self.view.overlay.path(inode)] = inode.judgement.verdict.state
         return found
 
     # ---- rules and time

@@ -339,9 +339,9 @@ class HandlersDriver:
         """Return what the inodes remember of the rules in force."""
         known = self.overlay.inodes.by_number.values()
         return {
-            self.overlay.path(inode): inode.verdict.state
+            self.overlay.path(inode): inode.judgement.verdict.state
             for inode in known
-            if inode.verdict_version == self.book.version and _is_placed(self.overlay, inode.number)
+            if inode.judgement.version == self.book.version and _is_placed(self.overlay, inode.number)
         }
 
     # ---- rules and time

@@ -23,6 +23,7 @@ from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, m
 from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath
 from yolofs.rules import Index, RuleBook, RuleState, Verdict
+from yolofs.rules.judgement import UNJUDGED, Judgement
 from yolofs.state.link_names import find_names_at
 
 Grant = tuple[bytes, bool]
@@ -82,20 +83,22 @@ class Gate:
     def verdict(self, inode: Inode) -> Verdict:
         """Return the verdict over the name under which an inode was last seen; O(1) while the rules stay."""
         version = self.book.version
-        if inode.verdict_version == version:
-            return inode.verdict
+        if inode.judgement.version == version:
+            return inode.judgement.verdict
         unjudged = []
         current = inode
-        while current.verdict_version != version and current.parent is not None:
+        while current.judgement.version != version and current.parent is not None:
             unjudged.append(current)
             current = current.parent
-        if current.verdict_version != version:
-            current.verdict, current.verdict_version = self.book.at(self._overlay.base.root), version
-        verdict = current.verdict
+        if current.judgement.version != version:
+            current.judgement = Judgement(self.book.at(self._overlay.base.root), version)
+        judgement = current.judgement
         for current in reversed(unjudged):
-            verdict = self.book.below(verdict, current.name)
-            current.verdict, current.verdict_version = verdict, version
-        return verdict
+            verdict = self.book.below(judgement.verdict, current.name)
+            if verdict is not judgement.verdict:
+                judgement = Judgement(verdict, version)
+            current.judgement = judgement
+        return judgement.verdict
 
     def verdict_below(self, directory: Inode, name: bytes) -> Verdict:
         """Return the verdict over a name in a directory, whether it shows anything or not."""
@@ -110,7 +113,8 @@ class Gate:
     def shows(self, directory: Inode, name: bytes) -> bool:
         """Tell whether a name may be looked up; else it seems not to exist."""
         book = self.book
-        verdict = directory.verdict if directory.verdict_version == book.version else self.verdict(directory)
+        judged = directory.judgement
+        verdict = judged.verdict if judged.version == book.version else self.verdict(directory)
         return book.shows(verdict, name)
 
     def shown(self, directory: Inode, names: list[bytes]) -> list[bytes]:
@@ -124,12 +128,14 @@ class Gate:
         """Tell whether the link count of a file may be told: a directory's tells how many are in it."""
         if not inode.is_directory:
             return True
-        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         return not verdict.hides_inside
 
     def check_stat(self, inode: Inode) -> None:
         """Raise unless attributes may be read: under one of its names, or because it is open already."""
-        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not verdict.seems_absent or (inode.opens and not inode.is_directory):
             return
         if all(at.seems_absent for _, at in self._names(inode, verdict)):
@@ -137,7 +143,8 @@ class Gate:
 
     def check_list(self, inode: Inode) -> None:
         """Raise unless a directory may be listed."""
-        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not (verdict.may_list or verdict.is_way):
             path = self._path(inode)
             number = _refusal([(path, verdict)])
@@ -147,7 +154,8 @@ class Gate:
 
     def check_read(self, inode: Inode, operation: Operation = Operation.READ) -> None:
         """Raise unless the content may be read."""
-        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if verdict.may_read and not _is_linked(inode):
             return
         names = list(self._names(inode, verdict))
@@ -174,7 +182,8 @@ class Gate:
 
     def check_change(self, inode: Inode, operation: Operation) -> None:
         """Raise unless a file may be changed, whichever of its names it was reached by."""
-        verdict = inode.verdict if inode.verdict_version == self.book.version else self.verdict(inode)
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not verdict.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, operation)
             self._require_all_names(inode, operation, changes, _refusal(changes))
@@ -416,10 +425,10 @@ class Gate:
 
         If the directory itself has no verdict, nothing in it has one.
         """
-        if directory.verdict_version != self.book.version:
+        if directory.judgement.version != self.book.version:
             return
-        before = directory.verdict
-        directory.verdict_version = 0
+        before = directory.judgement.verdict
+        directory.judgement = UNJUDGED
         after = self.verdict(directory)
         has_rules = before.node is not None or after.node is not None
         if has_rules or before.rule is not after.rule or not before.has_patterns_of(after):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.paths import RelPath
-from yolofs.rules import Verdict
+from yolofs.rules.judgement import UNJUDGED
 from yolofs.state.tree import Entry, Staged
 
 ROOT_NUMBER = 1
@@ -22,7 +22,6 @@ UNKNOWN_NUMBER = (1 << 64) - 2
 """The number of no file: stands in listings for files that cannot be looked at."""
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
-_UNJUDGED = Verdict(None, None)
 Version: TypeAlias = tuple[int, int, int]
 """What tells whether a base file's content is as it was: its ``ctime_ns``, ``mtime_ns`` and size."""
 NO_PAGES: Version = (0, 0, 0)
@@ -53,7 +52,12 @@ class Attr(msgspec.Struct):
 
 
 class Inode:
-    """One file, directory or special file of the view."""
+    """One file, directory or special file of the view.
+
+    Beside what the file is, it carries what the kernel has of it (``seen``, ``paged``, ``ragged``, ``changes``) and
+    what the gate found (``judgement``, ``noted``).  Nearly each request needs them; an object of their own would take
+    some 64 bytes for each known file, and each open and write one more look.
+    """
 
     __slots__ = (
         "also",
@@ -66,6 +70,7 @@ class Inode:
         "is_left",
         "is_nameless",
         "is_orphan",
+        "judgement",
         "kind",
         "link_key",
         "lookups",
@@ -80,8 +85,6 @@ class Inode:
         "seen",
         "staged",
         "subdirs",
-        "verdict",
-        "verdict_version",
         "writers",
     )
 
@@ -132,9 +135,8 @@ class Inode:
         """What was seen to have no access control list: what is staged, or the base file at this ctime."""
         self.noted = 0
         """Which accesses by rule the gate has noted, as bits."""
-        self.verdict = _UNJUDGED
-        self.verdict_version = 0
-        """The version of the rules under which ``verdict`` was found; 0 if it is worth nothing."""
+        self.judgement = UNJUDGED
+        """What the gate found of the name under which it was last seen."""
 
     @property
     def source(self) -> RelPath | None:
@@ -261,7 +263,7 @@ class InodeTable:
         if inode.is_directory:
             self._on_directory_moved(inode)
         else:
-            inode.verdict_version = 0
+            inode.judgement = UNJUDGED
 
     def other_names(self, inode: Inode) -> list[tuple[Inode, bytes]]:
         """Return the other names under which a file was seen and may still be reached without another look-up."""
