@@ -268,3 +268,30 @@ def test_of_a_file_with_hard_links_all_names_are_told_at_once(tmp_path: Path) ->
         assert (project / "two").read_text() == "1\n"
         yolofs("commit", "--yes", *names.split())
         assert (project / "five").read_text() == "2\n"
+
+
+def test_a_link_to_a_file_elsewhere_that_stays_what_it_is_needs_no_more_than_its_own_name(tmp_path: Path) -> None:
+    """As `git clone` of a repository on the same disk makes them of all its objects."""
+    project, other = tmp_path / "project", tmp_path / "other"
+    project.mkdir()
+    other.mkdir()
+    (other / "object").write_text("1\n")
+    (other / "known").write_text("2\n")
+    (other / "by another name").hardlink_to(other / "known")
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted("--root", "/") as mountpoint:
+        view = mountpoint / str(tmp_path)[1:]
+        (view / "project/clone").mkdir()
+        (view / "project/clone/object").hardlink_to(view / "other/object")
+        (view / "project/clone/known").hardlink_to(view / "other/known")
+        done = yolofs("commit", "--yes", "--outside", "--exclude", other)
+        assert done.err.splitlines()[-1] == "commit 1 done; to take it back: yolofs undo 1"
+        assert (project / "clone/object").samefile(other / "object")
+        assert (project / "clone/known").samefile(other / "by another name")
+        assert yolofs("status", "--json").json["changes"] == []
+        (view / "project/again").hardlink_to(view / "other/object")
+        (view / "other/object").write_text("more\n")
+        done = yolofs("commit", "--yes", "--exclude", other)
+        assert "nothing to commit\n3 changes stay staged:\n" in done.err
+        assert (other / "object").read_text() == "1\n"

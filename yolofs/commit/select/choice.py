@@ -8,7 +8,7 @@ from functools import cached_property
 import msgspec
 
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.units import Directory, Unit, Units, directory_of, source_of
+from yolofs.commit.select.units import Directory, Unit, Units, directory_of, natural_path, source_of
 from yolofs.paths import RelPath, display, join, split
 from yolofs.state.link_names import find_names, find_names_at
 from yolofs.state.tree import Entry, Staged
@@ -87,7 +87,7 @@ class Choice:
         self._units = units
         self._selection = selection
         self._base = base
-        self.taken = {unit for unit in units.all if selection.has_all(unit.paths)}
+        self.taken = {unit for unit in units.all if self._is_selected(unit)}
         self._asked = set(self.taken)
         self._why: dict[Unit, Held] = {}
         for unit in units.all:
@@ -113,6 +113,11 @@ class Choice:
         self._why[unit] = Held(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
 
     # ---- what can be told of each unit by itself
+
+    def _is_selected(self, unit: Unit) -> bool:
+        """Tell whether all that a unit changes is selected, as far as paths tell."""
+        outside = [path for path in unit.paths if not self._selection.has(path)]
+        return not outside or (len(outside) < len(unit.paths) and self._units.are_unchanged(unit, outside))
 
     def _check_alone(self, unit: Unit) -> None:
         if unit not in self.taken:
@@ -180,6 +185,8 @@ class Choice:
         if unnamed := [name for name in names if name in self._selection.unnamed]:  # it is one file, by whatever name
             self._hold_unnamed(unit, unnamed)
             return False
+        if self._units.is_unchanged(staged):
+            return True
         other = next((name for name in names if not self._selection.has(name)), None)
         if other is not None:
             reason = f"{self._show(other)} is the same file (hard link)"
@@ -220,12 +227,16 @@ class Choice:
                     self._hold(unit, "it would lie in itself, as another rename stays")
                 elif not entry.is_tombstone and place in self._selection.unnamed:
                     self._hold_unnamed(unit, [place])
-                elif not entry.is_tombstone and not self._selection.has(place):
+                elif not (entry.is_tombstone or self._selection.has(place) or self._is_in_its_place(entry, place)):
                     self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", [place])
                 else:
                     continue
                 break
         return len(self.taken) != before
+
+    def _is_in_its_place(self, entry: Entry, place: RelPath) -> bool:
+        """Tell whether a commit leaves what lies at a path of base just as it is."""
+        return place == natural_path(entry) and self._units.are_unchanged(self._units.of[entry], [place])
 
     def _born_above(self, entry: Entry) -> list[Entry]:
         """Return the directories born in the view that a slot lies in, the nearest first."""

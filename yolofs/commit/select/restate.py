@@ -14,7 +14,7 @@ from yolofs.paths import RelPath, StoreIno
 from yolofs.state.kept_bases import Extra
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
+from yolofs.store.store import StoreFiles
 
 
 class Rebased(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class _Kept:
 def restate(
     tree: Tree,
     base: Base,
-    store: StorePaths,
+    store: StoreFiles,
     authors: Authors,
     *,
     dropped: Collection[RelPath] = (),

@@ -19,7 +19,7 @@ from yolofs.paths import ROOT, RelPath, join
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
+from yolofs.store.store import StoreFiles
 
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""
@@ -130,7 +130,7 @@ def _is_taken(path: RelPath, entry: Entry, selection: Selection) -> bool:
     return all(selection.has(one) and selection.left_out_below(one) is None for one in paths)
 
 
-def split_state(tree: Tree, base: Base, store: StorePaths, selection: Selection, authors: Authors) -> Split:
+def split_state(tree: Tree, base: Base, store: StoreFiles, selection: Selection, authors: Authors) -> Split:
     """Split the state ``tree``.  Looks at base and the store and changes neither.
 
     Raises:

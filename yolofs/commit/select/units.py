@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property
 from typing import TypeAlias
 
+from yolofs.changes.changes import compare
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
+from yolofs.store.store import StoreFiles
 
 Directory: TypeAlias = RelPath | Entry
 """Which directory: the base path of one that base has, the entry of one that was born in the view."""
@@ -49,7 +51,7 @@ class Unit:
 class Units:
     """The units of one state; base is looked at once, when this is made."""
 
-    def __init__(self, tree: Tree, base: Base, store: StorePaths) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StoreFiles) -> None:
         """Find them.
 
         Raises:
@@ -185,6 +187,26 @@ class Units:
         for passed in path:
             self._leaders[passed] = item
         return item
+
+    # ---- what is no change
+
+    def are_unchanged(self, unit: Unit, paths: Iterable[RelPath]) -> bool:
+        """Tell whether base has just what the view has at some paths of a unit, but for new hard links of a file."""
+        files = {entry.staged for entry in unit.slots if entry.staged is not None}
+        return {staged.home for staged in files if self.is_unchanged(staged)}.issuperset(paths)
+
+    def is_unchanged(self, staged: Staged) -> bool:
+        """Tell whether a staged file is in its place and what base has there, as one of which a link was made."""
+        entry = self._in_slot.get(staged.home) if staged.home is not None else None
+        if entry is None or entry.staged is not staged or self.slots[entry] != staged.home:
+            return False
+        return staged.home not in self._changed
+
+    @cached_property
+    def _changed(self) -> frozenset[RelPath]:
+        """All paths at which the view has something else than base."""
+        changes = compare(Tree(), self.tree, self._base, self._store)
+        return frozenset(path for change in changes for path in change.paths)
 
     # ---- the units
 
