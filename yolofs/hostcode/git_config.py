@@ -163,7 +163,8 @@ def _boolean(value: str) -> bool:
 
 
 def _remote_name(value: str) -> bool:
-    return value == "." or _is_name(value)
+    """Tell whether this is the name of a remote, or an address in its place, as ``gh pr checkout`` writes of a fork."""
+    return value == "." or _is_name(value) or ("://" in value and _url(value))
 
 
 def _is_name(value: str) -> bool:
@@ -279,12 +280,50 @@ _PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
     ("feature", "manyfiles"): _boolean,
     ("feature", "experimental"): _boolean,
     ("core", "sharedrepository"): _one_of("group", "umask", "true", "false", "0", "1"),  # not for everybody
+    ("receive", "denynonfastforwards"): _boolean,  # as `git init --shared` writes it
+    ("receive", "denydeletes"): _boolean,
     ("receive", "denycurrentbranch"): _one_of("refuse", "warn", "ignore", "updateInstead", "true", "false"),
 }
 """Settings without a subsection."""
+_SHAPING: Final = """
+    am.keepCR am.threeWay blame.blankBoundary blame.coloring blame.ignoreRevsFile blame.markIgnoredLines
+    blame.markUnblamableLines blame.showEmail branch.sort checkout.defaultRemote checkout.guess checkout.workers
+    column.ui commit.cleanup commit.status commit.verbose commitGraph.generationVersion
+    commitGraph.maxNewFilters core.abbrev core.bigFileThreshold core.checkStat core.commentChar core.commitGraph
+    core.compression core.deltaBaseCacheLimit core.fscache core.fsync core.fsyncMethod core.fsyncObjectFiles
+    core.hideDotFiles core.looseCompression core.maxTreeDepth core.multiPackIndex core.packedGitLimit
+    core.packedGitWindowSize core.packedRefsTimeout core.preloadIndex core.splitIndex core.trustctime
+    core.useReplaceRefs core.warnAmbiguousRefs credential.validate diff.algorithm diff.autoRefreshIndex
+    diff.colorMoved diff.colorMovedWS diff.context diff.dirstat diff.ignoreSubmodules diff.indentHeuristic
+    diff.interHunkContext diff.mnemonicPrefix diff.noPrefix diff.relative diff.renameLimit diff.renames
+    diff.statGraphWidth diff.submodule diff.suppressBlankEmpty diff.wordRegex diff.wsErrorHighlight fetch.all
+    fetch.negotiationAlgorithm fetch.output fetch.parallel fetch.recurseSubmodules fetch.showForcedUpdates
+    fetch.unpackLimit fetch.writeCommitGraph gc.aggressiveDepth gc.aggressiveWindow gc.autoDetach
+    gc.autoPackLimit gc.bigPackThreshold gc.cruftPacks gc.packRefs gc.writeCommitGraph grep.column
+    grep.extendedRegexp grep.fallbackToNoIndex grep.fullName grep.lineNumber grep.patternType grep.threads
+    gui.GCWarning gui.geometry gui.wmstate http.lowSpeedLimit http.lowSpeedTime http.maxRequests
+    http.minSessions http.postBuffer http.version index.recordEndOfIndexEntries index.recordOffsetTable
+    index.skipHash index.threads log.abbrevCommit log.date log.decorate log.diffMerges log.excludeDecoration
+    log.follow log.initialDecorationSet log.mailmap log.showRoot maintenance.autoDetach merge.autoStash
+    merge.branchdesc merge.directoryRenames merge.log merge.renameLimit merge.renames merge.renormalize
+    merge.stat merge.suppressDest merge.verbosity notes.mergeStrategy pack.compression pack.deltaCacheLimit
+    pack.deltaCacheSize pack.depth pack.indexVersion pack.packSizeLimit pack.threads pack.useBitmaps
+    pack.useSparse pack.window pack.windowMemory pack.writeBitmapHashCache pack.writeBitmaps
+    pack.writeReverseIndex push.gpgSign push.useBitmaps push.useForceIfIncludes rebase.abbreviateCommands
+    rebase.forkPoint rebase.missingCommitsCheck rebase.rebaseMerges rebase.rescheduleFailedExec rebase.stat
+    receive.autogc receive.unpackLimit repack.cruftDepth repack.useDeltaBaseOffset repack.useDeltaIslands
+    repack.writeBitmaps rerere.autoUpdate stash.showIncludeUntracked stash.showPatch stash.showStat
+    status.aheadBehind status.branch status.displayCommentPrefix status.relativePaths status.renameLimit
+    status.renames status.short status.showStash status.showUntrackedFiles status.submoduleSummary
+    submodule.fetchJobs submodule.propagateBranches tag.forceSignAnnotated tag.sort transfer.unpackLimit
+    versionsort.suffix worktree.guessRemote worktree.useRelativePaths
+"""
+"""Settings without a subsection that say how much, how fast or how it looks, and name no program and no settings."""
+_SHAPING_KEYS: Final = frozenset(tuple(name.split(".")) for name in _SHAPING.lower().split())
 _SECTIONS: Final[Mapping[str, _Check]] = {
     "advice": _boolean,
     "alias": _alias,
+    "color": _any,
     "pager": _boolean,  # anything else is a program
 }
 """Sections without subsections, whatever the key."""
@@ -301,6 +340,7 @@ _NAMED: Final[Mapping[tuple[str, str], _Check]] = {
     ("remote", "skipfetchall"): _boolean,
     ("remote", "skipdefaultupdate"): _boolean,
     ("remote", "gh-resolved"): _any,
+    ("remote", "followremotehead"): _any,
     ("branch", "remote"): _remote_name,
     ("branch", "pushremote"): _remote_name,
     ("branch", "merge"): lambda value: value.isprintable() and value.startswith("refs/"),
@@ -309,6 +349,9 @@ _NAMED: Final[Mapping[tuple[str, str], _Check]] = {
     ("branch", "gh-merge-base"): _any,
     ("branch", "vscode-merge-base"): _any,
     ("branch", "github-pr-owner-number"): _any,
+    ("credential", "usehttppath"): _boolean,
+    ("maintenance", "enabled"): _boolean,
+    ("maintenance", "schedule"): _word,
     ("submodule", "url"): _url,
     ("submodule", "active"): _boolean,
     ("submodule", "branch"): _any,
@@ -342,7 +385,8 @@ def is_harmless_change(
         if entry.name == ("core", None, "worktree"):
             return is_own_worktree is not None and is_own_worktree(entry.value or "")
         if entry.subsection is None:
-            check = _PLAIN.get((entry.section, entry.key)) or _SECTIONS.get(entry.section)
+            key = entry.section, entry.key
+            check = _any if key in _SHAPING_KEYS else _PLAIN.get(key) or _SECTIONS.get(entry.section)
         elif entry.section == "remote" and not _is_name(entry.subsection):
             return False  # an address in the place of a name
         else:

@@ -159,6 +159,10 @@ class GitFiles:
             return False
         if directory.rpartition(b"/")[2] == _GIT:
             return False  # it counted as one before
+        return self._had_code(directory)
+
+    def _had_code(self, directory: RelPath) -> bool:
+        """Tell whether base has something in a directory that git would run or go by if it is a repository."""
         for name in _SETTINGS:
             path = join(directory, name)
             text = self._look.read_at(path, MOST_BYTES) if self._look.had(path) else b""
@@ -208,16 +212,24 @@ class GitFiles:
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
         """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a worktree.
 
-        What is in there counts by itself.
+        What is in there counts by itself.  So it does in a directory that is made in the view, be it a repository
+        (``git init --separate-git-dir``) or a worktree of a bare one, if that one has nothing to run either.
         """
         if text is None or not text.startswith(b"gitdir: "):
             return False
         target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
-        names = _normal(directory, target).split(b"/")
-        return any(
+        place = RelPath(_normal(directory, target)[1:])
+        names = place.split(b"/")
+        if any(
             names[at] == _GIT and names[at + 1] in (b"modules", b"worktrees") and len(names) > at + 2
             for at in range(len(names) - 1)
-        )
+        ):
+            return True
+        if self._look.had(place) or not self._is_repository(place):
+            return False
+        above, name = split(split(place)[0])
+        is_worktree = name == b"worktrees" and self._look.has(join(place, b"commondir"))
+        return not is_worktree or (self._is_repository(above) and not self._had_code(above))
 
     def _is_worktree(self, directory: RelPath, text: bytes | None) -> bool:
         """Tell whether ``commondir`` leads from a worktree's directory to the repository that it lies in."""

@@ -45,7 +45,7 @@ GIT_ROWS = (
     Row("**/.git/sequencer/opts", Mark.GIT, "programs of a cherry-pick or revert that is to go on"),
     Row("**/.git/remotes/**", Mark.GIT, "addresses by which a remote goes that has none in `config`; so the next one"),
     Row("**/.git/branches/**", Mark.GIT),
-    Row("**/.git", Mark.GIT, "a file or link that leads elsewhere than to a submodule's or worktree's own directory"),
+    Row("**/.git", Mark.GIT, "a file or link that leads elsewhere than to a submodule's or worktree's own directory, or a new one"),
 )
 """Of git's directories.  So is each directory that git would take for a repository, whatever it is called (bare
 repositories, ``.git/modules/…``), and what ``core.hooksPath`` and ``include.path`` in base name."""

@@ -524,6 +524,25 @@ def test_a_file_in_the_place_of_a_repository(scribe: Scribe, content: bytes, mar
     assert bool(marks(scribe)) is marked
 
 
+def test_a_file_that_leads_to_a_repository_made_in_the_view(scribe: Scribe) -> None:
+    """As `git init --separate-git-dir` writes it, and `git worktree add` in a bare repository."""
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
+    for path in [base / top / name for top in ("old.git", "evil.git") for name in BARE]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    (base / "evil.git/config").write_bytes(EVIL)
+    for name in BARE:
+        write(scribe, f"p/new.git/{name}")
+    for top in ("old", "evil", "new"):
+        for name in ("HEAD", "gitdir"):
+            write(scribe, f"p/{top}.git/worktrees/w/{name}")
+        write(scribe, f"p/{top}.git/worktrees/w/commondir", b"../..\n")
+        write(scribe, f"p/tree of {top}/.git", b"gitdir: /home/u/p/%b.git/worktrees/w\n" % top.encode())
+        write(scribe, f"p/all of {top}/.git", b"gitdir: ../%b.git\n" % top.encode())
+    write(scribe, "p/none/.git", b"gitdir: ../new.git/worktrees/other\n")
+    assert marks(scribe) == {f"p/{name}/.git": "git" for name in ("tree of evil", "all of old", "all of evil", "none")}
+
+
 @pytest.mark.parametrize(
     ("worktree", "marked"),
     [(b"../../../sub", False), (b"../../../../other", True), (b"/home/u", True), (b"../../.git", True)],

@@ -102,10 +102,22 @@ HARMLESS = [
     "[i18n]\ncommitEncoding = ISO-8859-1\nlogOutputEncoding = UTF-8\n",
     "[index]\nversion = 4\n[feature]\nmanyFiles = true\n[core]\nsharedRepository = group\n",
     "[pager]\nlog = false\n[receive]\ndenyCurrentBranch = updateInstead\n",
+    "[receive]\ndenyNonFastforwards = true\n",  # git init --shared
+    "[core]\nFSCache = true\nmultiPackIndex = true\n[log]\nexcludeDecoration = refs/prefetch/*\n",  # scalar clone
+    '[credential "https://dev.azure.com"]\nuseHttpPath = true\n[credential]\nvalidate = false\n',
+    "[blame]\nignoreRevsFile = .git-blame-ignore-revs\n[diff]\nalgorithm = histogram\n[color]\nstatus = auto\n",
+    '[branch "fork"]\nremote = https://example.org/fork\npushRemote = https://example.org/fork\n',  # gh pr checkout
+    '[remote "origin"]\nfollowRemoteHEAD = warn-if-not-main\n',
     "",
     "# a remark\n",
 ]
 HARMFUL = [
+    "[gc]\nrecentObjectsHook = x\n",
+    "[pack]\npackObjectsHook = x\n",
+    "[diff]\nexternal = x\norderFile = x\n",
+    '[branch "fork"]\nremote = ext::x\n',
+    '[branch "fork"]\nremote = ext://x\n',
+    "[credential]\nhelper = x\n",
     "[core]\nfsmonitor = ./x\n",
     "[core] fsmonitor = ./x\n",
     "[CORE]\nFsMonitor=./x\n",
