@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from yolofs.cli.group import COMMANDS, cli
-from yolofs.hostcode.table import PARTS, Part, Row
+from yolofs.hostcode.row import Part, Row
+from yolofs.hostcode.table import PARTS
 from yolofs.rules.preset import SECTIONS, PresetRule, Section
 
 _WIDTH = 80

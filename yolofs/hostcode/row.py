@@ -1,0 +1,30 @@
+"""What the table of files is made of: lines, and the parts in which they stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from yolofs.hostcode.mark import Mark
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    pattern: str
+    """As :mod:`yolofs.text.path_patterns` has it: absolute, below ``~``, or anywhere (``**/``)."""
+    mark: Mark
+    reason: str = ""
+
+
+class Part(NamedTuple):
+    """Lines that belong together."""
+
+    title: str
+    reason: str
+    rows: tuple[Row, ...]
+
+
+def part(title: str, reason: str, mark: Mark, *rows: str | tuple[str, str]) -> Part:
+    """Return a part whose lines share a mark; a line is a pattern, or a pattern and a reason of its own."""
+    lines = [(row, "") if isinstance(row, str) else row for row in rows]
+    return Part(title, reason, tuple(Row(pattern, mark, why) for pattern, why in lines))
