@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import stat
 import subprocess
 import time
 
@@ -122,3 +124,51 @@ def test_what_would_be_refused_is(staged: Program) -> None:
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out
     assert "stand alone" in staged.refused("commit", "--dry-run", "--continue", code=2)
+
+
+def test_what_the_script_keeps_is_no_hard_link_of_what_stays(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "one").write_text("1\n")
+    (project / "two").hardlink_to(project / "one")
+    (project / "three").hardlink_to(project / "one")
+    with yolofs.mounted() as view:
+        (view / "two").unlink()
+        (view / "three").unlink()
+        (view / "three").write_text("3\n")
+    script = yolofs("commit", "--script").out
+    subprocess.run(["sh"], input=script, text=True, capture_output=True, check=True)
+    assert (project / "one").stat().st_nlink == 1
+    assert (project / "three").read_text() == "3\n"
+    kept = sorted(path.read_text() for path in project.glob(".yolofs-script-*/replaced/*"))
+    assert kept == ["1\n", "1\n"]
+
+
+def test_the_script_works_in_directories_that_forbid_it(yolofs: Program) -> None:
+    """Where the owner is not root, who may write anyway, it has to open them; it gives them their modes back."""
+    project = yolofs.project
+    for name in ("closed/inner", "moved/inner", "gone/inner"):
+        (project / name).mkdir(parents=True)
+        (project / name / "file").write_text("1\n")
+    (project / "read-only").write_text("1\n")
+    (project / "its other name").hardlink_to(project / "read-only")
+    (project / "read-only").chmod(0o400)
+    for name in ("closed/inner", "moved/inner", "moved", "gone/inner", "gone"):
+        (project / name).chmod(0o555)
+    with yolofs.mounted() as view:
+        (view / "closed/inner/file").rename(view / "closed/inner/renamed")
+        (view / "moved").rename(view / "elsewhere")
+        (view / "elsewhere/inner/new").write_text("2\n")
+        shutil.rmtree(view / "gone")
+        (view / "read-only").chmod(0o600)
+        (view / "read-only").write_text("2\n")
+        (view / "read-only").chmod(0o400)
+    script = yolofs("commit", "--script").out
+    steps = script[script.index("\n}\n") :]
+    for path in (project / "closed/inner", project / "moved", project / "gone", project / "elsewhere/inner"):
+        assert f"\nchmod u+wx -- {path}\n" in steps
+    assert f"\nchmod u+w -- {project}/read-only\n" in steps
+    subprocess.run(["sh"], input=script, text=True, capture_output=True, check=True)
+    for name in ("closed/inner", "elsewhere", "elsewhere/inner"):
+        assert stat.S_IMODE((project / name).stat().st_mode) == 0o555
+    kept = project.glob(".yolofs-script-*/replaced/*")
+    assert sorted(stat.S_IMODE(path.stat().st_mode) for path in kept) == [0o400, 0o555]

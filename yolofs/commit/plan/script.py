@@ -1,8 +1,10 @@
 """A plan as a shell script that does the same to base with the usual tools: to be read, or to be run by hand.
 
 It stops at the first command that fails, and keeps all that it replaces in a directory of its own, whose name it says
-at the end.  What it cannot do as a commit does: it makes nothing before it begins, exchanges nothing in one step, and
-is finished or taken back by nobody.  Names are quoted, whatever they are made of.
+at the end: what has other names (hard links) as a copy, so that it stays what it was.  A directory that forbids its
+owner to write is opened up while names in it change.  What it cannot do as a commit does: it makes nothing before it
+begins, exchanges nothing in one step, and is finished or taken back by nobody.  Names are quoted, whatever they are
+made of.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from yolofs.commit.plan.plan import (
     Step,
     describe,
 )
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, split
 from yolofs.store.store import StorePaths
 
 _HEAD = (
@@ -40,9 +42,17 @@ _HEAD = (
     b"kept=$(mktemp -d %(template)s)",
     b"""trap 'echo "what was replaced lies in $kept" >&2' EXIT""",
     b'mkdir "$kept/parked" "$kept/replaced"',
+    b"keep() {  # what is at a path goes to $kept, under a number; as a copy, if it has other names",
+    b"""  if [ -f "$1" ] && [ ! -L "$1" ] && [ "$(stat --format=%%h -- "$1")" -gt 1 ]; then""",
+    b"""    cp --archive --no-target-directory --reflink=auto -- "$1" "$kept/replaced/$2"; rm --force -- "$1\"""",
+    b"""  else mv --no-clobber --no-target-directory -- "$1" "$kept/replaced/$2"; fi""",
+    b"""  [ ! -e "$1" ] && [ ! -L "$1" ]""",
+    b"}",
 )
 _COPY = b"cp --archive --no-target-directory --reflink=auto --"
 _MOVE = b"mv --no-clobber --no-target-directory --"
+_OPEN_UP = b"chmod u+wx -- "
+_WORKING = stat.S_IWUSR | stat.S_IXUSR
 
 
 def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
@@ -65,16 +75,36 @@ class _Script:
     def __init__(self, plan: Plan, store: StorePaths) -> None:
         self._root = plan.root
         self._store = store
+        self._opened: set[RelPath] = set()
+        """Directories that are opened up, by the paths at which that was done."""
+        self._closed = {
+            step.path: stat.S_IMODE(step.was.mode)
+            for step in plan.steps
+            if isinstance(step, FinishDirectory) and step.was is not None and _is_closed(step.was.mode)
+        }
+        """Directories that forbid their owner to write, by the paths that they will have, and their modes."""
 
     def lines(self, step: Step) -> Iterator[bytes]:
         path = self._at(step.path)
+        match step:
+            case Park() | Remove():
+                yield from self._open_up(split(step.path)[0])
+                yield from self._open_up(step.path)
+            case Create() | Place() | Link() | Duplicate() | MakeDirectory():
+                above = split(step.path)[0]
+                if above in self._closed and above not in self._opened:
+                    self._opened.add(above)
+                    yield _OPEN_UP + self._at(above)
+            case _:
+                pass
         match step:
             case Park():
                 yield b"%s %s %s" % (_MOVE, path, _slot(b"parked", step.number))
                 yield _is_gone(path)
             case Remove():
-                yield b"%s %s %s" % (_MOVE, path, _slot(b"replaced", step.number))
-                yield _is_gone(path)
+                yield b"keep %s %d" % (path, step.number)
+                if step.path in self._opened:
+                    yield b"chmod %04o -- %s" % (self._mode(step.path), _slot(b"replaced", step.number))
             case Fetch():
                 kept = self._store.path(Kept(step.commit, step.slot, step.inside).ino)
                 yield b"%s %s %s" % (_COPY, _quoted(kept), _slot(b"parked", step.number))
@@ -95,6 +125,8 @@ class _Script:
                 yield from self._metadata(step.ino, path)
             case Rewrite():
                 yield b"%s %s %s" % (_COPY, path, _slot(b"replaced", step.number))
+                if not self._mode(step.path) & stat.S_IWUSR:  # it gets its mode below
+                    yield b"chmod u+w -- %s" % path
                 yield b"cat < %s > %s" % (_quoted(self._store.path(step.ino)), path)
                 yield from self._metadata(step.ino, path)
             case SetMetadata():
@@ -104,13 +136,27 @@ class _Script:
                     yield from self._metadata(step.ino, path)
                 seconds, ns = divmod(step.mtime_ns, 1_000_000_000)
                 yield b"touch --no-create --date=@%d.%09d -- %s" % (seconds, ns, path)
+                if step.ino is None and step.path in self._closed:
+                    yield b"chmod %04o -- %s" % (self._closed[step.path], path)
             case _:
                 assert_never(step)
 
     def _out_of_the_way(self, step: Create | Place | Link | Duplicate, path: bytes) -> Iterator[bytes]:
-        if step.replaced is not None:
-            yield b"%s %s %s" % (_MOVE, path, _slot(b"replaced", step.number))
-        yield _is_gone(path)
+        yield b"keep %s %d" % (path, step.number) if step.replaced is not None else _is_gone(path)
+
+    def _open_up(self, path: RelPath) -> Iterator[bytes]:
+        """Yield what lets the owner of a directory work in it that is where base has it, and move it."""
+        if path not in self._opened and _is_closed(self._mode(path, stat.S_IFDIR)):
+            self._opened.add(path)
+            yield _OPEN_UP + self._at(path)
+
+    def _mode(self, path: RelPath, kind: int = 0) -> int:
+        """Return the mode of what base has at a path; as of what is open if it is not there, or of another type."""
+        try:
+            mode = os.lstat(os.path.join(self._root, path) if path else self._root).st_mode
+        except OSError:
+            return stat.S_IRWXU
+        return stat.S_IRWXU if kind and stat.S_IFMT(mode) != kind else stat.S_IMODE(mode)
 
     def _metadata(self, ino: int, path: bytes) -> Iterator[bytes]:
         source = self._store.path(ino)
@@ -123,6 +169,10 @@ class _Script:
 
     def _at(self, path: RelPath) -> bytes:
         return _quoted(os.path.join(self._root, path) if path else self._root)
+
+
+def _is_closed(mode: int) -> bool:
+    return mode & _WORKING != _WORKING
 
 
 def _is_gone(path: bytes) -> bytes:
