@@ -492,7 +492,9 @@ class Host:
         self._lent_journal = None
         self.collector.state_replaced()
         if is_done or loan is LoanKind.GC:
-            self._kept = session.named_numbers() | self._overlay.shown_numbers(), session.store.next_ino
+            named = session.named_numbers()
+            self._overlay.removal.free_when_closed(named)
+            self._kept = named | self._overlay.shown_numbers(), session.store.next_ino
         return stale
 
     def unmount(self, *, force: bool) -> None:

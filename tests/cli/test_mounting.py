@@ -334,3 +334,20 @@ def test_every_error_class_keeps_its_exit_code() -> None:
         if isinstance(value, type) and issubclass(value, yolofs.errors.YolofsError)
     }
     assert len(set(found.values())) == len(found)
+
+
+def test_what_was_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -> None:
+    files = yolofs.session / "files"
+
+    def staged() -> list[bytes]:
+        return [path.read_bytes() for path in files.rglob("*") if path.is_file()]
+
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        (view / "new").write_text("new\n")
+        with open(view / "new", "rb") as new, open(view / "a.txt", "r+b", buffering=0) as changed:
+            yolofs("abort", "--yes")
+            assert sorted(staged()) == [b"changed\n", b"new\n"]
+            assert new.read() == b"new\n"
+            changed.write(b"CHANGED\n")
+        wait_until(lambda: staged() == [], "the files of the old journal are removed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Inode
@@ -23,6 +23,13 @@ class Removal:
         self.close_removed: Callable[[int], object] = os.close
         """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
         what frees its blocks, and takes as long as the disk does."""
+        self._unnamed: frozenset[Staged] = frozenset()
+        """Files of a journal that has ended and that are open still: no journal names them any more."""
+
+    def free_when_closed(self, named: Container[int]) -> None:
+        """Have those store inodes go with their last handle that are open and that no journal has ``named``."""
+        shown = (inode.staged for inode in self._layers.inodes.by_number.values() if inode.opens)
+        self._unnamed = frozenset(staged for staged in shown if staged is not None and staged.ino not in named)
 
     def let_go(self, inode: Inode) -> None:
         """Close what is open of an inode that is forgotten, and remove its store inode if nothing else shows it."""
@@ -66,4 +73,6 @@ class Removal:
 
     def _is_unseen(self, staged: Staged) -> bool:
         """Tell whether neither a name nor a generation can show a store inode."""
+        if staged in self._unnamed:
+            return staged.ino not in self._layers.tree.staged
         return staged.ino >= self._layers.fresh_from and not self._layers.tree.nlink(staged)
