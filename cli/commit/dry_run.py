@@ -17,6 +17,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
 from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
+from yolofs.session.up_to import check_up_to
 
 
 def dry_run_of(
@@ -28,6 +29,7 @@ def dry_run_of(
 
     Raises:
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
+        YolofsError: it would be refused for hard links.
     """
     shown, parts = look(session, selection, up_to)
     looked = look_at_base(session, parts)
@@ -42,6 +44,8 @@ def dry_run_of(
             shown, parts = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
             looked = look_at_base(session, parts)
     plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
+    if up_to is not None and plan.steps:
+        check_up_to(session, parts)
     if not plan.steps:
         say("nothing to commit")
     elif not as_script:

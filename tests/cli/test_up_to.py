@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +103,21 @@ def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program,
         assert {path.name: (path.read_text(), path.stat().st_nlink) for path in view.glob("*[te]")} == shown
     yolofs("commit", "--yes")
     assert {path.name: (path.read_text(), path.stat().st_nlink) for path in project.glob("*[te]")} == shown
+
+
+def test_a_dry_run_refuses_what_the_commit_refuses_for_hard_links(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "one").write_text("1\n")
+    (project / "two").hardlink_to(project / "one")
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted() as view:
+        (view / "two").unlink()
+        (view / "one").write_text("2\n")
+        yolofs("snapshot", "first")
+        (view / "later").write_text("l\n")
+        said = yolofs("commit", "--up-to", "first", "--yes", code=19).err
+        assert "has hard links that are staged" in said
+        for word in ("--dry-run", "--script"):
+            assert yolofs.refused("commit", "--up-to", "first", word, code=19) == said

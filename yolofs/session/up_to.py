@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from yolofs.commit.select.compose import compose
+from yolofs.commit.select.compose import check_links, compose
 from yolofs.commit.select.split import Authors, Split
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
 from yolofs.paths import StoreIno
@@ -41,6 +41,17 @@ def commit_up_to(
     if result.number is None:
         _remove(session, made)
     return result
+
+
+def check_up_to(session: Session, parts: Split) -> None:
+    """Check that :func:`commit_up_to` would not refuse ``parts`` for hard links.  Changes nothing.
+
+    Raises:
+        YolofsError: both the earlier and the present state change names of one file with hard links.
+        OSError: base cannot be read.
+    """
+    commits = os.path.dirname(session.commit_directory(1))
+    check_links(parts.taken, session.state(), session.base, session.store, commits)
 
 
 def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:

@@ -62,6 +62,16 @@ def compose(
     return _Composing(first, second, base, store, commits, known, sign).run()
 
 
+def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
+    """Check that :func:`compose` can tell the names of files with hard links apart, and make nothing.
+
+    Raises:
+        HardLinksError: both change names of one file with hard links.
+        OSError: base cannot be read.
+    """
+    _Composing(first, second, base, store, commits, {}, lambda record, _: record).check_links()
+
+
 class _Directory(NamedTuple):
     """A directory of the view, and what it is in base afterwards."""
 
@@ -113,7 +123,7 @@ class _Composing:
         self._noted: set[RelPath] = set()
 
     def run(self) -> Composed:
-        self._check_links()
+        self.check_links()
         todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
         while todo:
@@ -127,7 +137,7 @@ class _Composing:
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         return self._found
 
-    def _check_links(self) -> None:
+    def check_links(self) -> None:
         """Refuse that the first changes names of a file of which the second has changed some.
 
         Which of them is which could not be told.  Content and metadata it may change.
