@@ -99,7 +99,8 @@ def _marked(pieces: list[diff3.Piece]) -> Merged:
     """Return pieces as one text, with marks around what is in conflict."""
     text: list[bytes] = []
     conflicts = 0
-    ends = b"\r\n" if any(line.endswith(b"\r\n") for line in pieces[0].ours[:1] or (pieces[-1].ours[:1])) else b"\n"
+    lines = (line for ours, theirs in pieces for line in (*ours, *(theirs or ())))
+    ends = b"\r\n" if next(lines, b"").endswith(b"\r\n") else b"\n"
     for ours, theirs in pieces:
         if theirs is None:
             text.extend(ours)
