@@ -12,11 +12,12 @@ import tempfile
 from typing import NamedTuple
 
 from yolofs.commit.merge import diff3
+from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
 from yolofs.text.diff import split_lines
 from yolofs.text.git_binary import is_binary
 
-MOST_MERGED_BYTES = 4 << 20
+MOST_MERGED_BYTES = MOST_KEPT_BYTES
 """A larger text is not merged: two such texts without a line in common take seconds."""
 _OURS, _THEIRS = b"staged", b"base"
 _BEGIN, _BETWEEN, _END = b"<<<<<<< " + _OURS, b"=======", b">>>>>>> " + _THEIRS
