@@ -171,13 +171,12 @@ class KeptBases:
             self._append(KeptBase(path, known, like=like), b"")
 
     def add(self, path: RelPath, known: bytes, kept: Kept) -> None:
-        """Keep what has been read of a base file, durably.
+        """Keep what has been read of a base file.
 
         Raises:
             OSError: it cannot be written.
         """
         self._append(KeptBase(path, known, kept.owned), kept.content)
-        os.fsync(self._fd)
 
     def _append(self, header: KeptBase, content: bytes) -> None:
         self._open()
