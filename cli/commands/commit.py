@@ -202,7 +202,8 @@ def command(
             selection = asked.selection(session)
             shown, parts = look(session, selection, asked.generation(session))
             if before is not None and before != shown:
-                say("what is staged has changed meanwhile; look again")
+                wish.forget(before.taken, shown.taken)
+                say("something of it has changed meanwhile, here or in base; look again")
                 continue
             looked = look_at_base(session, parts)
             settled = Settled()

@@ -194,6 +194,13 @@ class Wish:
                 text = f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}"
                 self._chosen[drift.path] = _ask_about(session, drift.path, text)
 
+    def forget(self, before: Sequence[Change], now: Sequence[Change]) -> None:
+        """Drop the answers about what is not as it was when they were given, so that it is asked about again."""
+        was = {(change.kind, change.path): change for change in before}
+        same = [change for change in now if was.get((change.kind, change.path)) == change]
+        kept = {path for change in same for path in change.paths}
+        self._chosen = {path: way for path, way in self._chosen.items() if path in kept}
+
     def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str) -> str:
         """Return what to ask before a commit of ``taken``: only what is to be done; empty if that is nothing.
 

@@ -249,6 +249,27 @@ def test_what_is_asked_about_each_conflict(yolofs: Program) -> None:
     assert not {"text", "gone-here", "gone-there", "alone"} & left(status, "changes")
 
 
+def test_what_base_changes_after_the_answer_is_asked_about_again(yolofs: Program) -> None:
+    """An answer is about what base had when it was given; other answers stay."""
+    project = yolofs.project
+    with Terminal(project, ["commit", "clash", "text"]) as terminal:
+        for count in (1, 2):
+            terminal.wait_for("[q]uit?", count)
+            terminal.type("o\n")
+        terminal.wait_for("[y/N]")
+        (project / "text").write_text(THEIRS + "and more\n")
+        terminal.type("y\n")
+        terminal.wait_for("something of it has changed meanwhile, here or in base; look again")
+        terminal.wait_for("[q]uit?", 3)
+        assert "text: " in terminal.text.rpartition("look again")[2]
+        terminal.type("m\n")
+        terminal.wait_for("[y/N]", 2)
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (project / "text").read_text() == BOTH + "and more\n"
+    assert (project / "clash").read_text() == TEN.replace("5", "five")
+
+
 def test_to_quit_does_nothing(yolofs: Program) -> None:
     before = yolofs("status", "--json").json["changes"]
     with Terminal(yolofs.project, ["commit"]) as terminal:

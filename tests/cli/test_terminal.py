@@ -63,7 +63,7 @@ def test_what_changed_while_the_question_stood_is_shown_and_asked_again(yolofs: 
         terminal.wait_for("[y/N] ")
         (view / "later.txt").write_text("later\n")
         terminal.type("y\n")
-        terminal.wait_for("what is staged has changed meanwhile; look again")
+        terminal.wait_for("something of it has changed meanwhile, here or in base; look again")
         terminal.wait_for("apply 3 changes: 2 added, 1 modified? [y/N] ")
         (view / "later.txt").write_text("LATER\n")  # in place: not a record, and still not what was shown
         terminal.type("y\n")

@@ -464,3 +464,42 @@ def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(
     yolofs, _ = committed
     (yolofs.project / "a.txt").write_text("the host's\n")
     assert f"  {yolofs.project}/a.txt\n" in yolofs("undo", "--dry-run", code=9).err
+
+
+def test_what_the_host_has_taken_away_may_still_be_undone_after_the_rest(yolofs: Program) -> None:
+    for name in ("a", "b"):
+        (yolofs.project / name).write_text("old\n")
+    with yolofs.mounted() as view:
+        for name in ("a", "b"):
+            (view / name).write_text("new\n")
+    yolofs("commit", "--yes")
+    (yolofs.project / "a").unlink()
+    assert "base has changed at 1 path" in yolofs("undo", "--yes", code=9).err
+    assert "is undone in part by commit 2" in yolofs("undo", "1", "b", "--yes").err
+    assert (yolofs.project / "b").read_text() == "old\n"
+    assert [one["undone"] for one in yolofs("commits", "--json").json["commits"]] == [False, False]
+
+
+@pytest.mark.parametrize("changed", ["nothing", "here", "in base"])
+def test_a_directory_that_is_applied_again_is_no_drift(yolofs: Program, changed: str) -> None:
+    """What came back in it was known then; what the host changes in it later is drift as ever."""
+    new = "new/deep/file"
+    with yolofs.mounted() as view:
+        (view / new).parent.mkdir(parents=True)
+        (view / new).write_text("new\n")
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    yolofs("undo", "2", "--yes")
+    assert yolofs("status", "--json").json["drift"] == []
+    if changed == "nothing":
+        return
+    with yolofs.mounted() as view:
+        (view / "new/deep/other").write_text("other\n")
+    if changed == "here":
+        yolofs("commit", "--yes")
+        assert (yolofs.project / "new/deep/other").read_text() == "other\n"
+        return
+    (yolofs.project / new).write_text("by the host\n")
+    assert [one["path"] for one in yolofs("status", "--json").json["drift"]] == [str(yolofs.project / "new")]
+    yolofs("commit", "--yes", code=9)
+    assert (yolofs.project / new).read_text() == "by the host\n"

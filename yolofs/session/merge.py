@@ -142,6 +142,8 @@ def _settle(
     tree = session.state()
     session.skip_named_numbers()
     rebased = {**dict(_staged(session, merges)), **_unmerged(session, tree, unmerged)}
+    if merges:
+        session.store.sync()
     authors = Authors(session.live_changes(), coarse_clock_ns())
     restated = restate(tree, session.base, session.store, authors, dropped=dropped, rebased=rebased)
     _replace_journal(session, restated.records)
@@ -165,7 +167,7 @@ def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]
 
 
 def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIno, Rebased]]:
-    """Make what was merged in the store, durably, and keep what base is."""
+    """Make what was merged in the store, and keep what base is; neither is durable yet."""
     bases = KeptBases(session.store)
     try:
         for merge in merges:
@@ -203,8 +205,6 @@ def _make(session: Session, merge: Merge) -> StoreIno:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
         if merge.content is None:
             os.utime(file.fileno(), ns=(merge.theirs.st.st_atime_ns, _mtime_ns(session, merge)))
-        os.fsync(file.fileno())
-    sync_directory_of(path)
     return ino
 
 

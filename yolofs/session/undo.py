@@ -221,7 +221,7 @@ def prepare(
     if made is not None:
         made += inverse.numbers
     store = KeptAndStore(into or session.store, os.path.dirname(commit.directory))
-    tree, is_whole = inverse.tree(), not inverse.stays
+    tree, is_whole = inverse.tree(), not inverse.stays and (force or not inverse.drifted)
     held: tuple[Held, ...] = ()
     if selection is not None and not selection.is_everything:
         parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))

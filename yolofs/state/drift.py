@@ -60,15 +60,16 @@ def is_later(
     """
     if here is None or natural is None or not entry.since_ns:
         return False
-    last_ns = entry.since_ns + _CLOCK_SLACK_NS
-    todo = [(natural, here)]
+    todo = [(natural, here, entry.since_ns + _CLOCK_SLACK_NS)]
     while todo:
-        rel, st = todo.pop()
-        if st.st_ctime_ns > last_ns and restored.get(st.st_ino) != st.st_ctime_ns:
-            return True
+        rel, st, last_ns = todo.pop()
+        if st.st_ctime_ns > last_ns:
+            if restored.get(st.st_ino) != st.st_ctime_ns:
+                return True
+            last_ns = st.st_ctime_ns  # it came back whole then, with what is in it
         if stat.S_ISDIR(st.st_mode):
             below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]
-            todo += [(path, inside) for path in below if (inside := base.look(path)) is not None]
+            todo += [(path, inside, last_ns) for path in below if (inside := base.look(path)) is not None]
     return False
 
 

@@ -7,11 +7,16 @@ them again::
 
 The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum, and is passed over.
 Losing the file loses no work: what it would tell is not known then.
+
+A content above 128 KiB shares its blocks with the base file (a reflink) where the disk can do that: the header is then
+as long as it takes for the content to begin at a block, and nothing of the content is read.  Elsewhere it is copied.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import hashlib
 import os
 import struct
@@ -29,8 +34,19 @@ from yolofs.store.store import Store
 from yolofs.system.plain_files import open_plain
 from yolofs.text.git_binary import is_binary
 
-MOST_KEPT_BYTES = 128 << 10
-"""Of so much text a copy is kept: it costs less than a tenth of the copy-up."""
+MOST_KEPT_BYTES = 4 << 20
+"""Of a larger text nothing is kept, as nothing larger is merged."""
+MOST_COPIED_BYTES = 1 << 20
+"""Nor of one above this where blocks cannot be shared: others wait for a copy, which takes a millisecond."""
+_LEAST_SHARED_BYTES = 128 << 10
+"""So much is copied sooner than blocks are shared."""
+_BLOCK_BYTES = 4096
+"""What is shared begins at a multiple of that; a disk of larger blocks refuses, and it is copied."""
+_FICLONERANGE = 0x4020940D  # _IOW(0x94, 13, struct file_clone_range) of linux/fs.h
+_CLONE_RANGE = struct.Struct("qQQQ")
+_SHORT_PADDING_BYTES = 256
+"""Longer ones take one byte more of MessagePack to say how long they are."""
+_SNIFFED_BYTES = 8192
 _MOST_FILE_BYTES = 1 << 30
 _KEY_BYTES = 16
 _LENGTHS = struct.Struct(">IQI")
@@ -60,6 +76,9 @@ class KeptBase(msgspec.Struct, frozen=True, array_like=True):
     owned: Owned | None = None
     like: bytes = b""
     """Of the same path what is known by this."""
+    is_shared: bool = False
+    """Whether the content shares blocks with what base had, and so has not been read, and is in no checksum."""
+    padding: bytes = b""
 
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -120,6 +139,7 @@ class KeptBases:
         self._fd = -1
         self._key = b""
         self._size = 0
+        self._may_share = True
 
     def close(self) -> None:
         """Close the file; the next entry opens it anew."""
@@ -128,14 +148,22 @@ class KeptBases:
             self._fd = -1
 
     def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int) -> None:
-        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read, if it is a small text."""
+        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read, if it is a text.
+
+        ``fd`` may be a copy of it.  Blocks while up to :data:`MOST_COPIED_BYTES` are copied.
+        """
         size = metadata.st.st_size
         if size > MOST_KEPT_BYTES:
             return
+        header = KeptBase(path, known, owned(metadata))
         with contextlib.suppress(OSError):
-            content = os.pread(fd, size + 1, 0)
+            if size > _LEAST_SHARED_BYTES and (
+                is_binary(os.pread(fd, _SNIFFED_BYTES, 0)) or self._share(header, metadata.st, fd)
+            ):
+                return
+            content = os.pread(fd, size + 1, 0) if size <= MOST_COPIED_BYTES else b""
             if len(content) == size and not is_binary(content):
-                self._append(KeptBase(path, known, owned(metadata)), content)
+                self._append(header, content)
 
     def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
         """Note that what is kept of a base file counts for another staged file, too, which takes the place of one."""
@@ -143,41 +171,69 @@ class KeptBases:
             self._append(KeptBase(path, known, like=like), b"")
 
     def add(self, path: RelPath, known: bytes, kept: Kept) -> None:
-        """Keep what has been read of a base file, durably.
+        """Keep what has been read of a base file.
 
         Raises:
             OSError: it cannot be written.
         """
         self._append(KeptBase(path, known, kept.owned), kept.content)
-        os.fsync(self._fd)
 
     def _append(self, header: KeptBase, content: bytes) -> None:
-        if self._fd < 0:
-            self._open()
+        self._open()
         if self._size > _MOST_FILE_BYTES:
             return
-        entry = _encode(self._key, header, content)
-        try:
-            if self._write(entry) != len(entry):
+        text = msgspec.msgpack.encode(header)
+        with self._cut_on_error():
+            self._write(_start(self._key, text, len(content), content) + text, content)
+        self._size += _START_BYTES + len(text) + len(content)
+
+    def _write(self, *parts: bytes) -> None:
+        if os.pwritev(self._fd, parts, self._size) != sum(map(len, parts)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:
+        """Append an entry whose content shares blocks with a file of the same disk; return whether that is possible.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        self._open()
+        if not self._may_share or os.fstat(self._fd).st_dev != st.st_dev or self._size > _MOST_FILE_BYTES:
+            return False
+        entry = _encode_shared(self._key, header, st.st_size, self._size)
+        end = self._size + len(entry) + st.st_size
+        with self._cut_on_error():
+            self._write(entry)
+            try:
+                fcntl.ioctl(self._fd, _FICLONERANGE, _CLONE_RANGE.pack(fd, 0, 0, self._size + len(entry)))
+            except OSError:  # whatever it is, the content may still be copied
+                self._may_share = False
                 os.ftruncate(self._fd, self._size)
-                return
+                return False
+            if os.fstat(self._fd).st_size != end:
+                raise OSError(errno.ESTALE, "it has another size by now")
+        self._size = end
+        return True
+
+    @contextlib.contextmanager
+    def _cut_on_error(self) -> Iterator[None]:
+        try:
+            yield
         except OSError:
             os.ftruncate(self._fd, self._size)
             raise
-        self._size += len(entry)
-
-    def _write(self, entry: bytes) -> int:
-        return os.write(self._fd, entry)
 
     def _open(self) -> None:
-        fd = open_plain(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        if self._fd >= 0:
+            return
+        fd = open_plain(self._path, os.O_RDWR | os.O_CREAT)  # no O_APPEND: by it no blocks can be shared
         try:
             self._size = os.fstat(fd).st_size
             self._key = os.pread(fd, _KEY_BYTES, 0)
             if len(self._key) < _KEY_BYTES:
                 os.ftruncate(fd, 0)
                 self._key = os.urandom(_KEY_BYTES)
-                self._size = os.write(fd, self._key)
+                self._size = os.pwrite(fd, self._key, 0)
         except BaseException:
             os.close(fd)
             raise
@@ -194,18 +250,20 @@ def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict
 
     Blocks while the headers of all are read.
     """
+    return dict(_found(store, is_wanted))
+
+
+def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterator[tuple[tuple[RelPath, bytes], Kept]]:
     with _reading(store) as fd:
         if fd < 0:
-            return {}
+            return
         places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]] = {}
         for header, start, end in _entries(fd):
             places[header.path, header.known_by] = header, start, end
-        found = {}
         for place in [place for place in places if is_wanted(*place)]:
             kept = _follow(fd, places, place)
             if kept is not None:
-                found[place] = kept
-        return found
+                yield place, kept
 
 
 def retain(store: Store, staged: Iterable[Staged]) -> None:
@@ -218,27 +276,36 @@ def retain(store: Store, staged: Iterable[Staged]) -> None:
     if not os.path.lexists(path):
         return
     left = frozenset(map(known_by, staged))
-    kept = find_kept(store, lambda _, known: known in left) if left else {}
     new = KeptBases(store)
     new._path = path + b".new"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new._path)
     try:
-        for (base_path, known), one in kept.items():
+        for (base_path, known), one in _found(store, lambda _, known: known in left) if left else ():
             new._append(KeptBase(base_path, known, one.owned), one.content)
     finally:
         new.close()
-    if kept:
-        os.rename(new._path, path)
-        return
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+        if new._size:
+            os.rename(new._path, path)
+        else:
+            os.unlink(path)
 
 
-def _encode(key: bytes, header: KeptBase, content: bytes) -> bytes:
-    text = msgspec.msgpack.encode(header)
-    crc = zlib.crc32(content, zlib.crc32(text, len(content)))
-    return b"".join((key, _LENGTHS.pack(len(text), len(content), crc), text, content))
+def _encode_shared(key: bytes, header: KeptBase, size: int, position: int) -> bytes:
+    """Return all of an entry at a position but its content, which is to begin at a block."""
+    header = msgspec.structs.replace(header, is_shared=True)
+    unpadded = len(msgspec.msgpack.encode(header))
+    padding = -(position + _START_BYTES + unpadded) % _BLOCK_BYTES
+    if padding <= _SHORT_PADDING_BYTES:
+        padding += _BLOCK_BYTES
+    text = msgspec.msgpack.encode(msgspec.structs.replace(header, padding=b"\0" * (padding - 1)))
+    return _start(key, text, size, b"") + text
+
+
+def _start(key: bytes, text: bytes, size: int, checked: bytes) -> bytes:
+    """Return what an entry begins with; ``checked`` is the content, as far as the checksum is to cover it."""
+    return key + _LENGTHS.pack(len(text), size, zlib.crc32(checked, zlib.crc32(text, size)))
 
 
 @contextlib.contextmanager
@@ -255,15 +322,17 @@ def _reading(store: Store) -> Iterator[int]:
 
 
 def _entries(fd: int) -> Iterator[tuple[KeptBase, int, int]]:
-    """Yield the header of each entry, and where the entry begins and ends; contents have not been checked."""
+    """Yield the header of each entry, and where the entry begins and ends; what is not shared has not been checked."""
     key, size = os.pread(fd, _KEY_BYTES, 0), os.fstat(fd).st_size
     position = _KEY_BYTES
     while 0 <= position < size and len(key) == _KEY_BYTES:
         header, end = _entry_at(fd, key, position)
-        if header is not None and (end == size or os.pread(fd, _KEY_BYTES, end) == key):
+        is_followed = end == size or os.pread(fd, _KEY_BYTES, end) == key
+        if header is not None and (is_followed or not header.is_shared):  # the checksum tells of the others
             yield header, position, end
+        if header is not None and is_followed:
             position = end
-        else:  # torn: the next one begins anew
+        else:  # this one is torn, or the next: that begins anew
             position = _find(fd, key, position + 1, size)
 
 
@@ -271,7 +340,7 @@ def _entry_at(fd: int, key: bytes, position: int) -> tuple[KeptBase | None, int]
     start = os.pread(fd, _START_BYTES + 512, position)
     if len(start) < _START_BYTES or not start.startswith(key):
         return None, 0
-    header_bytes, content_bytes, _ = _LENGTHS.unpack_from(start, _KEY_BYTES)
+    header_bytes, content_bytes, crc = _LENGTHS.unpack_from(start, _KEY_BYTES)
     text = start[_START_BYTES : _START_BYTES + header_bytes]
     if header_bytes > _MOST_HEADER_BYTES:
         return None, 0
@@ -280,6 +349,8 @@ def _entry_at(fd: int, key: bytes, position: int) -> tuple[KeptBase | None, int]
     try:
         header = msgspec.msgpack.decode(text, type=KeptBase)
     except (msgspec.DecodeError, UnicodeDecodeError):
+        return None, 0
+    if header.is_shared and zlib.crc32(text, content_bytes) != crc:
         return None, 0
     return header, position + _START_BYTES + header_bytes + content_bytes
 
@@ -318,7 +389,7 @@ def _content(fd: int, header: KeptBase, start: int, end: int) -> Kept | None:
     if len(entry) < end - start:
         return None
     header_bytes, content_bytes, crc = _LENGTHS.unpack_from(entry, _KEY_BYTES)
-    body = entry[_START_BYTES:]
-    if zlib.crc32(body, content_bytes) != crc:
+    body = memoryview(entry)[_START_BYTES:]
+    if not header.is_shared and zlib.crc32(body, content_bytes) != crc:
         return None
-    return Kept(header.owned, body[header_bytes:])
+    return Kept(header.owned, bytes(body[header_bytes:]))

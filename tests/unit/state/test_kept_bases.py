@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import sharing_disk
 from tests.property.core_driver import CoreDriver
 from yolofs.paths import RelPath
 from yolofs.state import kept_bases
 from yolofs.state.kept_bases import (
+    MOST_COPIED_BYTES,
     MOST_KEPT_BYTES,
     Kept,
     KeptBases,
@@ -24,6 +26,7 @@ from yolofs.state.kept_bases import (
     xattrs_option,
 )
 from yolofs.state.tree import Staged
+from yolofs.store import copying
 from yolofs.store.store import Store
 
 OWNED = kept_bases.Owned(0o100644, 1, 2, b"")
@@ -105,6 +108,7 @@ def view(tmp_path: Path) -> CoreDriver:
         (base / name).write_text("text\n")
     (base / "binary").write_bytes(b"\0text\n")
     (base / "long").write_bytes(b"line\n" * MOST_KEPT_BYTES)
+    (base / "long binary").write_bytes(b"\0" + b"line\n" * 100_000)
     return CoreDriver(os.fsencode(base))
 
 
@@ -147,10 +151,87 @@ def test_it_is_kept_over_a_snapshot_and_after_a_change_of_metadata(view: CoreDri
     view.close()
 
 
-def test_what_is_no_small_text_is_not_kept(view: CoreDriver) -> None:
-    for name in (b"binary", b"long"):
+def test_what_is_no_text_or_too_long_is_not_kept(view: CoreDriver) -> None:
+    for name in (b"binary", b"long", b"long binary"):
         view.append(name, b"more")
         assert kept(view, name) is None
+    view.close()
+
+
+LARGE = 300_000
+
+
+def text(size: int) -> bytes:
+    return (b"line\n" * size)[: size - 1] + b"\n"
+
+
+@pytest.mark.parametrize("kind", sharing_disk.KINDS)
+def test_a_large_text_is_kept_where_blocks_can_be_shared(tmp_path: Path, kind: str) -> None:
+    sizes = {b"1": LARGE, b"2": LARGE + 1, b"3": MOST_KEPT_BYTES - 1, b"4": MOST_KEPT_BYTES, b"5": 4096 * 100}
+    with sharing_disk.sharing_disk(kind, tmp_path) as disk:
+        base = disk / "base"
+        base.mkdir()
+        for name, size in sizes.items():
+            (base / os.fsdecode(name)).write_bytes(text(size))
+        (base / "small").write_bytes(b"text\n")
+        view = CoreDriver(os.fsencode(base))
+        for name in sizes:
+            view.append(name, b"more")
+            view.append(b"small", b"more")
+        assert {name: kept(view, name) for name in sizes} == {name: text(size) for name, size in sizes.items()}
+        assert kept(view, b"small") == b"text\n"
+        (base / "1").write_bytes(b"by the host")
+        view.commit_paths([b"2", b"3", b"4", b"5", b"small"])
+        assert kept(view, b"1") == text(LARGE), "what is left staged takes it along"
+        view.close()
+
+
+@pytest.mark.parametrize("kind", sharing_disk.KINDS)
+def test_it_takes_no_space_there(tmp_path: Path, kind: str) -> None:
+    with sharing_disk.sharing_disk(kind, tmp_path) as disk:
+        store = Store(os.fsencode(disk / "files"))
+        for number in range(10):
+            share(store, disk, b"%d" % number)
+        assert len(everything(store)) == 10
+        assert sharing_disk.shared_bytes(Path(os.fsdecode(path_in(store)))) >= 9 * LARGE
+
+
+@pytest.mark.parametrize("cut", [1, LARGE, LARGE + 10, LARGE + 2000])
+def test_of_one_that_shares_blocks_what_a_crash_has_torn_off_is_passed_over(tmp_path: Path, cut: int) -> None:
+    """Also where there is a hole instead of what says what it is."""
+    with sharing_disk.sharing_disk("xfs", tmp_path) as disk:
+        store = Store(os.fsencode(disk / "files"))
+        keep(store, (b"a", b"1", b"whole"))
+        share(store, disk, b"b")
+        path = Path(os.fsdecode(path_in(store)))
+        assert everything(store) == {(b"a", b"1"): b"whole", (b"b", b"1"): text(LARGE)}
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-cut])
+        share(store, disk, b"c")
+        expected = {(b"a", b"1"): b"whole", (b"c", b"1"): text(LARGE)}
+        assert everything(store) == expected
+        start = whole.index(whole[:16], 32)
+        path.write_bytes(whole[:start] + bytes(100) + whole[start + 100 :])
+        assert everything(store) == {(b"a", b"1"): b"whole"}
+
+
+def share(store: Store, disk: Path, path: bytes) -> None:
+    if not (disk / "file").exists():
+        (disk / "file").write_bytes(text(LARGE))
+    bases = KeptBases(store)
+    with (disk / "file").open("rb") as file:
+        bases.keep(RelPath(path), b"1", copying.read_metadata(file.fileno()), file.fileno())
+    bases.close()
+
+
+def test_where_blocks_cannot_be_shared_a_text_is_copied(view: CoreDriver, tmp_path: Path) -> None:
+    view.overlay.kept_bases._may_share = False
+    (tmp_path / "base" / "large").write_bytes(text(LARGE))
+    (tmp_path / "base" / "larger").write_bytes(text(MOST_COPIED_BYTES + 1))
+    for name in (b"large", b"larger"):
+        view.append(name, b"more")
+    assert kept(view, b"large") == text(LARGE)
+    assert kept(view, b"larger") is None
     view.close()
 
 
@@ -167,7 +248,7 @@ def test_it_ends_with_its_journal(view: CoreDriver) -> None:
     view.close()
 
 
-def fail(_self: KeptBases, _entry: bytes) -> int:
+def fail(_self: KeptBases, *_: bytes) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

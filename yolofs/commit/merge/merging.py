@@ -16,7 +16,7 @@ from yolofs.journal.records import Change, Fingerprint, Keep, Stage
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed
 from yolofs.state.kept_bases import (
-    MOST_KEPT_BYTES,
+    MOST_COPIED_BYTES,
     Kept,
     Owned,
     digest_of_xattrs,
@@ -142,13 +142,11 @@ class _Merger:
         why_not = why_not_text(ours, theirs.content)
         if why_not:
             raise _RefusedError(why_not)
-        is_large = (
-            max(len(ours), len(theirs.content)) > MOST_KEPT_BYTES
-        )  # then it was, too, if it took a name of base's
+        is_large = max(len(ours), len(theirs.content)) > MOST_COPIED_BYTES  # it was, too, if it took a name of base's
         if kept is None and (staged.base is not None or is_large):
-            most = f"{MOST_KEPT_BYTES >> 10} KiB"
+            most = f"{MOST_COPIED_BYTES >> 20} MiB"
             raise _RefusedError(
-                f"what base had is not known: it was no text of up to {most} when the view took it over"
+                f"what base had is not known: it was no text, or had more than {most}, when the view took it over"
             )
         merged = merge_texts(ours, kept.content if kept is not None else None, theirs.content)
         was = self._was(staged) or (kept.owned if kept is not None else owned(theirs.metadata))

@@ -12,11 +12,12 @@ import tempfile
 from typing import NamedTuple
 
 from yolofs.commit.merge import diff3
+from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
 from yolofs.text.diff import split_lines
 from yolofs.text.git_binary import is_binary
 
-MOST_MERGED_BYTES = 4 << 20
+MOST_MERGED_BYTES = MOST_KEPT_BYTES
 """A larger text is not merged: two such texts without a line in common take seconds."""
 _OURS, _THEIRS = b"staged", b"base"
 _BEGIN, _BETWEEN, _END = b"<<<<<<< " + _OURS, b"=======", b">>>>>>> " + _THEIRS
@@ -99,7 +100,8 @@ def _marked(pieces: list[diff3.Piece]) -> Merged:
     """Return pieces as one text, with marks around what is in conflict."""
     text: list[bytes] = []
     conflicts = 0
-    ends = b"\r\n" if any(line.endswith(b"\r\n") for line in pieces[0].ours[:1] or (pieces[-1].ours[:1])) else b"\n"
+    lines = (line for ours, theirs in pieces for line in (*ours, *(theirs or ())))
+    ends = b"\r\n" if next(lines, b"").endswith(b"\r\n") else b"\n"
     for ours, theirs in pieces:
         if theirs is None:
             text.extend(ours)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import sharing_disk
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
@@ -39,6 +40,7 @@ def view(file: Path) -> Iterator[CoreDriver]:
     view.close()
 
 
+NOT_KNOWN = "what base had is not known: it was no text, or had more than 1 MiB, when the view took it over"
 PATH = RelPath(b"d/file")
 
 
@@ -133,13 +135,11 @@ def test_what_is_too_long_is_told(view: CoreDriver, file: Path) -> None:
 
 
 def test_what_was_not_kept_is_told(view: CoreDriver, file: Path) -> None:
-    big = file.parent / "big"
-    big.write_bytes(WAS * 100_000)
-    view.append(b"d/big", b"more\n")
-    big.write_bytes(THEIRS)
-    assert reason(view, RelPath(b"d/big")) == (
-        "what base had is not known: it was no text of up to 128 KiB when the view took it over"
-    )
+    other = file.parent / "other"
+    other.write_bytes(b"\0")
+    view.overwrite(b"d/other", OURS)
+    other.write_bytes(THEIRS)
+    assert reason(view, RelPath(b"d/other")) == NOT_KNOWN
 
 
 def test_a_directory_that_is_gone_is_told(view: CoreDriver, file: Path) -> None:
@@ -194,11 +194,12 @@ def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, fil
     assert again.content == BOTH + b"more\n", "what it was merged with is what the next merge is against"
 
 
-@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
-def test_a_large_text_is_refused_with_the_reason_however_it_was_saved(
-    view: CoreDriver, file: Path, by_rename: bool
-) -> None:
-    was = b"".join(b"%d\n" % number for number in range(40_000))
+def numbered(count: int) -> bytes:
+    return b"".join(b"%d\n" % number for number in range(count))
+
+
+def both_change_lines(view: CoreDriver, file: Path, was: bytes, *, by_rename: bool) -> bytes:
+    """Have both sides change one line of a text of numbers; return what the merge is to be."""
     file.write_bytes(was)
     ours = was.replace(b"\n5\n", b"\nfive\n")
     if by_rename:
@@ -208,4 +209,35 @@ def test_a_large_text_is_refused_with_the_reason_however_it_was_saved(
         view.overwrite(PATH, ours)
     time.sleep(0.03)  # until times tell who was first; there is no condition to poll
     file.write_bytes(was.replace(b"\n39000\n", b"\nhost\n"))
-    assert reason(view) == "what base had is not known: it was no text of up to 128 KiB when the view took it over"
+    return ours.replace(b"\n39000\n", b"\nhost\n")
+
+
+@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+def test_a_large_text_merges_however_it_was_saved(view: CoreDriver, file: Path, by_rename: bool) -> None:
+    both = both_change_lines(view, file, numbered(40_000), by_rename=by_rename)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    assert (found.content, found.conflicts) == (both, 0)
+
+
+@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+def test_one_that_is_too_large_to_be_copied_is_refused_with_the_reason(
+    view: CoreDriver, file: Path, by_rename: bool
+) -> None:
+    view.overlay.kept_bases._may_share = False
+    both_change_lines(view, file, numbered(400_000), by_rename=by_rename)
+    assert reason(view) == NOT_KNOWN
+
+
+@pytest.mark.parametrize("kind", sharing_disk.KINDS)
+@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+def test_it_merges_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: str, by_rename: bool) -> None:
+    with sharing_disk.sharing_disk(kind, tmp_path) as disk:
+        file = disk / "base" / "d" / "file"
+        file.parent.mkdir(parents=True)
+        view = CoreDriver(os.fsencode(disk / "base"))
+        both = both_change_lines(view, file, numbered(400_000), by_rename=by_rename)
+        found = merged(view)
+        assert isinstance(found, Merge)
+        assert (found.content, found.conflicts) == (both, 0)
+        view.close()

@@ -54,6 +54,10 @@ def test_marks_end_lines_as_the_text_does() -> None:
     merged = merge_texts(b"1\r\nours\r\n3\r\n", b"1\r\n2\r\n3\r\n", b"1\r\ntheirs\r\n3\r\n")
     assert merged.content == b"1\r\n<<<<<<< staged\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> base\r\n3\r\n"
     assert has_marks(merged.content)
+    merged = merge_texts(b"ours\r\n2", b"1\r\n2", b"theirs\r\nand more\r\n")  # none of whose lines both have
+    between = [line for line in merged.content.split(b"\n") if line]
+    assert all(line.endswith(b"\r") for line in between), "also where the conflict is at the beginning and the end"
+    assert merged.conflicts == 1
 
 
 @pytest.mark.usefixtures("way")
