@@ -288,8 +288,11 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
     assert "commit 3 is not kept any more" in yolofs.refused("undo", "3", "--yes", code=1)
 
 
-def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(yolofs: Program) -> None:
-    own = Path(os.environ["HOME"]) / ".config/yolofs/config.toml"
+def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(
+    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config/yolofs/config.toml"
     own.parent.mkdir(parents=True)
     own.write_text("[keep_commits]\ncount = 3\n")
     for number in range(4):
