@@ -1,7 +1,7 @@
-"""Which store inodes the journals of ended commits name: noted in ``commits/numbers``, so that each is read once.
+"""Which store inodes ended commits name: noted in ``commits/numbers``, so that what they put away is read once.
 
-Each of these journals stays as it is, so what it names does, too.  The note counts for a journal as long as that is the
-file that was read: size, time and inode number.  It may be deleted; then they are read once more.
+It stays as it is, so what it names does, too.  The note counts for a commit as long as its journal is the file that was
+read: size, time and inode number.  The note may be deleted; then all are read once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 30
 
 
 class _Known(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of one journal."""
+    """What is known of one ended commit, by its journal."""
 
     size: int
     mtime_ns: int
@@ -27,27 +27,38 @@ class _Known(msgspec.Struct, frozen=True, array_like=True):
     ranges: list[tuple[int, int]]
     """All numbers that it names, as ranges: first and last."""
 
+    def is_of(self, st: os.stat_result) -> bool:
+        """Tell whether the journal that was read has these attributes."""
+        return (self.size, self.mtime_ns, self.inode) == (st.st_size, st.st_mtime_ns, st.st_ino)
 
-def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[bytes], set[int]]) -> set[int]:
-    """Return what all journals name, given by the number of their commit; ``read`` reads one.
 
+def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[int], tuple[set[int], bool]]) -> set[int]:
+    """Return what all ended commits name, given their journals by the number of the commit.
+
+    ``read`` returns what one names, and whether that stays so.  One call of the system for each that is known already.
     ``commits`` is the directory that the note is in; it is written if anything had to be read and that is permitted.
     """
     before = _read(os.path.join(commits, _NAME))
     known: dict[int, _Known] = {}
+    named: set[int] = set()
     for number, journal in journals.items():
         try:
             st = os.lstat(journal)
         except (FileNotFoundError, NotADirectoryError):
-            continue
+            st = None
         noted = before.get(number)
-        if noted is None or (noted.size, noted.mtime_ns, noted.inode) != (st.st_size, st.st_mtime_ns, st.st_ino):
-            noted = _Known(st.st_size, st.st_mtime_ns, st.st_ino, ranges_of(read(journal)))
+        if st is None or noted is None or not noted.is_of(st):
+            numbers, stays = read(number)
+            named |= numbers
+            if st is not None and stays:
+                known[number] = _Known(st.st_size, st.st_mtime_ns, st.st_ino, ranges_of(numbers))
+            continue
         known[number] = noted
+        named.update(one for first, last in noted.ranges for one in range(first, last + 1))
     if known != before:
         with contextlib.suppress(OSError):
             _write(os.path.join(commits, _NAME), known)
-    return {one for noted in known.values() for first, last in noted.ranges for one in range(first, last + 1)}
+    return named
 
 
 def ranges_of(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import enum
 import os
 import re
 from collections.abc import Container
+from functools import partial
 from typing import TYPE_CHECKING
 
 from yolofs.errors import JournalError, TrustError, YolofsError
@@ -68,24 +69,27 @@ def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ())
 
     These are the journals of its commits, but for those ``without``, and what was cut off the one in force.
     """
-    numbers = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
-    journals: dict[int, bytes] = {}
-    for number in commit_numbers(directory):
-        if number in without:
-            continue
-        commit = commit_directory(directory, number)
-        journals[number] = os.path.join(commit, b"journal")
-        carried = os.path.join(commit, CARRIED)
-        if os.path.lexists(carried):  # what is to follow may name more
-            numbers |= store_numbers(carried)
-        note = read_undoes(commit)
-        if note is not None:  # its plan needs them
-            numbers.update(note.numbers)
-    if not journals:
-        return numbers
+    torn = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
+    commits = [number for number in commit_numbers(directory) if number not in without]
+    if not commits:
+        return torn
     if without:  # a question of what would be: nothing is noted
-        return numbers.union(*map(store_numbers, journals.values()))
-    return numbers | numbers_of(os.path.join(directory, b"commits"), journals, store_numbers)
+        return torn.union(*(_numbers_of_commit(directory, number)[0] for number in commits))
+    journals = {number: os.path.join(commit_directory(directory, number), b"journal") for number in commits}
+    return torn | numbers_of(os.path.join(directory, b"commits"), journals, partial(_numbers_of_commit, directory))
+
+
+def _numbers_of_commit(directory: bytes, number: int) -> tuple[set[int], bool]:
+    """Return the numbers that a commit names, and whether that stays so: nothing is to follow it any more."""
+    commit = commit_directory(directory, number)
+    numbers = store_numbers(os.path.join(commit, b"journal"))
+    carried = os.path.join(commit, CARRIED)
+    if is_followed := os.path.lexists(carried):  # what is to follow may name more
+        numbers |= store_numbers(carried)
+    note = read_undoes(commit)
+    if note is not None:  # its plan needs them
+        numbers.update(note.numbers)
+    return numbers, not is_followed
 
 
 def nameless(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno]:

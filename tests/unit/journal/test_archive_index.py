@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +72,35 @@ def test_where_no_note_can_be_written_they_are_read_each_time(tmp_path: Path, re
     for _ in range(2):
         assert numbers_of_ended_journals(os.fsencode(tmp_path)) == {1}
     assert read == [bytes(first)] * 2
+
+
+def test_a_known_commit_costs_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1, 6):
+        end(tmp_path, number, number)
+    session = os.fsencode(tmp_path)
+    numbers_of_ended_journals(session)
+    looked: list[bytes] = []
+
+    def noting(really: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: Any, *args: Any, **options: Any) -> Any:
+            looked.append(os.fsencode(path))
+            return really(path, *args, **options)
+
+        return look
+
+    for name in ("lstat", "stat", "open"):
+        monkeypatch.setattr(os, name, noting(getattr(os, name)))
+    assert numbers_of_ended_journals(session) == {1, 2, 3, 4, 5}
+    inside = [path for path in looked if b"/commits/" in path and not path.endswith(b"numbers")]
+    assert sorted(inside) == [session + b"/commits/%d/journal" % number for number in range(1, 6)]
+
+
+def test_a_commit_whose_next_journal_waits_is_read_until_that_is_in_force(tmp_path: Path) -> None:
+    journal = end(tmp_path, 1, 1)
+    carried = journal.with_name("carried")
+    carried.write_text("S 1 left 8 #00000000\n")
+    session = os.fsencode(tmp_path)
+    for _ in range(2):
+        assert numbers_of_ended_journals(session) == {1, 8}
+    carried.unlink()
+    assert numbers_of_ended_journals(session) == {1}
