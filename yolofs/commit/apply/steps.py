@@ -227,11 +227,18 @@ class Steps(Preparing):
             try:
                 self._discard(spot)
             except OSError as error:
-                raise OSError(error.errno, error.strerror, self._spelled(spot)) from error
+                raise OSError(error.errno, error.strerror, self._named_below(spot, error)) from error
             self._leftovers.pop()
         for name in os.listdir(self._new.fd):
             if _is_note(os.fsencode(name)):
                 os.unlink(name, dir_fd=self._new.fd)
+
+    def _named_below(self, spot: Spot, error: OSError) -> bytes:
+        """Return the absolute path of what an error is about: something at or below a spot."""
+        path = os.path.join(self._plan.root, self._spelled(spot))
+        name = os.fsencode(error.filename) if error.filename is not None else b""
+        top = self._at(spot)
+        return path + name[len(top) :] if name.startswith(top) else path
 
     def _discard(self, spot: Spot) -> None:
         """Remove a leftover, and give its directory, which is finished already, its mtime back."""
