@@ -349,7 +349,7 @@ def _complete(
         steps.release_store()
         if arrived is not None:
             came = {line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None}
-            arrived({**came, **steps.ctimes_of_links()})
+            arrived({**steps.ctimes_of_copies(), **came, **steps.ctimes_of_links()})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""

@@ -22,7 +22,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.ready import LINKED, Made
-from yolofs.commit.apply.trees import copy_tree, remove_tree
+from yolofs.commit.apply.trees import copy_tree, ctimes_below, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -69,6 +69,8 @@ class Steps(Preparing):
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
+        self._copied: dict[int, int] = {}
+        """The ctimes, by inode number, of what lies in directories that were copied to where they are to be."""
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -363,6 +365,13 @@ class Steps(Preparing):
                     found[st.st_ino] = st.st_ctime_ns
         return found
 
+    def ctimes_of_copies(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what lies in directories that had to be copied: no step is about it.
+
+        What was copied before a crash is not among it.
+        """
+        return self._copied
+
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
         source, _ = self._reach(step.existing)
@@ -413,6 +422,7 @@ class Steps(Preparing):
             return
         beside = self._beside(step.path, step.number)
         self._copy_tree(source, beside, step.path)
+        self._copied.update(ctimes_below(self._at(beside)))
         self._mark_made(beside, step)
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
