@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,8 +17,10 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.security.planting import interrupt_commit, session_of
 from yolofs.commit.apply import execution, steps
+from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
 from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
 from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
@@ -143,3 +146,23 @@ def test_what_the_host_puts_where_a_new_file_is_to_go_is_not_taken_for_it(tmp_pa
     program("commit", "--continue")
     assert (project / "x").read_text() == "the view's"
     assert (project / "y").read_text() == "another"
+
+
+def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), b"a")
+
+    monkeypatch.setattr(steps.Steps, "make", no_room)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        with pytest.raises(NotPreparedError) as raised:
+            undo(session, choose(session, None))
+        assert raised.value.message.startswith("the undo of commit 1 was not begun: ")
+        assert raised.value.hint == (
+            f"make room where {os.fsdecode(session.directory)} lies, or begin with what is deleted "
+            "(yolofs undo 1 PATH...), then: yolofs undo 1"
+        )

@@ -21,9 +21,10 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
 from yolofs.commit.apply import execution, steps
+from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
-from yolofs.errors import NotPreparedError
+from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
@@ -43,14 +44,25 @@ SOME = (b"a", b"far/a", b"d", b"far/d", b"c", b"far/gone", b"far/there", b"new")
 """Moves of a file and of a directory are taken, there and back others stay."""
 
 
+_BIND = 4096
+BOTH = pytest.mark.parametrize("project", ["tmpfs", "bind"], indirect=True)
+"""On another device, and on another mount of the same one: nothing can be renamed to there either."""
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    """A project in which a directory lies on another device."""
+def project(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A project in which a directory lies on another device, or mount."""
     libc = ctypes.CDLL(None, use_errno=True)
     directory = tmp_path / "project"
     far = directory / os.fsdecode(FAR)
     far.mkdir(parents=True)
-    if libc.mount(b"none", bytes(far), b"tmpfs", 0, None):
+    if getattr(request, "param", "tmpfs") == "bind":
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        source, kind, flags = bytes(elsewhere), None, _BIND
+    else:
+        source, kind, flags = b"none", b"tmpfs", 0
+    if libc.mount(source, bytes(far), kind, flags, None):
         assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1", "a tmpfs cannot be mounted, and mounts are required"
         pytest.skip("a container that forbids root to mount: there is no second device to be had")
     try:
@@ -122,6 +134,7 @@ def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
+@BOTH
 def test_all_of_it_is_finished(project: Path, prepare: Prepare, share: int) -> None:
     root = os.fsencode(project)
     prepare()
@@ -137,6 +150,7 @@ def test_all_of_it_is_finished(project: Path, prepare: Prepare, share: int) -> N
 
 
 @pytest.mark.parametrize("share", range(SHARES))
+@BOTH
 def test_all_of_it_is_taken_back(project: Path, prepare: Prepare, share: int) -> None:
     root = os.fsencode(project)
     prepare()
@@ -240,6 +254,7 @@ def no_room(_: Steps) -> Ready:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@BOTH
 @pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
 @pytest.mark.parametrize("change", ["mode", "content"])
 @pytest.mark.parametrize("is_in_directory", [False, True])
@@ -267,3 +282,95 @@ def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
         with Session.open(bytes(project), Access.WRITE) as session:
             commit(session)
         assert by_first_name(dict(walk_tree(bytes(project)))) == after
+
+
+@BOTH
+def test_a_directory_that_was_removed_is_removed_again_after_an_undo(project: Path) -> None:
+    (project / "far/gone/sub").mkdir(parents=True)
+    (project / "far/gone/sub/x").write_text("x")
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"far/gone/sub/x")
+    view.rmdir(b"far/gone/sub")
+    view.rmdir(b"far/gone")
+    view.close()
+    for _ in range(2):
+        with Session.open(bytes(project), Access.WRITE) as session:
+            commit(session)
+        assert not (project / "far/gone").exists()
+        with Session.open(bytes(project), Access.WRITE) as session:
+            undo(session, choose(session, None))
+        assert (project / "far/gone/sub/x").read_text() == "x"
+    (project / "far/gone/sub/x").write_text("y")
+    with Session.open(bytes(project), Access.WRITE) as session, pytest.raises(ConflictError):
+        commit(session)
+
+
+@BOTH
+@pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
+@pytest.mark.parametrize("change", ["mode", "content"])
+def test_of_a_changed_file_that_moved_along_each_name_is_staged_by_itself_after_an_undo(
+    project: Path, source: str, target: str, change: str
+) -> None:
+    directory = project / f"{source}moved"
+    directory.mkdir()
+    (directory / "one").write_text("before")
+    (directory / "two").hardlink_to(directory / "one")
+    view = CoreDriver(os.fsencode(project))
+    if change == "mode":
+        view.chmod(f"{source}moved/one".encode(), 0o600)
+    else:
+        view.overwrite(f"{source}moved/one".encode(), b"view")
+    view.rename(f"{source}moved".encode(), f"{target}moved".encode())
+    view.close()
+    with Session.open(bytes(project), Access.WRITE) as session:
+        commit(session)
+    committed = base_of(project)
+    with Session.open(bytes(project), Access.WRITE) as session:
+        undone = undo(session, choose(session, None))
+    assert set(undone.left_out) == {f"{target}moved/{name}".encode() for name in ("one", "two")}
+    assert [(directory / name).read_text() for name in ("one", "two")] == ["before", "before"]
+    assert (directory / "one").samefile(directory / "two")
+    view = CoreDriver(os.fsencode(project))
+    shown = view.tree()
+    view.close()
+    assert {path: what[:5] for path, what in shown.items()} == {path: what[:5] for path, what in committed.items()}
+    with Session.open(bytes(project), Access.WRITE) as session:
+        commit(session)
+    assert base_of(project) == shown
+
+
+def test_what_there_was_no_place_to_make_before_is_durable_before_a_note_says_that_it_is_whole(
+    project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prepare()
+    calls: list[str] = []
+
+    def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
+        really = getattr(module, name)
+
+        def act(*arguments: Any, **options: Any) -> object:
+            calls.append(text(arguments))
+            return really(*arguments, **options)
+
+        monkeypatch.setattr(module, name, act)
+
+    monkeypatch.setattr(FarFolders, "on", lambda *_: None)
+    noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
+    noting(
+        os, "fsync", lambda arguments: f"sync names in {os.path.basename(os.readlink(f'/proc/self/fd/{arguments[0]}'))}"
+    )
+    noting(os, "symlink", lambda arguments: "note" if b"-is-" in arguments[1] else "symlink")
+    noting(syscalls, "rename_noreplace", lambda arguments: "copied" if arguments[3].endswith(b"-copied") else "rename")
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+    assert base_of(project) == expected
+    devices = {f"sync {path.stat().st_dev}" for path in (project, project / "far")}
+    notes = [index for index, call in enumerate(calls) if call == "note"]
+    assert notes
+    for index in notes:
+        assert calls[index - 1] in devices, calls[index - 3 : index + 3]
+        assert calls[index + 1] == "sync names in new", calls[index - 3 : index + 3]
+    copies = [index for index, call in enumerate(calls) if call == "copied"]
+    assert copies
+    for index in copies:
+        assert calls[index + 1].startswith("sync names in "), calls[index - 3 : index + 3]

@@ -34,6 +34,7 @@ In the order in which a commit goes through them::
       linking      which new files are the store inodes themselves, and not copies
       other_devices  folders there, in which is made what goes there
       ready        what is known, and looked at, when all is made and base is not touched yet
+      crossing     what has to be copied to another device or mount, looked at then, too
       execution    carries the plan out
       steps        the steps of it
       log          those that are done, with the identities of what came and went

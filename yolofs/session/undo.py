@@ -314,7 +314,7 @@ def undo(
     except (NotPreparedError, RolledBackError) as error:
         _remove(session.store, made)
         error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
-        error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}", 1)
+        error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}")
         raise
     if result.number is None:
         _remove(session.store, made)

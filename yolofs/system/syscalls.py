@@ -25,6 +25,7 @@ _AT_SYMLINK_NOFOLLOW: Final = 0x100
 _STATX_BYTES: Final = 256
 _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 """STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND."""
+_STATX_MNT_ID: Final = 0x1000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -103,13 +104,31 @@ def may_never_change(path: bytes) -> bool:
     Raises:
         OSError: as statx(2).
     """
+    found = _statx(path, 0)
+    return bool(int.from_bytes(found[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+
+
+def device_and_mount(path: bytes) -> tuple[int, int]:
+    """Return the numbers of the device and of the mount that what is at a path, a link itself, is on.
+
+    What differs in either cannot be renamed from one to the other: two mounts may show the same device (bind mounts).
+    The mount is 0 where the kernel does not tell (before Linux 5.8).
+
+    Raises:
+        OSError: as statx(2).
+    """
+    found = _statx(path, _STATX_MNT_ID)
+    is_told = int.from_bytes(found[:4], sys.byteorder) & _STATX_MNT_ID
+    return os.lstat(path).st_dev, int.from_bytes(found[144:152], sys.byteorder) if is_told else 0
+
+
+def _statx(path: bytes, mask: int) -> bytes:
+    """Return what statx(2) says of a path, a link itself; zeros where there is none."""
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
-    if statx is None:
-        return False
     found = ctypes.create_string_buffer(_STATX_BYTES)
-    if statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW, 0, found):
+    if statx is not None and statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW, mask, found):
         _raise(path)
-    return bool(int.from_bytes(found.raw[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+    return found.raw
 
 
 def rename_noreplace(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:

@@ -155,7 +155,7 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
             raise _ended_before(error) from None
         if not isinstance(error, OSError):
             raise
-        hint = _make_room(parking) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
+        hint = _make_room(parking, root, error) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
         raise _not_prepared(error, root, "", hint) from error
 
 
@@ -240,7 +240,7 @@ def _prepare(
         steps.make(counted.made if counted is not None else lambda _: None, is_spare)
     except OSError as error:
         hint = (
-            _make_room(parking)
+            _make_room(parking, plan.root, error)
             if error.errno in _NO_ROOM
             else "mend that, or commit other paths: yolofs commit PATH..."
         )
@@ -248,15 +248,20 @@ def _prepare(
     try:
         write_new(parking, MADE, steps.look().encode(), durable=durable)
     except OSError as error:
-        hint = "mend that, or commit other paths: yolofs commit PATH..."
+        hint = (
+            f"{'make room' if error.errno in _NO_ROOM else 'mend that'}, or commit other paths: yolofs commit PATH..."
+        )
         raise _not_prepared(error, plan.root, "", hint) from error
 
 
-def _make_room(parking: bytes) -> str:
-    where = display(os.path.dirname(os.path.dirname(parking)))
-    return (
-        f"make room where {where} lies, or commit what was deleted first (yolofs commit PATH...), then: yolofs commit"
-    )
+def _make_room(parking: bytes, root: bytes, error: OSError) -> str:
+    session = os.path.dirname(os.path.dirname(parking))
+    where = f"{display(session)} lies"
+    directory = os.path.dirname(os.path.join(root, os.fsencode(error.filename or b"")))
+    with contextlib.suppress(OSError):  # it is new, too
+        if os.lstat(directory).st_dev != os.lstat(session).st_dev:
+            where = f"{display(session)} or {display(directory)} lies"
+    return f"make room where {where}, or begin with what is deleted (yolofs commit PATH...), then: yolofs commit"
 
 
 def _not_prepared(error: OSError, root: bytes, what: str, hint: str) -> NotPreparedError:
@@ -344,7 +349,7 @@ def _complete(
         steps.release_store()
         if arrived is not None:
             came = {line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None}
-            arrived({**came, **steps.ctimes_of_links()})
+            arrived({**steps.ctimes_of_copies(), **came, **steps.ctimes_of_links()})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
@@ -352,5 +357,5 @@ def _complete(
             f"all {total} steps of the commit are done, but it could not be closed: {reason(error)}{where}",
             done=total,
             directory=parking,
-            hint="mend that (make room, for example), then: yolofs commit --continue",
+            hint=f"{'make room' if error.errno in _NO_ROOM else 'mend that'}, then: yolofs commit --continue",
         ) from error

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from yolofs.commit.apply import other_devices
+from yolofs.commit.apply import crossing, other_devices
 from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
@@ -79,7 +79,9 @@ class Preparing(Places):
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
-        ready = check(self._plan, os.path.dirname(self._parking), self._moves)
+        commits = os.path.dirname(self._parking)
+        ready = check(self._plan, commits, self._moves)
+        crossing.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
         return Ready(self._made, ready.directories, ready.looks)
 

@@ -22,7 +22,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.ready import LINKED, Made
-from yolofs.commit.apply.trees import copy_tree, remove_tree
+from yolofs.commit.apply.trees import copy_tree, ctimes_below, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -69,6 +69,8 @@ class Steps(Preparing):
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
+        self._copied: dict[int, int] = {}
+        """The ctimes, by inode number, of what lies in directories that were copied to where they are to be."""
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -227,11 +229,18 @@ class Steps(Preparing):
             try:
                 self._discard(spot)
             except OSError as error:
-                raise OSError(error.errno, error.strerror, self._spelled(spot)) from error
+                raise OSError(error.errno, error.strerror, self._named_below(spot, error)) from error
             self._leftovers.pop()
         for name in os.listdir(self._new.fd):
             if _is_note(os.fsencode(name)):
                 os.unlink(name, dir_fd=self._new.fd)
+
+    def _named_below(self, spot: Spot, error: OSError) -> bytes:
+        """Return the absolute path of what an error is about: something at or below a spot."""
+        path = os.path.join(self._plan.root, self._spelled(spot))
+        name = os.fsencode(error.filename) if error.filename is not None else b""
+        top = self._at(spot)
+        return path + name[len(top) :] if name.startswith(top) else path
 
     def _discard(self, spot: Spot) -> None:
         """Remove a leftover, and give its directory, which is finished already, its mtime back."""
@@ -356,6 +365,13 @@ class Steps(Preparing):
                     found[st.st_ino] = st.st_ctime_ns
         return found
 
+    def ctimes_of_copies(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what lies in directories that had to be copied: no step is about it.
+
+        What was copied before a crash is not among it.
+        """
+        return self._copied
+
     def _link(self, step: Link) -> None:
         target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
         source, _ = self._reach(step.existing)
@@ -406,6 +422,7 @@ class Steps(Preparing):
             return
         beside = self._beside(step.path, step.number)
         self._copy_tree(source, beside, step.path)
+        self._copied.update(ctimes_below(self._at(beside)))
         self._mark_made(beside, step)
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)

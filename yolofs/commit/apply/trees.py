@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -37,6 +38,20 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
     for rel, of_directory in reversed(directories):
         left_out += copying.write_metadata(dst + rel, of_directory)
     return tuple(dict.fromkeys(left_out))
+
+
+def ctimes_below(directory: bytes) -> dict[int, int]:
+    """Return the ctime in ns, by inode number, of all that lies in a directory and can be looked at."""
+    found: dict[int, int] = {}
+    todo = [directory]
+    while todo:
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                st = entry.stat(follow_symlinks=False)
+                found[st.st_ino] = st.st_ctime_ns
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append(entry.path)
+    return found
 
 
 def remove_tree(path: bytes) -> None:

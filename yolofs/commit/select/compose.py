@@ -26,6 +26,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+from yolofs.system.syscalls import device_and_mount
 
 
 class Composed(msgspec.Struct):
@@ -406,24 +407,24 @@ class _Composing:
         kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
         if slot is None or there is None or there.staged is None or kept is None:
             return None, None
-        st = self._holdings.st(there.staged)
-        if stat.S_ISDIR(st.st_mode) or self._device_after(slot) != st.st_dev:  # it is copied, and another then
+        st, path = self._holdings.st(there.staged), self._all.path(there.staged.ino)
+        if stat.S_ISDIR(st.st_mode) or self._place_after(slot) != device_and_mount(path):  # it is copied, another then
             return None, None
         return slot, self._base.fingerprint(st)
 
     def _goes_to_another_device(self, rel: RelPath, place: RelPath) -> bool:
         """Tell whether a file of base is copied when the first tree puts it where it is to be."""
-        return self._base.lstat(rel).st_dev != self._device_after(place)
+        return device_and_mount(self._base.path(rel)) != self._place_after(place)
 
-    def _device_after(self, place: RelPath) -> int:
-        """Return the device that something is on which the first tree puts in a place."""
+    def _place_after(self, place: RelPath) -> tuple[int, int]:
+        """Return the device and mount that something is on which the first tree puts in a place."""
         above = split(place)[0]
         while above:
             shown, there = self._first.resolve(above), self._base.look(above)
             if shown is not None and shown.base == above and there is not None:
-                return there.st_dev
+                return device_and_mount(self._base.path(above))
             above = split(above)[0]  # it is made or moved there, to the device of the one above
-        return self._base.lstat(ROOT).st_dev
+        return device_and_mount(self._base.path(ROOT))
 
     # ---- what base has now and has not, or not so, afterwards
 
@@ -526,6 +527,9 @@ class _Composing:
             touched = thing.entry.touched_ns if thing.entry is not None else 0
             self._add(Keep(0, path, ino, origin=place, touched_ns=touched))
             return
+        if st.st_nlink > 1 and self._goes_to_another_device(thing.base, place):
+            self._part_names(path, thing.base, st, is_nameless=is_nameless)
+            return
         file = st.st_dev, st.st_ino
         ino_or_none = self._copies.get(file)
         has_data = self._is_content_kept(thing.base) and stat.S_ISREG(st.st_mode)
@@ -544,6 +548,21 @@ class _Composing:
             self._found.records.append(self._sign(msgspec.structs.replace(record, is_nameless=True), None))
         else:
             self._add(record)
+
+    def _part_names(self, path: RelPath, rel: RelPath, st: os.stat_result, *, is_nameless: bool) -> None:
+        """Stage each name of a file that comes to lie on another device as a file of its own, as it is now.
+
+        By which number base has it afterwards nobody knows yet, so its names cannot be known by that.
+        """
+        names, _ = find_names_at(self._base, rel)
+        shown = [path if name == rel else self._path_in_view(name) for name in names]
+        if is_nameless or len(names) != st.st_nlink or None in shown:
+            self._refuse(path)
+        self._copies[st.st_dev, st.st_ino] = ino = self._copy(rel, data=True)
+        for one in shown:
+            if one is not None:
+                self._add(Keep(0, one, ino if one == path else self._copy(rel, data=True)))
+                self._found.left_out[one] = ("hard link",)
 
     def _content(self, rel: RelPath) -> StoreIno:
         """Return a store inode that is what base has at a path."""

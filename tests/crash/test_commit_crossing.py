@@ -1,0 +1,173 @@
+"""What has to be copied from one device to another, and deleted then, is looked at before base is touched."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.program import Program
+from tests.crash.test_commit_every_line import exactly
+from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
+from tests.memory_disk import memory_directory
+from tests.property import core_driver
+from tests.property.core_driver import CoreDriver
+from yolofs.commit.apply import crossing
+from yolofs.errors import CommitError, NotPreparedError
+from yolofs.overlay import Owner
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
+]
+NOT_PREPARED = 17
+MIB = 1 << 20
+
+
+class Disks(NamedTuple):
+    """A project in which the directory ``far`` lies on another disk than all else."""
+
+    project: Path
+    far: Path
+    resize: Callable[[int], None]
+    """Sets how many MiB that has."""
+
+
+@pytest.fixture
+def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disks]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    with memory_directory() as place:
+        monkeypatch.setenv("YOLOFS_STATE", str(place / "state"))
+        monkeypatch.setenv("HOME", str(place))
+        far = place / "project/far"
+        far.mkdir(parents=True)
+        if libc.mount(b"none", bytes(far), b"tmpfs", 0, b"size=16m"):
+            assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1", "a tmpfs cannot be mounted, and mounts are required"
+            pytest.skip("mounting is not permitted here")
+
+        def resize(size: int) -> None:
+            assert libc.mount(b"none", bytes(far), b"tmpfs", 32, b"size=%dm" % size) == 0
+
+        try:
+            (far / "gone/sub").mkdir(parents=True)
+            (far / "gone/sub/x").write_text("x")
+            yield Disks(place / "project", far, resize)
+        finally:
+            assert libc.umount2(bytes(far), 2) == 0
+
+
+def remove(view: CoreDriver) -> None:
+    view.unlink(b"far/gone/sub/x")
+    view.rmdir(b"far/gone/sub")
+    view.rmdir(b"far/gone")
+    view.create(b"made", b"made", 0o644)
+
+
+def move(view: CoreDriver) -> None:
+    view.rename(b"far/gone", b"moved")
+
+
+@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("work", [remove, move])
+def test_what_nobody_may_delete_ends_it_before_it_begins(
+    disks: Disks, work: Callable[[CoreDriver], None], flag: int
+) -> None:
+    program = Program(disks.project)
+    with flagged(disks.far / "gone/sub/x", flag):
+        view = CoreDriver(bytes(disks.project))
+        work(view)
+        view.close()
+        before = exactly(disks.project)
+        said = program("commit", "--yes", code=NOT_PREPARED).err
+        assert (
+            f"the commit was not begun: {disks.far}/gone/sub/x: it is immutable or append-only (chattr), and "
+            f"{disks.far}/gone has to be copied to another disk or mount and deleted; base is as it was"
+        ) in said
+        assert exactly(disks.project) == before
+        assert "interrupted" not in program("status").err
+
+
+def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_is_mended(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = CoreDriver(bytes(disks.project))
+    remove(view)
+    view.close()
+    program = Program(disks.project)
+    with flagged(disks.far / "gone/sub/x", _IMMUTABLE), Session.open(bytes(disks.project), Access.WRITE) as session:
+        monkeypatch.setattr(crossing, "check", lambda *_: None)
+        with pytest.raises(CommitError, match="could not be closed: Operation not permitted") as raised:
+            commit(session, force=True)
+    assert re.search(rf"\({disks.far}/\.yolofs-\w+-\d+/sub/x\)", raised.value.message)
+    assert raised.value.hint == "mend that, then: yolofs commit --continue"
+    program("commit", "--continue")
+    assert [path.name for path in disks.far.iterdir()] == []
+    assert (disks.project / "made").read_text() == "made"
+
+
+def test_where_there_is_no_room_for_what_moves_to_another_disk_it_does_not_begin(disks: Disks) -> None:
+    big = disks.project / "big"
+    big.mkdir()
+    (big / "f").write_bytes(os.urandom(3 * MIB))
+    view = CoreDriver(bytes(disks.project))
+    view.rename(b"big", b"far/big")
+    view.close()
+    disks.resize(2)
+    before = exactly(disks.project)
+    said = Program(disks.project)("commit", "--yes", code=NOT_PREPARED)
+    assert f"the commit was not begun: {big}: No space left on device: 3.0 MiB are needed on the disk of" in said.err
+    assert "hint: make room, or commit other paths: yolofs commit PATH..." in said.err
+    assert exactly(disks.project) == before
+    disks.resize(16)
+    Program(disks.project)("commit", "--yes")
+    assert (disks.far / "big/f").stat().st_size == 3 * MIB
+
+
+def test_where_there_is_no_room_for_what_a_linked_file_becomes_longer_by_it_does_not_begin(disks: Disks) -> None:
+    (disks.far / "one").write_text("short")
+    os.link(disks.far / "one", disks.far / "two")
+    view = CoreDriver(bytes(disks.project))
+    view.overwrite(b"far/one", os.urandom(3 * MIB))
+    view.close()
+    disks.resize(2)
+    before = exactly(disks.project)
+    said = Program(disks.project)("commit", "--yes", code=NOT_PREPARED).err
+    assert f"the commit was not begun: {disks.far}/one: No space left on device: 3.0 MiB are needed" in said
+    assert exactly(disks.project) == before
+
+
+def test_what_an_ordinary_user_cannot_read_ends_it_before_it_begins(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = disks.project.parent
+    for path in (place, place / "state", disks.project, disks.far, *disks.far.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    secret = disks.far / "gone/sub/x"
+    os.chown(secret, 0, 0)
+    secret.chmod(0o600)
+    monkeypatch.setattr(core_driver, "OWNER", Owner(NOBODY, NOBODY))
+    before = exactly(disks.project)
+
+    def check() -> None:
+        view = CoreDriver(bytes(disks.project))
+        view.rename(b"far/gone", b"moved")
+        view.close()
+        with (
+            Session.open(bytes(disks.project), Access.WRITE) as session,
+            pytest.raises(NotPreparedError, match=r"gone/sub/x: Permission denied, and .*/far/gone has to be copied"),
+        ):
+            commit(session)
+
+    assert in_child(check, is_root=False) == 0
+    after = exactly(disks.project)
+    assert {path: after[path] for path in before if path != str(disks.project)} == {  # in which there is a link now
+        path: what for path, what in before.items() if path != str(disks.project)
+    }

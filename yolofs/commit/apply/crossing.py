@@ -1,0 +1,175 @@
+"""What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at before the first step.
+
+What moves to another device, or is kept of one, is copied by its step, and deleted when all is done and durable: there
+is no way back then.  So all of it has to be readable and removable, and there has to be room for it, before anything of
+base is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Park, Place, Plan, Remove, Rewrite
+from yolofs.paths import RelPath, display, split
+from yolofs.system import syscalls
+from yolofs.system.disk_usage import size_text
+
+_BLOCK = 512
+_Device: TypeAlias = tuple[int, int]
+"""The numbers of a device and of a mount of it: what a rename does not leave."""
+
+
+class _Copy(NamedTuple):
+    """A thing that a step copies."""
+
+    path: RelPath
+    """The step's path in base, for people."""
+    source: bytes
+    target: bytes
+    """A directory on the device that it goes to."""
+    is_base: bool
+    """Whether it is deleted from base then."""
+
+
+def check(plan: Plan, commits: bytes, moves: Moves, store_path: Callable[[int], bytes]) -> None:
+    """Look whether all that is copied can be read and deleted, and whether there is room for it.
+
+    ``commits``: the directory of all commits; ``store_path`` tells where a store inode is.
+
+    Raises:
+        OSError: it cannot be; its ``filename`` is the path in base.
+    """
+    _Check(plan, commits, moves).check(store_path)
+
+
+class _Check:
+    def __init__(self, plan: Plan, commits: bytes, moves: Moves) -> None:
+        self._plan = plan
+        self._commits = commits
+        self._moves = moves
+        self._own = syscalls.device_and_mount(commits)
+        self._devices: dict[bytes, _Device | None] = {}
+        self._out = {self._at(step.path) for step in plan.steps if isinstance(step, Park | Remove)}
+        self._needed: dict[int, int] = {}
+        """Bytes, by device."""
+
+    def check(self, store_path: Callable[[int], bytes]) -> None:
+        for copy in self._copies():
+            self._need(copy.path, copy.target, sum(self._look(copy, path) for path in self._parts(copy)), copy.source)
+        for step in self._plan.steps:
+            if isinstance(step, Rewrite):
+                path = step.path if step.is_first else self._moves.before(step.path)
+                if path is not None:
+                    self._check_growth(path, store_path(step.ino))
+
+    def _check_growth(self, path: RelPath, source: bytes) -> None:
+        """Check that there is room for what a file that is written in place becomes longer by."""
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # what cannot be seen its step will tell
+            growth = (os.lstat(source).st_blocks - os.lstat(self._at(path)).st_blocks) * _BLOCK
+            self._need(path, os.path.dirname(self._at(path)), max(0, growth))
+
+    def _copies(self) -> Iterator[_Copy]:
+        parks = {step.number: step for step in self._plan.steps if isinstance(step, Park)}
+        fetches = {step.number: step for step in self._plan.steps if isinstance(step, Fetch)}
+        for step in self._plan.steps:
+            match step:
+                case Remove():
+                    yield from self._if_far(step.path, self._at(step.path), self._commits)
+                case Place() if step.number in parks:
+                    source = parks[step.number].path
+                    yield from self._if_far(source, self._at(source), self._ground(step.path))
+                case Place():
+                    fetch = fetches[step.number]
+                    kept = Kept(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
+                    yield from self._if_far(step.path, kept, self._ground(step.path), is_base=False)
+                case _:
+                    pass
+            if isinstance(step, Create | Place | Link | Duplicate) and step.replaced is not None:
+                above = self._moves.before(split(step.path)[0])
+                if above is not None:
+                    replaced = RelPath(os.path.join(above, split(step.path)[1]))
+                    yield from self._if_far(replaced, self._at(replaced), self._commits)
+
+    def _if_far(self, path: RelPath, source: bytes, target: bytes, *, is_base: bool = True) -> Iterator[_Copy]:
+        here, there = self._device(os.path.dirname(source)), self._device(target)
+        if here is not None and there is not None and here != there:
+            yield _Copy(path, source, target, is_base)
+
+    def _parts(self, copy: _Copy) -> Iterator[tuple[bytes, os.stat_result]]:
+        """Yield all that is copied with a thing: what a step of its own takes out before is not."""
+        links: set[int] = set()
+        todo = [copy.source]
+        while todo:
+            path = todo.pop()
+            try:
+                st = os.lstat(path)
+                if stat.S_ISDIR(st.st_mode):
+                    names = os.listdir(path)
+                    todo += [one for name in names if (one := os.path.join(path, name)) not in self._out]
+            except FileNotFoundError:
+                continue
+            except PermissionError as error:
+                if path == copy.source:  # its directory has to be opened up first: its step will tell
+                    return
+                raise self._refused(errno.EACCES, os.strerror(errno.EACCES), copy, path) from error
+            if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or st.st_ino not in links:
+                links.add(st.st_ino)
+                yield path, st
+
+    def _look(self, copy: _Copy, part: tuple[bytes, os.stat_result]) -> int:
+        """Check one part of what is copied; return how many bytes of the disk it takes."""
+        path, st = part
+        if copy.is_base and syscalls.may_never_change(path):
+            raise self._refused(errno.EPERM, "it is immutable or append-only (chattr)", copy, path)
+        is_directory, is_mine = stat.S_ISDIR(st.st_mode), st.st_uid == os.geteuid()
+        ways = os.R_OK
+        if is_directory:
+            ways |= os.X_OK if is_mine or path == copy.source else os.W_OK | os.X_OK
+        if (is_directory or stat.S_ISREG(st.st_mode)) and not os.access(path, ways, effective_ids=True):
+            raise self._refused(errno.EACCES, os.strerror(errno.EACCES), copy, path)
+        return st.st_blocks * _BLOCK
+
+    def _refused(self, number: int, text: str, copy: _Copy, path: bytes) -> OSError:
+        root = self._plan.root.rstrip(b"/") + b"/"
+        shown = path.removeprefix(root) if path.startswith(root) else copy.path
+        moved = display(self._at(copy.path))
+        why = f"{text}, and {moved} has to be copied to another disk or mount and deleted" if copy.is_base else text
+        return OSError(number, why, shown)
+
+    def _need(self, path: RelPath, target: bytes, count: int, source: bytes | None = None) -> None:
+        """Add to what is needed on the disk of ``target``; what comes from the same pool may take nothing there."""
+        if not count:
+            return
+        disk = os.statvfs(target)
+        if source is not None:
+            origin = os.statvfs(os.path.dirname(source))
+            if (origin.f_blocks, origin.f_bfree) == (disk.f_blocks, disk.f_bfree):
+                return
+        device = os.lstat(target).st_dev
+        self._needed[device] = needed = self._needed.get(device, 0) + count
+        free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * disk.f_frsize
+        if disk.f_blocks and needed > free:
+            where = display(target)
+            text = f"{size_text(needed)} are needed on the disk of {where}, and {size_text(free)} are free"
+            raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {text}", path)
+
+    def _ground(self, path: RelPath) -> bytes:
+        return self._at(self._moves.ground(split(path)[0]))
+
+    def _device(self, directory: bytes) -> _Device | None:
+        if directory not in self._devices:
+            try:
+                self._devices[directory] = syscalls.device_and_mount(directory)
+            except OSError:  # it is not there before the steps, or cannot be seen: the step will tell
+                self._devices[directory] = None
+        return self._devices[directory]
+
+    def _at(self, path: RelPath) -> bytes:
+        return os.path.join(self._plan.root, path) if path else self._plan.root
