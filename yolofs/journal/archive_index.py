@@ -54,7 +54,8 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
                 known[number] = _Known(st.st_size, st.st_mtime_ns, st.st_ino, ranges_of(numbers))
             continue
         known[number] = noted
-        named.update(one for first, last in noted.ranges for one in range(first, last + 1))
+        for first, last in noted.ranges:
+            named.update(range(first, last + 1))
     if known != before:
         with contextlib.suppress(OSError):
             _write(os.path.join(commits, _NAME), known)
