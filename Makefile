@@ -8,7 +8,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell expr $$(nproc) \* 2 + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup demo test picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -56,6 +56,9 @@ docs: setup
 
 shell: setup
 	$(BIN)/shellcheck scripts/*.sh .ci/run
+
+picture: setup ## draw docs/session.svg, the session in README.md, from a real run
+	$(BIN)/python scripts/make_picture.py docs/session.svg
 
 bench: setup bench-core ## all benchmarks, at full size: hours, on a machine that does nothing else
 	@scripts/setup-bench.sh
