@@ -85,14 +85,17 @@ class _Commands(click.Group):
     help="Start from this directory instead of the current one.",
 )
 @click.option(
-    FLAG, "as_owner", is_flag=True, help="As root: with the rights of the directory's owner, whose session it is."
+    FLAG,
+    "as_owner",
+    is_flag=True,
+    help="As root: work with the rights of the owner of the directory and of its session.",
 )
 @click.option("--traceback", is_flag=True, expose_value=False, help="Show where an error came from.")
 @click.pass_context
 def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
     """Work on files through a view in which nothing is real until you commit it.
 
-    A session stages every change, can go back to any snapshot, and leaves the real files alone until a commit.
+    A session stages every change, and can go back to any snapshot. Only a commit changes the real files.
     """
     if not isinstance(context.obj, Options):
         context.obj = Options(start)

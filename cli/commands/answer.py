@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Answer an access that waits.
 
-    ID is a number that `yolofs asks` shows; all of its group that it has shown get the answer. It holds once, unless
-    --session or --always makes a rule of it.
+    ID is a number that `yolofs asks` shows. All of its group that were shown get the answer. It holds once, unless
+    --session or --always makes it a rule.
     """
     if for_session and always:
         raise UsageError("--session and --always exclude each other", hint="yolofs answer --help")

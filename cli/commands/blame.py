@@ -33,7 +33,7 @@ class Origin(NamedTuple):
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
-    Where several have written into a file, the last of them is told; `yolofs log -- PATH` has them all.
+    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all")
-@click.option("--run", "run", type=int, metavar="N", help="What run N changed, and nobody else.")
+@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
@@ -38,12 +38,11 @@ if TYPE_CHECKING:
 def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool, as_list: bool, as_json: bool) -> None:
     """Print what changed as a patch that `git apply` takes.
 
-    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base) or all, which is what a commit
-    would apply. A generation is a number, the name of a snapshot, base, or - for where one was before the last
-    travel.
+    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all, which is what a commit
+    would apply. A generation is a number, the name of a snapshot, base, or - for where you were before the last travel.
 
-    Paths are relative to the project; if something outside it changed, to the base directory, which is then said on
-    stderr. So is what a patch cannot express, such as an empty directory or an owner. What changed in scratch
+    Paths are relative to the project; if something outside it changed, to the base directory, and stderr says so.
+    stderr also lists what a patch cannot express, such as an empty directory or an owner. What changed in scratch
     directories is left out unless PATH names it; what lies on paths that a rule hides is left out in any case.
     """
     with reading(find_project()) as session:

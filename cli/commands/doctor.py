@@ -42,19 +42,19 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
 
     The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order is listed.
 
-    A torn tail, which a crash leaves at the end of the journal, is moved to .yolofs/journal.torn by the next command
-    that opens it for writing. That says so, and status and doctor go on saying it until --acknowledge, or until a
-    commit or abort ends the journal. Whole lines that are missing at its end are told the same way: that command goes
-    on without them, and keeps in .yolofs/lost the staged files that only they named.
+    A crash may leave a torn line at the end of the journal. The next command that opens the journal for writing moves
+    it to .yolofs/journal.torn and says so. status and doctor go on saying it until --acknowledge, or until a commit or
+    abort ends the journal. Whole lines that are missing at the end are told the same way; the staged files that only
+    they named are kept in .yolofs/lost.
 
-    A line of the journal that was changed, is missing, is there twice or stands in another's place is damage, and no
-    command goes on. --repair cuts the journal before it; with --keep-rest only the changes of bad and missing lines
-    are lost, and what is left is refused if it contradicts itself, or if a travel in it might lead elsewhere now. In
-    both cases all from there on is copied to journal.torn first. A first line that is damaged is written anew by
-    --repair --keep-rest, if the others tell what it was.
+    A line that was changed, is missing, is there twice or stands in another's place is damage, and no command goes on.
+    --repair cuts the journal before it. With --keep-rest only the changes of bad and missing lines are lost; it is
+    refused if what is left contradicts itself, or if a travel in it might lead elsewhere now. In both cases all from
+    there on is copied to journal.torn first. --repair --keep-rest writes a damaged first line anew, if the other lines
+    tell what it was.
 
-    If the journal is missing, and with it the names of what is staged, --repair begins an empty one. The files that
-    were staged are kept, by their numbers, in .yolofs/lost.
+    If the journal is missing, the names of what is staged are lost. --repair begins an empty journal, and keeps the
+    staged files in .yolofs/lost, under numbers.
     """
     if keeps_rest and not repair:
         raise UsageError("--keep-rest is a way to repair", hint="yolofs doctor --repair --keep-rest")

@@ -34,14 +34,14 @@ if TYPE_CHECKING:  # takes long, and hardly a command needs it
 def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     """Remove what is kept of old commits, and say how much that frees.
 
-    Commits are kept, so that they can be undone: the last 20, for 30 days, and as long as what base had before takes no
-    more than 5 GiB, whichever ends first; the newest always (`keep_commits` in .yolofs.toml, or in your own config.toml
-    for all projects). Each commit removes the older ones that this leaves out by itself. What is staged is never
-    touched. Where .yolofs.toml says to keep less, that holds once it was agreed to (`yolofs trust`); until then this
-    says that it waits, and with --dry-run what would go by it.
+    Commits are kept so that they can be undone: the last 20, for 30 days, and while what base had before takes no more
+    than 5 GiB, whichever ends first; the newest always. `keep_commits` in .yolofs.toml changes that, or in your own
+    config.toml for all projects. Each commit removes older ones by itself. What is staged is never touched. Where
+    .yolofs.toml says to keep less, that holds once you have agreed to it (`yolofs trust`); until then this says that
+    it waits, and --dry-run says what would go by it.
 
-    --generations drops those, too, from which one has travelled away: no travel leads there any more, and those that
-    stay are numbered anew.
+    --generations also drops the generations that you have travelled away from: no travel leads there any more, and
+    those that stay are numbered anew.
     """
     project = find_project()
     waiting = _say_what_waits(project)

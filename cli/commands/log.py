@@ -44,9 +44,9 @@ class Entry(NamedTuple):
 def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> None:
     """Print what happened: records, runs, asks, refusals, rules.
 
-    Oldest first. RANGE and generations are as in `yolofs diff`; here they mean the time between two markers. What lies
-    on a branch that a travel has left is marked as dead. Refusals that are alike are counted. Records of what was
-    done in scratch directories are left out unless PATH names it.
+    Oldest first. RANGE is as in `yolofs diff`; here it means the time between two generations. What lies on a branch
+    that a travel has left is marked as dead. Equal refusals are counted. Records about scratch directories are left
+    out unless PATH names them.
     """
     with reading(find_project()) as session:
         if run is not None:

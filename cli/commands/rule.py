@@ -29,13 +29,13 @@ _PATH = click.Path(path_type=bytes)
 def command() -> None:
     """List, change and explain the rules on paths.
 
-    A rule gives a path, and all below it that has no nearer rule, a state: allow, read-only, write-ask, ask, deny or
-    hidden. What is changed here is written to .yolofs/rules.toml, and takes effect at once; .yolofs.toml and your own
-    config.toml are yours to edit.
+    A rule gives a path a state: allow, read-only, write-ask, ask, deny or hidden. It holds for all below the path that
+    has no nearer rule. What is changed here is written to .yolofs/rules.toml, and takes effect at once; .yolofs.toml
+    and your own config.toml are yours to edit.
 
     PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT'; 'PATH/**' is PATH
-    with everything in it, whatever patterns say. A path in the mount stands for the same one in base; a link that leads
-    there counts as base has it, and as the view has it where base has nothing.
+    with everything in it, whatever patterns say. A path in the mount stands for the same path in base. Links on the
+    way count as base has them, or, where base has nothing, as the view has them.
     """
 
 

@@ -19,8 +19,8 @@ def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None,
     """Run a command in the view, cut off from the real files.
 
     The command sees the whole machine as usual, and what it changes anywhere is staged. If it has changed something,
-    that becomes a generation of its own, and a summary on stderr says what it was: what was deleted, and what lies
-    outside the project, comes first. Mounts the view if it is not mounted.
+    that becomes a generation, and a summary on stderr lists it: deletions first, then what lies outside the project.
+    Mounts the view if it is not mounted.
 
     stdin, stdout and stderr are the command's own; its exit code is passed on.
     """

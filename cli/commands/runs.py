@@ -20,8 +20,8 @@ from yolofs.session.session import Access, Session
 def command(as_json: bool) -> None:
     """List the commands of `yolofs run`, oldest first.
 
-    Each has a number, by which `yolofs log --run` and `yolofs diff --run` take it. Shown are its start, how long it
-    took, its exit code, the generation that it made, and its command line.
+    Each has a number for `yolofs log --run` and `yolofs diff --run`, its start, how long it took, its exit code, the
+    generation that it made, and its command line.
     """
     project = find_project()
     with connected(project) as client:

@@ -41,14 +41,14 @@ if TYPE_CHECKING:  # takes long
 def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
-    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A
-    renamed directory is one line, whatever is in it. What lies outside the project stands apart; what changed in
-    scratch directories (/tmp and others, see the setting `scratch`) is left out, and so is what lies on paths that a
-    rule hides (a commit lists it and takes it all the same). What the host would run or trust later (setuid files,
-    commands on your PATH, hooks, start files of shells and others) comes last, with the reason in brackets; a commit
-    takes it only if you name it, or with --trusted.
+    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A renamed
+    directory is one line. What lies outside the project is listed apart. Left out are changes in scratch directories
+    (/tmp and others, see the setting `scratch`), and those on paths that a rule hides (a commit lists and takes these
+    all the same). What the host would run or trust later (setuid files, commands on your PATH, hooks, start files of
+    shells and others) comes last, with the reason in brackets; a commit takes it only if you name it, or with
+    --trusted.
 
-    Where base has changed, too, since that was staged, a line marked ! tells when either side did.
+    A line marked ! is a path that changed in base, too, since it was staged. It says when each side did.
     """
     project = find_project()
     info = None

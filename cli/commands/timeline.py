@@ -21,8 +21,8 @@ from yolofs.session.session import Session
 def command(as_json: bool) -> None:
     """Show all generations and what each was built on.
 
-    Time runs down. What the present is built from keeps to the left; branches that were left by a travel are
-    marked as dead, but can be travelled to all the same.
+    Time runs down. What the present is built from keeps to the left. Branches that a travel has left are marked as
+    dead; you can travel to them all the same.
 
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a snapshot that is dead;
     without Unicode they are * > @ o.

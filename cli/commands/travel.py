@@ -12,15 +12,14 @@ from yolofs.paths import Generation
 @click.command()
 @click.argument("target", metavar="GENERATION|NAME|-")
 @click.option(
-    "--force", is_flag=True, help="Also while files are open for writing; who writes on, writes into nothing."
+    "--force", is_flag=True, help="Also while files are open for writing; what is written to them afterwards is lost."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(target: str, force: bool, as_json: bool) -> None:
     """Show another generation, earlier or later.
 
-    Generation 0 is base. What is not snapshotted yet is snapshotted first, so that one can always come back:
-    `yolofs travel -` does. Running programs see the other state at once. Refuses while programs have files open for
-    writing.
+    Generation 0 is base. What is not snapshotted yet is snapshotted first, so you can always come back: `yolofs
+    travel -`. Running programs see the other state at once. Refuses while programs have files open for writing.
     """
     shown, started = _travel(find_project(), target, force=force)
     if as_json:

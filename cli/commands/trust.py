@@ -26,11 +26,11 @@ from yolofs.system.mounts import is_inside_mount
 def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     """Agree to what the project's .yolofs.toml lets through.
 
-    Anybody may have written that file. What it only tightens holds at once; what opens something that is closed without
-    it waits. This shows these lines and what each opens, and asks. What was agreed to is remembered for this project
-    on this machine: when the file changes, only lines that are new wait.
+    Anybody may have written that file. Lines that only tighten something hold at once; lines that open something wait.
+    This shows them and what each opens, and asks. What you agree to is remembered for this project on this machine:
+    when the file changes, only new lines wait.
 
-    Without a terminal nothing is agreed to, but to the lines that --digest stands for.
+    Without a terminal, only --digest agrees, to exactly the lines that it stands for.
     """
     if (digest is not None) + forgets + as_json > 1:
         raise UsageError("--digest, --forget and --json do not go together")
