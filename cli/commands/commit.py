@@ -131,40 +131,39 @@ def command(
 ) -> None:
     """Apply what is staged to the real files, after asking.
 
-    It takes what lies in the project, and first shows what that is. With PATH it takes exactly what changed at or below
-    these paths, wherever they lie; one that is nowhere, neither staged nor in base, is an error. The rest stays staged,
-    and the view is the same before and after. What can only be applied together, such as both ends of a rename, stays
-    where only a part of it is selected: if that is PATH itself, the exit code is 16. New directories come along with
-    what is in them. Where nothing is staged nothing is asked, and the exit code is 0.
+    It first shows what it takes: what changed in the project. With PATH it takes exactly what changed at or below these
+    paths, wherever they lie; a PATH that is neither staged nor in base is an error. New directories come along with
+    what is in them. The rest stays staged, and the view is the same before and after. Some changes can only be applied
+    together, such as both ends of a rename: if only a part is selected, all of it stays, and if that part is PATH
+    itself, the exit code is 16. If nothing is staged, nothing is asked, and the exit code is 0.
 
-    What the host would run or trust later stands apart: setuid and setgid files, devices, commands in your PATH,
+    What the host would run or trust later is listed apart: setuid and setgid files, devices, commands in your PATH,
     git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
-    rules, and the setting host_code). It stays staged unless PATH is that very file (or the renamed directory that it
-    lies in) or --trusted is given: the exit code is 16 then.
+    rules, and the setting host_code). It stays staged (exit code 16), unless PATH is that very file (or the renamed
+    directory that it lies in), or --trusted is given.
 
-    --up-to takes what the view showed at a generation (`yolofs timeline`), and leaves staged what makes the present
-    view of it. --exclude leaves out of all that what fits a pattern. Patterns are relative to where you are, as PATH
-    is; what fits a directory fits all in it. A deleted directory stays as a whole where base has something in it that
-    is excluded.
+    --up-to takes what the view showed at a generation (`yolofs timeline`); later changes stay staged. --exclude leaves
+    out what fits a pattern. Patterns are relative to where you are, as PATH is; what fits a directory fits all in it. A
+    deleted directory stays as a whole where base has something in it that is excluded.
 
-    --dry-run says what would become of which real file, in the order in which it is done, and --script (also beside
-    --dry-run) prints the steps as a shell script; both ask nothing, and do nothing. With --merge, --ours or --theirs,
-    --dry-run says what would come of each path where base changed, too.
+    --dry-run says what would become of which real file, in order. --script (also beside --dry-run) prints the steps as
+    a shell script. Both ask nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come
+    of each path that changed in base, too.
 
-    Snapshots end with it: what stays staged is the first generation of a new timeline. What base had before is kept in
-    .yolofs/commits. With a mount, programs wait for the time of the commit and then go on.
+    Snapshots end with a commit: what stays staged is the first generation of a new timeline. What base had before is
+    kept in .yolofs/commits. With a mount, programs wait during the commit and then go on.
 
-    Refuses if base changed under what is to be applied; at a terminal it asks about each such path. --merge merges
-    text three ways; where both sides changed the same lines, both stand between marks in the view, and the file stays
-    staged until they are gone. --ours takes what is staged, and keeps what base has with the commit; --theirs drops
-    what is staged there, which then is a generation (yolofs log). With --merge either is for what does not merge.
-    PATH says which paths that is about. What stays staged by that makes the exit code 9.
+    If base changed at a path that is to be applied, the commit asks about it at a terminal, and refuses elsewhere.
+    --merge merges text three ways; where both sides changed the same lines, the view gets both between marks, and the
+    file stays staged until they are gone. --ours takes what is staged, and keeps base's version with the commit.
+    --theirs drops what is staged there; it is kept as a generation (yolofs log). With --merge, --ours and --theirs are
+    for what does not merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
 
-    A commit that fails on its way is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had
-    not touched base yet). So is one that is ended by Ctrl-C (130). One that was interrupted by a crash has to be
-    finished or taken back before anything else: it is shown, and asked about, which --yes does not answer. --continue
-    finishes it without asking, --roll-back takes it back. All only where it began: on the same machine, as the same
-    user, in the same session, over the same base directory, by the plan as it was written.
+    A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had not
+    touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash interrupted has to be finished or
+    taken back before anything else: it is shown and asked about, and --yes does not answer that. --continue finishes
+    it without asking, --roll-back takes it back. Both work only where it began: on the same machine, as the same user,
+    in the same session, over the same base directory, by the plan as it was written.
     """
     if goes_on or goes_back or gives_up:
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
