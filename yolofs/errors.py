@@ -188,7 +188,7 @@ class HardLinksError(YolofsError):
 
 
 class AskError(YolofsError):
-    """An ask that does not wait: it has been answered, whoever asked is gone, or there never was one."""
+    """An ask that does not wait: it has been answered, its process is gone, or there never was one."""
 
     exit_code = 13
 
