@@ -21,7 +21,7 @@ _WIDTH = 80
 _HEAD = """\
 # Commands
 
-This page is what `yolofs --help` and `yolofs COMMAND --help` say; `python -m yolofs.cli.reference` writes it.
+What `yolofs --help` and `yolofs COMMAND --help` say; `python -m yolofs.cli.reference` writes this page.
 
 Data goes to stdout, talk to stderr. Without a terminal nothing asks a question, and there are no colours and no
 progress bars; `NO_COLOR` turns colours off on a terminal too. `--json` prints one document, described in
@@ -31,39 +31,38 @@ _PRESET_WIDTH = 120
 _PRESET_HEAD = """\
 # Built-in rules
 
-What programs in a view may do before you write any rule. Rules of yours come before these on the same path, and
-`preset = "none"` ([settings](config.md)) switches them off: then everything is asked that no other rule settles.
+What programs in a view may do before you write any rule. On the same path, your own rules come first. `preset = "none"`
+([settings](config.md)) switches the built-in rules off: then all is asked that no other rule settles.
 `yolofs rule explain PATH` says which rule decides over a path.
 
-This page is what the code says; `python -m yolofs.cli.reference preset` writes it.
+`python -m yolofs.cli.reference preset` writes this page from the code.
 
-The order does not matter, except that of two lines about the same path the first counts, as where the project is your
-home directory. `~` is the home directory of the user who mounts. Where `~/.ssh` is a link, what it leads to is
-hidden too.
+The order does not matter; but of two lines about the same path the first counts (the project may be your home
+directory). `~` is the home directory of the user who mounts. Where `~/.ssh` is a link, what it leads to is hidden too.
 
-Below directories called `.git`, `dist-packages`, `node_modules` and `site-packages` the names in here (`**/*.pem`) do
-not count, as branches may be called `fix.key` and published packages bring certificates. Names in your own rules do.
+Names in these rules (`**/*.pem`) do not count below directories called `.git`, `dist-packages`, `node_modules` and
+`site-packages`: branches may be called `fix.key`, and published packages bring certificates. Names in your own rules do.
 
-What is hidden or denied by its name is opened by a rule for its path (`yolofs rule allow tests/server.key`), or for all
-that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
+A rule for its path opens what is hidden or denied by its name (`yolofs rule allow tests/server.key`); so does one for
+all that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
 """
 _HOST_CODE_HEAD = """\
 # What becomes code on the host
 
-Files that something executes, or goes by, without being told to. They may be changed in a view as the rules above say,
-but `yolofs commit` takes them only by their names or with `--trusted`, and `status` and `commit` show them apart. So do
-setuid and setgid files, devices, and commands in a directory of `PATH`.
+Files that the host runs, or obeys, by itself. They may be changed in a view as the rules above say. But `yolofs commit`
+takes them only by their names or with `--trusted`, and `status` and `commit` list them apart. The same holds for setuid
+and setgid files, devices, and commands in a directory of `PATH`.
 
-In the table is what takes effect by itself (as one enters a directory, opens it, commits, logs in), or in programs that
-have nothing to do with the project. Not in it is what the project is made of, and runs when one builds, tests or starts
-it: `Makefile`, `package.json`, `.npmrc`, `conftest.py`, `.vscode/launch.json`, CI's workflows; and texts that agents
-read (`AGENTS.md`). They change with ordinary work, and what is named at each commit is read by nobody. A file that goes
+The table holds what takes effect by itself (when you enter a directory, open it, commit, log in), or in programs that
+have nothing to do with the project. It does not hold what the project is made of, and what runs when you build, test or
+start it: `Makefile`, `package.json`, `.npmrc`, `conftest.py`, `.vscode/launch.json`, CI's workflows; nor texts that
+agents read (`AGENTS.md`). These change with ordinary work, and nobody reads what is named at each commit. A deleted file
 is no code, so it is not named either.
 
-`**/` stands for any directory, but for those below `dist-packages`, `node_modules` and `site-packages`, where it counts
-for git's files alone. A pattern that fits a directory fits all in it. What `~/` begins with counts for the home
-directories of others, too (`/root`, `/home/*`). Where links of base lead from there counts as well: if `~/.bashrc` is a
-link to `dotfiles/bashrc`, that is named. The setting [`host_code`](config.md) adds patterns; nothing takes any away.
+`**/` stands for any directory. Below `dist-packages`, `node_modules` and `site-packages` it counts for git's files
+alone. A pattern that fits a directory fits all in it. What begins with `~/` also counts for the home directories of
+others (`/root`, `/home/*`), and for what links of base lead to from there: if `~/.bashrc` is a link to
+`dotfiles/bashrc`, that is named. The setting [`host_code`](config.md) adds patterns; nothing takes any away.
 """
 
 

@@ -139,7 +139,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     _section(
         "Secrets by their name",
-        "wherever they lie, but for what is open as a whole (`…/**`).",
+        "wherever they lie, except in what is open as a whole (`…/**`).",
         RuleState.HIDDEN,
         (
             "**/.env",
@@ -308,7 +308,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     _section(
         "Home directories",
-        "one's own; those of others come next.",
+        "your own; those of others come next.",
         RuleState.ASK,
         ("~", "what no other line settles"),
     ),
@@ -361,7 +361,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     _section(
         "Programs installed at home",
-        "readable like those of the system; who installs more of them lifts the rule.",
+        "readable like those of the system; to install more of them, lift the rule.",
         RuleState.READ_ONLY,
         "~/bin/**",
         "~/.local/bin/**",
