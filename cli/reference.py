@@ -41,7 +41,7 @@ The order does not matter; but of two lines about the same path the first counts
 directory). `~` is the home directory of the user who mounts. Where `~/.ssh` is a link, what it leads to is hidden too.
 
 Names in these rules (`**/*.pem`) do not count below directories called `.git`, `dist-packages`, `node_modules` and
-`site-packages`: branches may be called `fix.key`, and published packages bring certificates. Names in your own rules do.
+`site-packages`: branches may be called `fix.key`, and published packages bring certificates. Names in your rules do.
 
 A rule for its path opens what is hidden or denied by its name (`yolofs rule allow tests/server.key`); so does one for
 all that lies in a directory (`yolofs rule allow 'tests/certs/**'`).
@@ -56,8 +56,8 @@ and setgid files, devices, and commands in a directory of `PATH`.
 The table holds what takes effect by itself (when you enter a directory, open it, commit, log in), or in programs that
 have nothing to do with the project. It does not hold what the project is made of, and what runs when you build, test or
 start it: `Makefile`, `package.json`, `.npmrc`, `conftest.py`, `.vscode/launch.json`, CI's workflows; nor texts that
-agents read (`AGENTS.md`). These change with ordinary work, and nobody reads what is named at each commit. A deleted file
-is no code, so it is not named either.
+agents read (`AGENTS.md`). These change with ordinary work, and nobody reads what is named at each commit. A deleted
+file is no code, so it is not named either.
 
 `**/` stands for any directory. Below `dist-packages`, `node_modules` and `site-packages` it counts for git's files
 alone. A pattern that fits a directory fits all in it. What begins with `~/` also counts for the home directories of
