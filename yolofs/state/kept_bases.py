@@ -1,4 +1,4 @@
-"""What base files were when the view took them over: the ground of a merge (``docs/design/commit.md``).
+"""What base files were when the view took them over: the ground of a merge (``docs/design/merging.md``).
 
 One file, ``bases`` in the store, that is only appended to: 16 random bytes, then entries, each of which begins with
 them again::
