@@ -226,7 +226,7 @@ def command(
                 try:
                     emit_taken(session, shown, guard, looked.conflicts, settled.merged)
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
-                    say("nothing is committed, as nobody reads the list of it to its end")
+                    say("nothing is committed, as the list was not read to its end")
                     raise
             try:
                 with phases() as begin:

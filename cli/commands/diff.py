@@ -101,7 +101,7 @@ def _made_by(
 ) -> list[Change]:
     attribution = attribute(session.timeline, session.journal, old, new)
     if attribution is None:
-        say("note: somebody traveled meanwhile, so this is all that differs, whoever did it")
+        say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
         return changes
     return [change for change in changes if run in attribution.runs_of(change)]
 

@@ -83,7 +83,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     what = "would be removed" if dry_run else "removed"
     if later:
         which_later = ", ".join(str(one.number) for one in later)
-        say(f"once what waits was agreed to, also: commit{'s' if later[1:] else ''} {which_later}")
+        say(f"once you have agreed to what waits, also: commit{'s' if later[1:] else ''} {which_later}")
     say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
 
 

@@ -64,7 +64,7 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
     _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
     try:
         if _write_config(os.path.join(project, os.fsencode(FILE_NAME))):
-            say(f"wrote {FILE_NAME}, where settings and rules of this project go; it says nothing yet")
+            say(f"wrote {FILE_NAME}, for settings and rules of this project; it has none yet")
     except OSError as error:  # a project that one may only read can be worked on in a view all the same
         warn(f"{FILE_NAME} cannot be written: {error.strerror}; without it all settings are the default")
     say_what_waits(len(waiting_or_warned(project)))

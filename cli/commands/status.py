@@ -81,7 +81,7 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
         else:
             _emit_place(session, info)
             if is_half_made:
-                say("what is staged is not listed before that is decided, as base has a part of it already")
+                say("what is staged is listed once that is decided: base has a part of it already")
                 return
             emit()
             place = Place(session.base.root, session.base.relative(session.project))

@@ -115,7 +115,7 @@ def _report(waiting: Sequence[Waiting], agreed: int, gone: int, *, is_mounted: b
         what = f"; {agreed} settings in it are in force as you agreed to them" if agreed else ""
         say(f"nothing in .yolofs.toml waits for you to agree to it{what}")
     if gone:
-        say(f"what the file does not say any more is not agreed to any more: {gone} setting{'s' if gone > 1 else ''}")
+        say(f"forgotten, as the file does not say it any more: {gone} setting{'s' if gone > 1 else ''}")
     later = [".".join(one.key) for one in waiting if ".".join(one.key) in AT_NEXT_MOUNT]
     if later and is_mounted:
         say(f"for {', '.join(later)}: yolofs unmount, then yolofs mount")

@@ -94,7 +94,8 @@ class _Answerer:
             process = self._running.get(ended.id)
         if process is not None:
             _kill(process)
-            warn(f"ask {ended.id} ended ({ended.outcome}, by {ended.by}) before its command had answered: killed")
+            how = f"{ended.outcome}, by {ended.by}"
+            warn(f"ask {ended.id} ended ({how}) before its command answered; the command was killed")
 
     def close(self) -> None:
         """Kill what still runs."""

@@ -406,7 +406,7 @@ def test_a_commit_whose_list_nobody_reads_to_its_end_does_nothing_and_says_so(yo
         process.stdout.close()
         said = process.stderr.read()
     assert process.returncode == BROKEN_PIPE
-    assert said == "nothing is committed, as nobody reads the list of it to its end\n"
+    assert said == "nothing is committed, as the list was not read to its end\n"
     assert "500 added" in yolofs("status").out
 
 

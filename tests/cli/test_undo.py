@@ -304,7 +304,7 @@ def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_wa
     assert commits[0]["counts"] == {"added": 0, "modified": 1, "removed": 0, "moved": 0}
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     done = yolofs("gc", "--dry-run")
-    assert "once what waits was agreed to, also: commits 2, 3" in done.err
+    assert "once you have agreed to what waits, also: commits 2, 3" in done.err
     assert yolofs("gc", "--dry-run", "--json").json["once_agreed"] == [2, 3]
     own.write_text("[keep_commits\n")
     assert "config.toml" in yolofs.refused("gc", code=3)
