@@ -81,13 +81,13 @@ def test_a_write_takes_the_way_that_the_page_describes(view: Path, calls: Calls)
     calls.check(walks()["A write"])
 
 
-def test_a_question_takes_the_way_that_the_page_describes(yolofs: Program, view: Path, calls: Calls) -> None:
+def test_an_ask_takes_the_way_that_the_page_describes(yolofs: Program, view: Path, calls: Calls) -> None:
     calls.forget()
     with connected(yolofs) as client, reader(view / "secret/a") as waiting:
         wait_for_asks(client, 1)
         yolofs("answer", "1", "allow")
         assert waiting.end() == ("a\n", "")
-    calls.check(walks()["A question"])
+    calls.check(walks()["An ask"])
 
 
 def test_a_commit_takes_the_way_that_the_page_describes(yolofs: Program, view: Path, calls: Calls) -> None:
