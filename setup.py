@@ -26,7 +26,7 @@ COMPILED = [
     "yolofs/overlay/copy_up.py",
     "yolofs/overlay/data.py",
     "yolofs/overlay/descriptors.py",
-    "yolofs/overlay/find_by_key.py",
+    "yolofs/overlay/paths_by_key.py",
     "yolofs/overlay/finding.py",
     "yolofs/overlay/inodes.py",
     "yolofs/overlay/layers.py",

@@ -20,7 +20,7 @@ from yolofs.access.gate import Gate
 from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
-from yolofs.fuse.current_run import Origin
+from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
@@ -53,9 +53,9 @@ class Requests:
         lifetimes = Lifetimes(session.base, staged_s=3600, base_s=3600)
         self._loop = DeviceLoop(spin_us=0)
         freeing = Freeing(self._loop.call_later)
-        handlers, origin = Handlers(self._overlay, gate, lifetimes), Origin(lambda _: 0)
-        self._overlay.serve(is_shared=False, lately_ns=0, run_of_request=origin.run)
-        self._adapter = Adapter(handlers, self._loop, NobodyToAsk(), freeing, origin)
+        handlers, current_run = Handlers(self._overlay, gate, lifetimes), CurrentRun(lambda _: 0)
+        self._overlay.serve(is_shared=False, lately_ns=0, run_of_request=current_run.run)
+        self._adapter = Adapter(handlers, self._loop, NobodyToAsk(), freeing, current_run)
         self._context = SimpleNamespace(uid=os.getuid(), gid=os.getgid(), pid=0, umask=0o022)
         self._names = [b"file%d" % number for number in range(files)]
         self._directory = now(self._adapter.lookup(ROOT, b"work", self._context)).st_ino

@@ -16,7 +16,7 @@ import trio
 
 from yolofs.daemon.host import Host
 from yolofs.errors import DaemonError
-from yolofs.session.states import CHECKPOINT_RECORDS
+from yolofs.session.generations import CHECKPOINT_RECORDS
 
 log = logging.getLogger("yolofs.daemon")
 

@@ -44,7 +44,7 @@ from yolofs.registry.runtime import (
     runtime_directory,
 )
 from yolofs.rules import Index, RuleBook, Sources
-from yolofs.rules.files import AskSettings, RuleFiles
+from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged

@@ -12,10 +12,10 @@ from functools import partial
 import trio
 
 from yolofs.daemon.host import Host
-from yolofs.daemon.runs import survey
+from yolofs.daemon.runs import native_survey
 from yolofs.errors import DaemonError
 from yolofs.paths import display
-from yolofs.sandbox.partial_binds import apart, parts
+from yolofs.sandbox.partial_binds import apart, directories_beside
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -66,7 +66,9 @@ class NativeBinds:
         with trio.move_on_at(self._started_s + _FIRST_WAIT_S):
             await self._is_first_done.wait()
         found = {path: [*some, *self._found[path]] for path, some in wanted.items() if path in self._found}
-        return await trio.to_thread.run_sync(lambda: apart(part for item in found.items() for part in parts(*item)))
+        return await trio.to_thread.run_sync(
+            lambda: apart(part for item in found.items() for part in directories_beside(*item))
+        )
 
     def _is_old(self) -> bool:
         age_s = trio.current_time() - self._started_s
@@ -79,7 +81,7 @@ class NativeBinds:
         self._asked, self._started_s = frozenset(directories), trio.current_time()
         nearest_first = sorted(directories, key=len)  # /usr is what most runs need first
         niceness = str(_NICE if self._is_first_done.is_set() else 0)
-        command = [sys.executable, "-I", "-S", survey.__file__, niceness, *map(os.fsdecode, nearest_first)]
+        command = [sys.executable, "-I", "-S", native_survey.__file__, niceness, *map(os.fsdecode, nearest_first)]
         run = partial(trio.run_process, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
         async with trio.open_nursery() as nursery:
             process: trio.Process = await nursery.start(run)

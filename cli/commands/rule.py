@@ -18,7 +18,7 @@ from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_doc
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
 from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
-from yolofs.rules.files import RuleFiles, with_waypoints
+from yolofs.rules.rule_files import RuleFiles, with_waypoints
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from yolofs.cli.run.untrusted_settings import ask_for, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
 from yolofs.errors import TrustError, UsageError
 from yolofs.registry.trust import content_hash, digest_of, forget
-from yolofs.rules.files import RuleFiles
+from yolofs.rules.rule_files import RuleFiles
 from yolofs.system.mounts import is_inside_mount
 
 

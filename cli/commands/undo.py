@@ -13,7 +13,7 @@ import click
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.commands.commits import age_and_runs
 from yolofs.cli.commands.gc import remove_tidied, tidy
-from yolofs.cli.commit.paths import check_paths_of_undo
+from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.report import warn_of_unfinished
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
@@ -21,7 +21,7 @@ from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
-from yolofs.commit.select.choice import Held
+from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -79,7 +79,7 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
         emit_json(_document(result, root))
     _report(result, root, applies_again=commit.takes_back)
     if result.number is None:
-        _check_named(paths, commit.number, [*result.stays, *result.held])
+        _check_named(paths, commit.number, [*result.stays, *result.held_back])
 
 
 def _check_named(paths: tuple[bytes, ...], number: int, stays: Sequence[object]) -> None:
@@ -141,7 +141,7 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
             return False
         if not changes:
             say("nothing to undo")
-            _check_named(paths, commit.number, [*prepared.stays, *prepared.held])
+            _check_named(paths, commit.number, [*prepared.stays, *prepared.held_back])
             return False
         check_can_ask(instead="yolofs undo --yes")
         if not ask(f"put base back ({summary(changes)})?"):
@@ -155,7 +155,7 @@ def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Cha
     say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
     emit_changes(changes, Place(root, session.base.relative(session.project)), session.regions, {})
     _say_stays(prepared.stays, prepared.inverse.copies, root)
-    _say_held(commit.number, prepared.held, root)
+    _say_held_back(commit.number, prepared.held_back, root)
 
 
 def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
@@ -167,21 +167,21 @@ def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: by
         say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
 
 
-def _say_held(number: int, held: Sequence[Held], root: bytes) -> None:
+def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
     """Say what stays as it goes only with others, and the command that takes all of it back."""
-    for one in held[:_LISTED]:
+    for one in held_back[:_LISTED]:
         shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
         together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])
         say(f"stays: {shown}: {one.reason}; yolofs undo {number} {together}")
-    if len(held) > _LISTED:
-        say(f"and {len(held) - _LISTED} more that go only together with others")
+    if len(held_back) > _LISTED:
+        say(f"and {len(held_back) - _LISTED} more that go only together with others")
 
 
 def _report(result: UndoResult, root: bytes, *, applies_again: bool) -> None:
     for path, aspects in sorted(result.left_out.items()):
         warn(f"{display(absolute(root, path))}: {', '.join(aspects)} could not be carried over")
     _say_stays(result.stays, result.copies, root)
-    _say_held(result.undone, result.held, root)
+    _say_held_back(result.undone, result.held_back, root)
     if result.number is None:
         say(f"nothing of commit {result.undone} is to be undone")
         return
@@ -204,8 +204,11 @@ def _document(result: UndoResult, root: bytes) -> dict[str, Any]:
             {**text_fields("path", absolute(root, path)), "reason": why} for path, why in sorted(result.stays.items())
         ],
         "held": [
-            {"paths": [text_fields("path", absolute(root, path)) for path in held.paths], "reason": held.reason}
-            for held in result.held
+            {
+                "paths": [text_fields("path", absolute(root, path)) for path in held_back.paths],
+                "reason": held_back.reason,
+            }
+            for held_back in result.held_back
         ],
         "copies": [text_fields("path", absolute(root, path)) for path in result.copies],
     }

@@ -116,8 +116,8 @@ def _describe(found: Interrupted) -> None:
     say(found.text)
     left = len(found.plan.steps) - found.done
     if left:
-        say(f"next of the {left} steps that are left:" if left > len(found.following) else "what is left:")
-    for line in found.following:
+        say(f"next of the {left} steps that are left:" if left > len(found.steps_left) else "what is left:")
+    for line in found.steps_left:
         say(f"  {line}")
     say(f"what base had before is kept in {display(found.replaced)}")
 

@@ -11,13 +11,13 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.commit.exclude import Excluded, divide
-from yolofs.cli.commit.paths import check_paths
+from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, is_marked
 from yolofs.cli.show.marking import marker
-from yolofs.commit.select.choice import Held
+from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError
@@ -29,7 +29,7 @@ from yolofs.session.session import Session
 from yolofs.state.regions import Region
 
 _LISTED = 20
-"""How many changes that are held back are listed; how many more there are is said."""
+"""How many changes that are held_back back are listed; how many more there are is said."""
 _PATHS_IN_HINT = 4
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),
@@ -44,7 +44,7 @@ class Shown(msgspec.Struct, frozen=True):
     taken: list[Change]
     """What the commit takes."""
     stays: list[Change]
-    held: tuple[Held, ...]
+    held_back: tuple[HeldBack, ...]
     """What stays though it was selected, or a part of it."""
     unchanged: tuple[RelPath, ...] = ()
     """The paths that were asked for and at which nothing is staged."""
@@ -96,7 +96,7 @@ def look(
     else:
         stays = compare(parts.taken, session.state(), session.base, session.store)
         marks = {**marking.marks(stays), **marks}
-    return Shown(taken, stays, parts.held, unchanged, selection.paths, excluded, marks, session.base.root), parts
+    return Shown(taken, stays, parts.held_back, unchanged, selection.paths, excluded, marks, session.base.root), parts
 
 
 def unmarked(selection: Selection, marks: Marks) -> Selection:
@@ -114,7 +114,7 @@ def check_named(shown: Shown) -> None:
     Raises:
         UnnamedError: something does; the hint is the command that takes it.
     """
-    unnamed = [one for one in shown.held if one.unnamed]
+    unnamed = [one for one in shown.held_back if one.unnamed]
     if not unnamed:
         _check_whole(shown)
         return
@@ -135,11 +135,11 @@ def _check_whole(shown: Shown) -> None:
     Raises:
         UnnamedError: one does; the hint is the command that takes it.
     """
-    held = [one for one in shown.held if one.needs and set(one.paths).intersection(shown.named)]
-    if not held:
+    held_back = [one for one in shown.held_back if one.needs and set(one.paths).intersection(shown.named)]
+    if not held_back:
         return
-    paths = sorted({path for one in held for path in (*one.paths, *one.needs)})
-    named = [path for one in held for path in one.paths if path in shown.named]
+    paths = sorted({path for one in held_back for path in (*one.paths, *one.needs)})
+    named = [path for one in held_back for path in one.paths if path in shown.named]
     what = (
         "1 path that was named stays staged, as it goes"
         if len(named) == 1
@@ -172,8 +172,8 @@ def emit_taken(
 
 def say_unchanged(session: Session, shown: Shown) -> None:
     """Say at which of the paths that were asked for nothing is staged; why something stays is said elsewhere."""
-    held = [path for one in shown.held for path in one.paths]
-    unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held)]
+    held_back = [path for one in shown.held_back for path in one.paths]
+    unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held_back)]
     for path in unchanged[:_LISTED]:
         say(f"{display(absolute(session.base.root, path))}: nothing is staged there")
     if len(unchanged) > _LISTED:
@@ -196,10 +196,10 @@ def stays_text(shown: Shown) -> str:
 
 def say_stays(session: Session, shown: Shown) -> None:
     """Say what stays staged and how to commit that, too."""
-    if not (shown.stays or shown.held):
+    if not (shown.stays or shown.held_back):
         return
-    held = {path for one in shown.held for path in one.paths}
-    left = [change for change in shown.stays if not held.intersection(change.paths)]
+    held_back = {path for one in shown.held_back for path in one.paths}
+    left = [change for change in shown.stays if not held_back.intersection(change.paths)]
     left, excluded = divide(left, shown.excluded)
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
@@ -212,7 +212,7 @@ def say_stays(session: Session, shown: Shown) -> None:
     if excluded:
         say(f"  {len(excluded)} left out by --exclude")
     alike: dict[str, set[RelPath]] = {}
-    for one in shown.held:
+    for one in shown.held_back:
         if one.unnamed:
             alike.setdefault(one.reason, set()).update(one.paths)
     if alike:
@@ -220,11 +220,11 @@ def say_stays(session: Session, shown: Shown) -> None:
     for reason, paths in alike.items():  # how to name them is said at the end
         why = reason if len(paths) == 1 else reason.replace("it has", "they have", 1)
         say(f"  {_named(session, sorted(paths))}: {why}")
-    others_held = [one for one in shown.held if not one.unnamed]
-    for one in others_held[:_LISTED]:
+    others_held_back = [one for one in shown.held_back if not one.unnamed]
+    for one in others_held_back[:_LISTED]:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
-    if len(others_held) > _LISTED:
-        say(f"  … and {len(others_held) - _LISTED} more that cannot go alone: yolofs status --scratch")
+    if len(others_held_back) > _LISTED:
+        say(f"  … and {len(others_held_back) - _LISTED} more that cannot go alone: yolofs status --scratch")
 
 
 def _named(session: Session, paths: Sequence[RelPath]) -> str:
@@ -232,10 +232,10 @@ def _named(session: Session, paths: Sequence[RelPath]) -> str:
     return shown + (f" and {len(paths) - _PATHS_IN_HINT} more" if len(paths) > _PATHS_IN_HINT else "")
 
 
-def _hint(session: Session, held: Held) -> str:
+def _hint(session: Session, held_back: HeldBack) -> str:
     """Return the command that takes it, too."""
-    paths: list[RelPath] = sorted({*held.paths, *held.needs})
-    if not held.needs or len(paths) > _LISTED:
+    paths: list[RelPath] = sorted({*held_back.paths, *held_back.needs})
+    if not held_back.needs or len(paths) > _LISTED:
         return "; yolofs commit --outside --scratch"
     return f"; {_command(session.base.root, paths)}"
 
@@ -247,7 +247,7 @@ def _command(root: bytes, paths: Iterable[RelPath]) -> str:
 def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]) -> None:
     """Write as a JSON document that nothing is done, as base has changed at ``conflicts``, too."""
     nothing = msgspec.structs.replace(shown, taken=[], stays=[*shown.taken, *shown.stays])
-    emit_document(session, CommitResult(None, 0, {}, shown.held), nothing, conflicts, settled)
+    emit_document(session, CommitResult(None, 0, {}, shown.held_back), nothing, conflicts, settled)
 
 
 def emit_document(
@@ -270,7 +270,7 @@ def emit_document(
                     "reason": one.reason,
                     "has_to_be_named": bool(one.unnamed),
                 }
-                for one in shown.held
+                for one in shown.held_back
             ],
             "host_code": host_code_fields([*shown.taken, *shown.stays], root, shown.marks),
             "excluded": [text_fields("path", absolute(root, path)) for path in sorted(shown.excluded.paths)],

@@ -11,7 +11,7 @@ from yolofs.cli.project import connected, session_directory
 from yolofs.rules import RuleBook, Sources
 
 if TYPE_CHECKING:  # takes long, and with a mount nobody reads the files
-    from yolofs.rules.files import RuleFiles
+    from yolofs.rules.rule_files import RuleFiles
 
 
 def sources_in_force(project: bytes) -> Sources:
@@ -52,7 +52,7 @@ def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
 
 
 def _files(project: bytes) -> RuleFiles:
-    from yolofs.rules.files import RuleFiles
+    from yolofs.rules.rule_files import RuleFiles
 
     return RuleFiles(project, session_directory(project))
 

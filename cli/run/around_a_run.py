@@ -17,7 +17,7 @@ from yolofs.cli import output
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
-from yolofs.cli.run.early_summary import Ahead
+from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.untrusted_settings import say_what_waits
 from yolofs.cli.run.waiting import told_of_asks
 from yolofs.config.load import is_default, load
@@ -33,7 +33,7 @@ from yolofs.sandbox.confine import Place, confined
 from yolofs.sandbox.descriptors import Stdin, check_descriptors
 from yolofs.sandbox.environment import hidden_variables, without
 from yolofs.sandbox.native_here import bindable, by_directory
-from yolofs.sandbox.start_errors import not_started
+from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         CommandNotFoundError, NotExecutableError: the command cannot be started.
     """
     if not words[0]:  # which execve(2) would take for the current directory, and Python not at all
-        raise not_started(b"", errno.ENOENT)
+        raise start_error(b"", errno.ENOENT)
     if is_in_sandbox():
         _replace_us(words)
     check_descriptors()
@@ -82,8 +82,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         say_what_waits(waiting + begun.waiting_rules)
         code: int | None = None
         try:
-            ahead = Ahead(project, session, Generation(begun.generation)) if manner.is_reviewed else None
-            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, ahead)
+            early = EarlySummary(project, session, Generation(begun.generation)) if manner.is_reviewed else None
+            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, early)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -98,7 +98,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         before = Point(begun.generation, begun.marker_ns)
         what = Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on)
         try:
-            summarise(project, what, ahead, as_json=manner.as_json)
+            summarise(project, what, early, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     return ended
@@ -196,9 +196,9 @@ def _confined(
     words: Sequence[bytes],
     settings: RunSettings,
     directory: bytes,
-    ahead: Ahead | None,
+    early: EarlySummary | None,
 ) -> int:
-    """Run a command; if it is reviewed, tell of its asks meanwhile, and read ahead."""
+    """Run a command; if it is reviewed, tell of its asks meanwhile, and read early."""
     mounts = read_mounts()
     if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
         raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
@@ -215,9 +215,9 @@ def _confined(
     try:
         with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
-            if ahead is None:
+            if early is None:
                 return running.go(warn)
-            with told_of_asks(ahead.directory, begun.run, running.info.pid_namespace), ahead.reading():
+            with told_of_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
                 return running.go(warn)
     finally:
         stdin.close()
@@ -252,4 +252,4 @@ def _replace_us(words: Sequence[bytes]) -> None:
     try:
         os.execvp(words[0], list(words))
     except OSError as error:
-        raise not_started(words[0], error.errno or errno.EIO) from None
+        raise start_error(words[0], error.errno or errno.EIO) from None

@@ -29,8 +29,8 @@ _MOST_RECORDS = 200_000
 """With more of them the state is not kept while the command runs: its tree takes up to 1 KiB for each."""
 
 
-class Ahead:
-    """A session, and its state before a run, read ahead if something changes while the run goes on."""
+class EarlySummary:
+    """A session, and its state before a run, read early if something changes while the run goes on."""
 
     def __init__(self, project: bytes, directory: bytes, generation: Generation) -> None:
         """``directory`` is the session's."""
@@ -43,7 +43,7 @@ class Ahead:
         self._ended = threading.Event()
         self._session: Session | None = None
         self._tree: Tree | None = None
-        self._thread = threading.Thread(target=self._work, name="ahead", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="early", daemon=True)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from yolofs.audit.audit import AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.cli.output import progress, say
-from yolofs.cli.run.early_summary import Ahead
+from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
 from yolofs.cli.show.json_forms import change_fields, words_fields
@@ -78,13 +78,13 @@ class Parts:
     others: list[Change]
 
 
-def summarise(project: bytes, ended: Ended, ahead: Ahead | None, *, as_json: bool) -> None:
-    """Say what a run changed, and apart from that what others did meanwhile; ``ahead`` is what has been read of it."""
-    opened, before = ahead.take() if ahead is not None else (None, None)
+def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
+    """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has been read of it."""
+    opened, before = early.take() if early is not None else (None, None)
     with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)
         span = Span(known if known is not None else BASE, ended.after)
-        if ahead is None or span.before != ahead.generation:
+        if early is None or span.before != early.generation:
             before = None
         changes = _changes(session, span, before) if ended.has_changes else []
         work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))

@@ -11,7 +11,7 @@ from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here
     from yolofs.config.trust import Waiting
-    from yolofs.rules.files import RuleFiles
+    from yolofs.rules.rule_files import RuleFiles
 
 
 def say_what_waits(count: int) -> None:
@@ -57,7 +57,7 @@ def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
     """
     from yolofs.cli.project import connected
     from yolofs.rules import Origin, RuleSet
-    from yolofs.rules.files import RuleFiles
+    from yolofs.rules.rule_files import RuleFiles
 
     files = RuleFiles(project, session_directory(project))
     files.load()

@@ -24,8 +24,8 @@ def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
             ``is_to_commit``: who only looks has been told of it elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
+    from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing
     from yolofs.hostcode.commands import SearchPath
-    from yolofs.hostcode.files import FileMarker, Table  # most runs change nothing
     from yolofs.hostcode.marker import Marker
 
     base = session.base

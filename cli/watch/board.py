@@ -42,7 +42,7 @@ class Mode(enum.Enum):
 
 
 class Look(NamedTuple):
-    """Wanted: what is at a path now; see :meth:`Desk.show_look`."""
+    """Wanted: what is at a path now; see :meth:`Board.show_look`."""
 
     path: bytes
 
@@ -63,7 +63,7 @@ class Choice(NamedTuple):
     value: bytes | RuleState | int | None
 
 
-class Desk:
+class Board:
     """The asks that wait, the card that is up, and how far its answer has come."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

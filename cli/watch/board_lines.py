@@ -1,4 +1,4 @@
-"""Draws a desk: lines of styled text for a terminal of any size.
+"""Draws a board: lines of styled text for a terminal of any size.
 
 Everything that a program may have chosen comes through :mod:`yolofs.cli.show.ask_lines`, so nothing here holds a
 control character.
@@ -13,7 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
-from yolofs.cli.watch.board import Choice, Desk, Mode
+from yolofs.cli.watch.board import Board, Choice, Mode
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
@@ -63,49 +63,49 @@ class Drawing(NamedTuple):
     """Which choices of a list are on it: a digit for another one would choose unseen."""
 
 
-def draw(desk: Desk, width: int, height: int) -> Drawing:
-    """Return a desk as at most ``height`` lines of at most ``width`` cells."""
+def draw(board: Board, width: int, height: int) -> Drawing:
+    """Return a board as at most ``height`` lines of at most ``width`` cells."""
     width, height = max(width, 10), max(height, 4)
-    header: list[Line] = [[("bold", _cut(_title(desk), width))]]
-    footer = [*_message(desk, width), *_keys(desk, width)]
+    header: list[Line] = [[("bold", _cut(_title(board), width))]]
+    footer = [*_message(board, width), *_keys(board, width)]
     room = height - len(header) - len(footer) - 2
-    essential, rest = _body(desk, width, room)
+    essential, rest = _body(board, width, room)
     is_whole = len(essential) <= room
     body = (essential + rest)[: max(room, 0)]
     if not is_whole:
-        footer = [[("bold", _cut("make the terminal larger to answer", width))], *_keys(desk, width)[-1:]]
+        footer = [[("bold", _cut("make the terminal larger to answer", width))], *_keys(board, width)[-1:]]
         body = body[: max(height - len(header) - len(footer) - 2, 0)]
-    history = _history(desk, width, room - len(body))
-    choices = range(_first_row(desk, room), desk.chosen + 1 + max(len(body) - len(essential), 0))
+    history = _history(board, width, room - len(body))
+    choices = range(_first_row(board, room), board.chosen + 1 + max(len(body) - len(essential), 0))
     return Drawing([*header, [], *body, [], *footer, *history][:height], is_whole, choices)
 
 
-def _title(desk: Desk) -> str:
-    count = len(desk.asks)
+def _title(board: Board) -> str:
+    count = len(board.asks)
     return f"yolofs watch: {count} waiting" if count else "yolofs watch: nothing waits"
 
 
-def _message(desk: Desk, width: int) -> list[Line]:
-    lines = _at_most(_MAX_MESSAGE_LINES, wrap(desk.message, width), width) if desk.message else []
+def _message(board: Board, width: int) -> list[Line]:
+    lines = _at_most(_MAX_MESSAGE_LINES, wrap(board.message, width), width) if board.message else []
     return [[("ansiyellow", line)] for line in lines]
 
 
-def _history(desk: Desk, width: int, room: int) -> list[Line]:
+def _history(board: Board, width: int, room: int) -> list[Line]:
     """Return what is wrong with the rules, and what has been answered, as far as there is room."""
-    warnings = [[("ansiyellow", part)] for one in desk.warnings for part in wrap(f"warning: {one}", width)]
+    warnings = [[("ansiyellow", part)] for one in board.warnings for part in wrap(f"warning: {one}", width)]
     warnings = warnings[: max(room - 1, 0)]
     left = room - 1 - len(warnings)
-    done = [[("", _cut(line, width))] for line in desk.done][-left:] if left > 0 else []
+    done = [[("", _cut(line, width))] for line in board.done][-left:] if left > 0 else []
     return [[], *warnings, *done] if warnings or done else []
 
 
 # ---- keys
 
 
-def _keys(desk: Desk, width: int) -> list[Line]:
-    match desk.mode:
-        case Mode.CARD if desk.members():
-            answers = _ANSWER_KEYS if desk.is_armed else ("answering…" if desk.is_answering else "…",)
+def _keys(board: Board, width: int) -> list[Line]:
+    match board.mode:
+        case Mode.CARD if board.members():
+            answers = _ANSWER_KEYS if board.is_armed else ("answering…" if board.is_answering else "…",)
             return [_key_line(line) for line in (*_fill(answers, width), *_fill(_OTHER_KEYS, width))]
         case Mode.CARD:
             return [_key_line(line) for line in _fill(("? explain", "q quit"), width)]
@@ -136,27 +136,29 @@ def _key_line(line: str) -> Line:
 # ---- the middle
 
 
-def _body(desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
+def _body(board: Board, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return what must be seen, and what may be cut off."""
-    match desk.mode:
-        case Mode.CARD if members := desk.members():
-            circumstances = _circumstances(desk, members, width)
+    match board.mode:
+        case Mode.CARD if members := board.members():
+            circumstances = _circumstances(board, members, width)
             return _question(members, width, max(room - len(circumstances), room // 2)), circumstances
         case Mode.CARD:
             return [[("", _cut("what the rules leave open shows up here", width))]], []
         case Mode.SCOPE:
-            return _list("What is the rule about?", [_scope_text(choice) for choice in desk.choices], desk, width, room)
+            return _list(
+                "What is the rule about?", [_scope_text(choice) for choice in board.choices], board, width, room
+            )
         case Mode.STATE:
-            rows = [_state_text(choice) for choice in desk.choices]
-            return _list(f"Which state does it get? {_scope_text(desk.scope)}", rows, desk, width, room)
+            rows = [_state_text(choice) for choice in board.choices]
+            return _list(f"Which state does it get? {_scope_text(board.scope)}", rows, board, width, room)
         case Mode.QUEUE:
-            groups = desk.groups()
-            rows = [_row(groups.get(choice.value, [])) for choice in desk.choices if isinstance(choice.value, int)]
-            return _list("What waits:", rows, desk, width, room)
+            groups = board.groups()
+            rows = [_row(groups.get(choice.value, [])) for choice in board.choices if isinstance(choice.value, int)]
+            return _list("What waits:", rows, board, width, room)
         case Mode.HELP:
-            return [], _scrolled(desk, [part for line in _HELP.splitlines() for part in wrap(line, width)])
+            return [], _scrolled(board, [part for line in _HELP.splitlines() for part in wrap(line, width)])
         case Mode.LOOK:
-            return [], _scrolled(desk, [part for line in desk.looked_at for part in wrap(line, width)])
+            return [], _scrolled(board, [part for line in board.looked_at for part in wrap(line, width)])
 
 
 def _question(members: Sequence[AskInfo], width: int, room: int) -> list[Line]:
@@ -185,7 +187,7 @@ def _more(count: int, width: int) -> list[Line]:
     return _labelled("", f"and {count} more; v lists them", width) if count else []
 
 
-def _circumstances(desk: Desk, members: Sequence[AskInfo], width: int) -> list[Line]:
+def _circumstances(board: Board, members: Sequence[AskInfo], width: int) -> list[Line]:
     first = members[0]
     lines: list[Line] = []
     if first.size is not None and len(members) == 1:
@@ -198,7 +200,7 @@ def _circumstances(desk: Desk, members: Sequence[AskInfo], width: int) -> list[L
         lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
     for at, why in enumerate(dict.fromkeys(map(rule_text, members))):
         lines += _labelled("" if at else "why", why, width)
-    time = f"{desk.waited_s(first):.0f} s; {desk.left_s(first):.0f} s left"
+    time = f"{board.waited_s(first):.0f} s; {board.left_s(first):.0f} s left"
     return lines + _labelled("waits for", time, width)
 
 
@@ -212,22 +214,22 @@ def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: 
     return [[("", (label if at == 0 else "").ljust(indent)), (style, line)] for at, line in enumerate(lines)]
 
 
-def _first_row(desk: Desk, room: int) -> int:
+def _first_row(board: Board, room: int) -> int:
     """Return the first choice that is drawn: a few above the chosen one, as far as there is room for all of that."""
-    return max(desk.chosen - max(min(_ROWS_ABOVE, room - 1 - _MAX_PATH_LINES), 0), 0)
+    return max(board.chosen - max(min(_ROWS_ABOVE, room - 1 - _MAX_PATH_LINES), 0), 0)
 
 
-def _list(title: str, rows: Sequence[str], desk: Desk, width: int, room: int) -> tuple[list[Line], list[Line]]:
+def _list(title: str, rows: Sequence[str], board: Board, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return a list to choose from; what is chosen stands near the top if it is long."""
-    first = _first_row(desk, room)
+    first = _first_row(board, room)
     lines: list[Line] = [[("bold", _cut(title, width))]]
     rest: list[Line] = []
     for at, row in enumerate(rows[first:], first):
-        text = f"{'>' if at == desk.chosen else ' '} {f'{at + 1}' if at < 9 else ' '}  {row}"
-        if at == desk.chosen:
+        text = f"{'>' if at == board.chosen else ' '} {f'{at + 1}' if at < 9 else ' '}  {row}"
+        if at == board.chosen:
             lines += [[("reverse", part)] for part in _at_most(_MAX_PATH_LINES, wrap(text, width), width)]
         else:
-            (rest if at > desk.chosen else lines).append([("", _cut(text, width))])
+            (rest if at > board.chosen else lines).append([("", _cut(text, width))])
     return lines, rest
 
 
@@ -249,9 +251,9 @@ def _row(members: Sequence[AskInfo]) -> str:
     return f"{name}: {verb(first)} {path_text(first)}{more}"
 
 
-def _scrolled(desk: Desk, lines: Sequence[str]) -> list[Line]:
-    desk.scroll = min(desk.scroll, max(len(lines) - 1, 0))
-    return [[("", line)] for line in lines[desk.scroll :]]
+def _scrolled(board: Board, lines: Sequence[str]) -> list[Line]:
+    board.scroll = min(board.scroll, max(len(lines) - 1, 0))
+    return [[("", line)] for line in lines[board.scroll :]]
 
 
 # ---- cells

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from yolofs.cli.output import say
-from yolofs.cli.watch.board import Command, Desk, Look, Quit
+from yolofs.cli.watch.board import Board, Command, Look, Quit
 from yolofs.cli.watch.board_lines import draw
-from yolofs.cli.watch.preview import peek
+from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import DaemonError, YolofsError
@@ -41,18 +41,18 @@ def watch_plain(project: bytes, events: Client, calls: Client) -> int:
         KeyboardInterrupt: he pressed Ctrl-C.
         DaemonError: the mount has ended.
     """
-    desk = Desk()
+    board = Board()
     arrived: deque[Event | YolofsError] = deque()
     events.watch()
     reader = threading.Thread(target=_read_events, args=(events, arrived), name="events", daemon=True)
     reader.start()
     try:
         with _single_keys():
-            _talk(project, desk, calls, arrived)
+            _talk(project, board, calls, arrived)
     finally:
         events.hang_up()
         reader.join()
-    return len(desk.asks)
+    return len(board.asks)
 
 
 def _read_events(events: Client, arrived: deque[Event | YolofsError]) -> None:
@@ -63,7 +63,7 @@ def _read_events(events: Client, arrived: deque[Event | YolofsError]) -> None:
         arrived.append(error)
 
 
-def _talk(project: bytes, desk: Desk, calls: Client, arrived: deque[Event | YolofsError]) -> None:
+def _talk(project: bytes, board: Board, calls: Client, arrived: deque[Event | YolofsError]) -> None:
     printed: object = None
     told = 0
     while True:
@@ -71,37 +71,37 @@ def _talk(project: bytes, desk: Desk, calls: Client, arrived: deque[Event | Yolo
             event = arrived.popleft()
             if isinstance(event, YolofsError):
                 raise event
-            desk.take(event)
-        untold = min(desk.done_count - told, len(desk.done))
-        for line in list(desk.done)[len(desk.done) - untold :]:
+            board.take(event)
+        untold = min(board.done_count - told, len(board.done))
+        for line in list(board.done)[len(board.done) - untold :]:
             say(line)
-        told = desk.done_count
-        printed = _print_changes(desk, printed)
+        told = board.done_count
+        printed = _print_changes(board, printed)
         for key in _read_keys():
-            command = desk.key(key)
+            command = board.key(key)
             if isinstance(command, Quit):
                 return
             if command is not None:
-                _carry_out(project, desk, calls, command)
+                _carry_out(project, board, calls, command)
 
 
-def _print_changes(desk: Desk, printed: object) -> object:
-    """Print the desk if it is another one than what was ``printed`` last; return what stands there now."""
-    ids = [ask.id for ask in desk.members()]
+def _print_changes(board: Board, printed: object) -> object:
+    """Print the board if it is another one than what was ``printed`` last; return what stands there now."""
+    ids = [ask.id for ask in board.members()]
     now = (
-        (desk.mode, desk.group, ids, desk.chosen, desk.message, desk.scroll, desk.is_armed, desk.is_answering),
-        desk.warnings,
+        (board.mode, board.group, ids, board.chosen, board.message, board.scroll, board.is_armed, board.is_answering),
+        board.warnings,
     )
     if now != printed:
-        drawing = draw(desk, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
+        drawing = draw(board, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
         lines = ["".join(text for _, text in line).rstrip() for line in drawing.lines]
-        end = len(lines) - len(desk.done)  # those were told already
+        end = len(lines) - len(board.done)  # those were told already
         say("\n".join(lines[:end]).rstrip() + "\n")
-        desk.painted()
+        board.painted()
     return now
 
 
-def _carry_out(project: bytes, desk: Desk, calls: Client, command: Command) -> None:
+def _carry_out(project: bytes, board: Board, calls: Client, command: Command) -> None:
     match command:
         case AnswerParams():
             try:
@@ -109,12 +109,12 @@ def _carry_out(project: bytes, desk: Desk, calls: Client, command: Command) -> N
             except DaemonError:
                 raise
             except YolofsError as error:
-                desk.failed(command, error.message)
+                board.failed(command, error.message)
         case Look(path=path):
             try:
-                desk.show_look(path, peek(project, path))
+                board.show_look(path, preview(project, path))
             except YolofsError as error:
-                desk.show_look(path, [error.message])
+                board.show_look(path, [error.message])
         case Quit():
             pass
 

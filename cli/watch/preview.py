@@ -21,7 +21,7 @@ _MAX_CHARS = 1000
 _HEX_BYTES = 256
 
 
-def peek(project: bytes, path: bytes) -> list[str]:
+def preview(project: bytes, path: bytes) -> list[str]:
     """Return what the view of ``project`` shows at an absolute path, read from the store or base, not the mount.
 
     Raises:

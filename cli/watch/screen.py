@@ -1,6 +1,6 @@
 """``yolofs watch`` on a terminal's whole screen.
 
-Three threads: the terminal's (asyncio) owns the desk, one reads events, and answers and looks are carried out in
+Three threads: the terminal's (asyncio) owns the board, one reads events, and answers and looks are carried out in
 asyncio's own worker threads.
 """
 
@@ -18,9 +18,9 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output.defaults import create_output
 
-from yolofs.cli.watch.board import Command, Desk, Look, Quit
+from yolofs.cli.watch.board import Board, Command, Look, Quit
 from yolofs.cli.watch.board_lines import draw
-from yolofs.cli.watch.preview import peek
+from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import YolofsError
@@ -64,7 +64,7 @@ class _Screen:
         self._events = events
         self._calls = calls
         self._calls_lock = threading.Lock()
-        self._desk = Desk()
+        self._desk = Board()
         self._is_whole = False
         self._choices = range(0)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -181,7 +181,7 @@ class _Screen:
                     self._desk.failed(command, error.message)
             case Look(path=path):
                 try:
-                    lines = await asyncio.to_thread(peek, self._project, path)
+                    lines = await asyncio.to_thread(preview, self._project, path)
                 except YolofsError as error:
                     lines = [error.message]
                 self._desk.show_look(path, lines)

@@ -13,7 +13,7 @@ import trio
 from yolofs.daemon.follow.rulekeeper import RuleKeeper
 from yolofs.errors import DaemonError
 from yolofs.rules import Origin
-from yolofs.rules.files import FileState, file_state
+from yolofs.rules.rule_files import FileState, file_state
 
 log = logging.getLogger("yolofs.daemon")
 

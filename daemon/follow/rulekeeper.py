@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from yolofs.config.trust import NEXT, count_text
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
-from yolofs.rules.files import AskSettings, RuleFiles
+from yolofs.rules.rule_files import AskSettings, RuleFiles
 
 log = logging.getLogger("yolofs.daemon")
 

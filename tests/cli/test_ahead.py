@@ -10,18 +10,18 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program
 from yolofs.changes.changes import compare
-from yolofs.cli.run.early_summary import Ahead
+from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.paths import Generation
 from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.mount
 
 
-def ahead_of(yolofs: Program, generation: int = 0) -> Ahead:
-    return Ahead(os.fsencode(yolofs.project), bytes(yolofs.session), Generation(generation))
+def ahead_of(yolofs: Program, generation: int = 0) -> EarlySummary:
+    return EarlySummary(os.fsencode(yolofs.project), bytes(yolofs.session), Generation(generation))
 
 
-def wait_until_read(ahead: Ahead) -> None:
+def wait_until_read(ahead: EarlySummary) -> None:
     """Wait until all is read that is read ahead."""
     ahead._thread.join(DEADLINE_S)
     assert not ahead._thread.is_alive()

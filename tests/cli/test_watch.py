@@ -17,7 +17,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings, wait_for_asks
 from tests.mount.test_asks import READ_MANY
-from yolofs.cli.watch.preview import peek
+from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
@@ -472,7 +472,7 @@ def test_a_look_at_a_directory_shows_the_names_that_it_has_in_the_view(yolofs: P
         (view / "based").rename(view / "moved")
 
         def seen(name: str) -> list[str]:
-            first, empty, *names = peek(os.fsencode(yolofs.project), os.fsencode(yolofs.project / name))
+            first, empty, *names = preview(os.fsencode(yolofs.project), os.fsencode(yolofs.project / name))
             assert (first.partition(", changed")[0], empty) == (f"a directory with {len(names)} names", "")
             return names
 

@@ -43,7 +43,9 @@ def test_what_was_to_stay_staged_is_freed_by_an_abort(tmp_path: Path, number: si
 def test_a_kill_while_it_is_removed_leaves_no_commit(tmp_path: Path) -> None:
     program = two_staged(tmp_path / "project")
     signalled(program.project, "yolofs.session.commit:_write_rest", signal.SIGKILL, "commit", "--yes", "b")
-    done = signalled(program.project, "yolofs.commit.apply.files:os.rename", signal.SIGKILL, "abort", "--yes")
+    done = signalled(
+        program.project, "yolofs.commit.apply.commit_directory:os.rename", signal.SIGKILL, "abort", "--yes"
+    )
     assert done.returncode == -signal.SIGKILL
     program("abort", "--yes")
     program("gc")

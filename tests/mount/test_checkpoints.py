@@ -10,8 +10,8 @@ import pytest
 from tests.cli.program import Program, wait_until
 from yolofs.journal.records import Stage
 from yolofs.paths import RelPath, StoreIno
+from yolofs.session.generations import CHECKPOINT_RECORDS
 from yolofs.session.session import Access, Session
-from yolofs.session.states import CHECKPOINT_RECORDS
 
 pytestmark = pytest.mark.mount
 

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
-from yolofs.fuse.loop.idle_cpus import wakeful
+from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 
 DEVICE = "/dev/cpu_dma_latency"
 
 pytestmark = [
     pytest.mark.mount,
-    pytest.mark.skipif(wakeful(time.monotonic) is None, reason=f"{DEVICE} is not permitted here, or of no use"),
+    pytest.mark.skipif(
+        idle_cpus_to_keep_awake(time.monotonic) is None, reason=f"{DEVICE} is not permitted here, or of no use"
+    ),
 ]
 
 

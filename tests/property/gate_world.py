@@ -15,7 +15,7 @@ from tests.property.naive_rules import in_force, walk
 from tests.property.naive_ways import Way, path_of, way_of, with_places
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, Rule, RuleSet, RuleState
-from yolofs.rules.links import follow_links
+from yolofs.rules.linked_keys import follow_links
 from yolofs.session.session import Session
 
 NOTE = b"user.note"

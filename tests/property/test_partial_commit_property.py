@@ -50,7 +50,7 @@ def split(scribe: CommitScribe, selection: Selection) -> Split:
     if takes_all(scribe.tree, selection):
         event("all is taken, as can be told at once")
         assert not parts.rest
-        assert not parts.held
+        assert not parts.held_back
     for record in parts.rest:
         assert decode(encode(record)) == record
     return parts
@@ -69,7 +69,7 @@ def check(
         view, before, numbers = scribe.expected(), scan(root), numbers_of(root)
         parts = split(scribe, selection)
         note(f"stays: {parts.rest}")
-        note(f"held: {parts.held}")
+        note(f"held: {parts.held_back}")
         if parts.rest:
             plan = plan_commit(parts.taken, scribe.base, scribe.store)
             check_rest(plan, scribe.tree, scribe.base, Tree(parts.rest))
@@ -83,7 +83,7 @@ def check(
             return
         event("something stays")
         event(f"something is taken: {now != before}")
-        event(f"something is held: {bool(parts.held)}")
+        event(f"something is held: {bool(parts.held_back)}")
         scribe.tree = Tree(parts.rest)
         assert scribe.expected() == view
         commit(scribe, scribe.tree, parking + b"2")
@@ -116,7 +116,7 @@ def check_base(
 
 def held_at(parts: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
     """Return the paths of what is held, and where it lies now if a directory above it has moved."""
-    held: set[bytes] = {path for one in parts.held for path in one.paths}
+    held: set[bytes] = {path for one in parts.held_back for path in one.paths}
     numbers = {before[path] for path in held if path in before}
     return held | {path for path, number in now.items() if number in numbers}
 

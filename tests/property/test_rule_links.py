@@ -10,7 +10,7 @@ from tests.property.naive_rules import holds
 from tests.property.naive_ways import path_of, way_of, with_places
 from tests.property.test_rule_book import NAMES, PATHS, RULES
 from yolofs.rules import Rule, RuleBook, RuleSet, subject
-from yolofs.rules.links import follow_links
+from yolofs.rules.linked_keys import follow_links
 
 STEPS = st.lists(st.one_of(NAMES, st.sampled_from([b"..", b"."])), min_size=1, max_size=4).map(b"/".join)
 LINKS = st.dictionaries(PATHS.filter(lambda path: path != b"/"), st.one_of(STEPS, PATHS), max_size=6)

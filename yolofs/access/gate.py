@@ -400,12 +400,12 @@ class Gate:
         return self._overlay.getattr(inode).size if inode.kind == stat.S_IFREG else None
 
     def _size_at(self, directory: Inode, name: bytes) -> int | None:
-        st = self._overlay.peek(directory, name)
+        st = self._overlay.stat_name(directory, name)
         return st.st_size if st is not None and stat.S_ISREG(st.st_mode) else None
 
     def _kind(self, directory: Inode, name: bytes) -> int:
         """Return the type of what is at a name, 0 if there is nothing."""
-        st = self._overlay.peek(directory, name)
+        st = self._overlay.stat_name(directory, name)
         return stat.S_IFMT(st.st_mode) if st is not None else 0
 
     def _path(self, inode: Inode) -> bytes:

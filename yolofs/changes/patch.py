@@ -18,7 +18,7 @@ from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.patch_notes import Notes, is_refused_by_git
 from yolofs.paths import ROOT, RelPath, display, is_below, quote_c
 from yolofs.store.store import Store
-from yolofs.text import diff, git_binary
+from yolofs.text import git_binary, line_diff
 
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file is written as binary, and never held in memory as a whole."""
@@ -176,7 +176,7 @@ class _Writer:
         if old.name != new.name and not old.is_binary and not new.is_binary:
             assert old.data is not None
             assert new.data is not None
-            texts = diff.compare_texts(old.data, new.data)
+            texts = line_diff.compare_texts(old.data, new.data)
         head = b"".join(_head(pair, _similarity(old, new, texts)))
         if not head and old.name == new.name:
             return  # a change that git has no words for
@@ -208,7 +208,7 @@ class _Writer:
         finally:
             os.close(fd)
 
-    def _write_content(self, pair: Pair, old: _Content, new: _Content, texts: diff.Texts | None) -> None:
+    def _write_content(self, pair: Pair, old: _Content, new: _Content, texts: line_diff.Texts | None) -> None:
         if texts is None:
             self._out(b"GIT binary patch\n")
             for content in (new, old):  # the second one is for git apply --reverse
@@ -216,7 +216,7 @@ class _Writer:
                     self._out(part)
         elif texts.old or texts.new:
             self._out(b"--- %b\n+++ %b\n" % _labels(pair))
-            for hunk in diff.hunks(texts, self._context):
+            for hunk in line_diff.hunks(texts, self._context):
                 self._out(hunk)
 
 
@@ -247,12 +247,12 @@ def _head(pair: Pair, similarity: int) -> Iterator[bytes]:
             yield b"rename from %b\nrename to %b\n" % (_quoted(old.path), _quoted(new.path))
 
 
-def _similarity(old: _Content, new: _Content, texts: diff.Texts | None) -> int:
+def _similarity(old: _Content, new: _Content, texts: line_diff.Texts | None) -> int:
     """Return a number for git's similarity index: true for text; of binary files only the sizes are compared."""
     if old.name == new.name:
         return 100
     if texts is not None:
-        return diff.similarity(texts)
+        return line_diff.similarity(texts)
     return min(99, min(old.size, new.size) * 100 // max(old.size, new.size, 1))
 
 

@@ -16,8 +16,8 @@ In the order in which a commit goes through them::
       text_merge   merging a text, by git's merge-file
       diff3        the same without git
     plan/  which object goes where
-      survey       what base has now at every name of the tree
-      survivors    which name of the view goes on using which object that base has
+      overridden_names  what base has now at every name of the tree
+      survivors    which object of base lives on under which name of the view
       kept         what earlier commits keep of base, as something that a tree can show
       planner      the plan
       plan         its form on the disk, before the first step
@@ -26,7 +26,7 @@ In the order in which a commit goes through them::
       moves        where things are before it and after it
       script       it as a shell script
     apply/  doing it
-      files        the files in a commit's directory
+      commit_directory  the files in a commit's directory
       places       where a commit works: its folders, and base
       directories  reaching directories of base so that nothing leads astray
       preparing    what comes before the first step
@@ -37,7 +37,7 @@ In the order in which a commit goes through them::
       crossing     what has to be copied to another device or mount, looked at then, too
       execution    carries the plan out
       steps        the steps of it
-      log          those that are done, with the identities of what came and went
+      step_log     those that are done, with the identities of what came and went
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where another device keeps them from being renamed
       part_links   what is kept of a file that lost a name gets apart from the others

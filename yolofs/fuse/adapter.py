@@ -20,7 +20,7 @@ from yolofs.access.questions import Asker
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.listings import Row
-from yolofs.fuse.current_run import Origin
+from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Answer, DirHandle, Handlers
 from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.request import Kind, Name
@@ -41,11 +41,11 @@ class Adapter(Requests):
         loop: DeviceLoop,
         asker: Asker,
         freeing: Freeing,
-        origin: Origin,
+        current_run: CurrentRun,
         *,
         xattrs: bool = False,
     ) -> None:
-        super().__init__(handlers, loop, asker, freeing, origin)
+        super().__init__(handlers, loop, asker, freeing, current_run)
         self._xattrs = xattrs
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
@@ -207,7 +207,7 @@ class Adapter(Requests):
         is_own = ctx.pid in self._own_threads
         opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
         if flags & os.O_ACCMODE:
-            self.origin.opened(opened.handle, ctx.pid)
+            self.current_run.opened(opened.handle, ctx.pid)
         if is_own:
             self._own_handles.add(opened.handle)
         if not opened.keeps.attributes:
@@ -219,7 +219,7 @@ class Adapter(Requests):
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
         opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
-        self.origin.opened(opened.handle, ctx.pid)
+        self.current_run.opened(opened.handle, ctx.pid)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages), _entry(answer)
 
     async def read(self, handle: int, offset: int, size: int) -> Any:  # bytes in pyfuse3's stubs; it takes any buffer
@@ -248,7 +248,7 @@ class Adapter(Requests):
     @answering(Kind.RELEASE)
     def release(self, handle: int) -> None:
         self._own_handles.discard(handle)
-        self.origin.released(handle)
+        self.current_run.released(handle)
         self._handlers.release(handle)
 
     async def fsync(self, handle: int, datasync: bool) -> None:

@@ -10,7 +10,7 @@ from yolofs.overlay import Overlay
 from yolofs.overlay.inodes import Inode
 
 
-class Copies:
+class CopyWorkers:
     """The copies on their way; one for each file at most, whoever asks for it."""
 
     def __init__(self, overlay: Overlay, loop: DeviceLoop) -> None:

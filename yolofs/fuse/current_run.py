@@ -9,7 +9,7 @@ RunOf = Callable[[int], int]
 """Gives the run that a process (or thread) belongs to, 0 for none; is asked while its request waits."""
 
 
-class Origin:
+class CurrentRun:
     """The request that is being carried out, and the runs of open files.
 
     A write does not tell who writes, so that whoever opened the file counts; so it is for mmap, too.

@@ -24,7 +24,7 @@ from yolofs.access.questions import Operation
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listing, Listings
 from yolofs.journal.journal import Journal
-from yolofs.overlay import ALL_HELD, Held, Overlay, Owner, may_write
+from yolofs.overlay import ALL_STILL_KNOWN, Overlay, Owner, StillKnown, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 
 log = logging.getLogger("yolofs.fuse")
@@ -46,7 +46,7 @@ class Opened(msgspec.Struct, gc=False):
     """An open file."""
 
     handle: int
-    keeps: Held
+    keeps: StillKnown
     """What of the kernel's knowledge of the file still holds."""
     number: int
 
@@ -267,7 +267,7 @@ class Handlers:
             if flags & os.O_EXCL:
                 raise
             return self._open_existing(directory, name, flags, owner)
-        opened = Opened(self._file_handle(inode, flags), ALL_HELD, inode.number)
+        opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, self._answer(directory, name, attr)
 
     def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:
@@ -444,7 +444,7 @@ class Handlers:
 
     def _exists(self, directory: Inode, name: bytes) -> bool:
         """Tell whether there is something that a program may know of."""
-        return self.gate.shows(directory, name) and self.overlay.peek(directory, name) is not None
+        return self.gate.shows(directory, name) and self.overlay.stat_name(directory, name) is not None
 
     def _file_handle(self, inode: Inode, flags: int) -> int:
         self._last_handle += 2

@@ -23,11 +23,11 @@ from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.cache.forgetting import Forgetting
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
-from yolofs.fuse.current_run import Origin, RunOf
+from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.loop import backend
-from yolofs.fuse.loop.idle_cpus import wakeful
+from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
@@ -95,14 +95,16 @@ class Mount:
         self.overlay = overlay
         self.mountpoint = mountpoint
         self._base_timeout_s = base_timeout_s
-        self.loop = DeviceLoop(spin_us=spin_us, wakeful=wakeful(time.monotonic) if keep_awake else None)
+        self.loop = DeviceLoop(
+            spin_us=spin_us, idle_cpus=idle_cpus_to_keep_awake(time.monotonic) if keep_awake else None
+        )
         self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
         self._freeing = Freeing(self.loop.call_later)
-        origin = Origin(run_of)
+        current_run = CurrentRun(run_of)
         overlay.serve(
             is_shared=allow_other,
             lately_ns=_LATELY_NS,
-            run_of_request=origin.run,
+            run_of_request=current_run.run,
             close_removed=self._freeing.close,
         )
         self._allow_other = allow_other
@@ -114,7 +116,9 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._adapter = Adapter(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, origin, xattrs=xattrs)
+        self._adapter = Adapter(
+            self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run, xattrs=xattrs
+        )
         if trace is not None:
             trace.install(self._adapter)
 

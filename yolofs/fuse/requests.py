@@ -20,8 +20,8 @@ from yolofs.access.gate import Grant
 from yolofs.access.questions import Asker, Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
 from yolofs.fuse.cache.freeing import Freeing
-from yolofs.fuse.copy_workers import Copies
-from yolofs.fuse.current_run import Origin
+from yolofs.fuse.copy_workers import CopyWorkers
+from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Handlers, PostponedError
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 from yolofs.fuse.request import Kind, Request, thread_of
@@ -97,16 +97,18 @@ class _SoFar:
 class Requests(pyfuse3.Operations):
     """What the methods below it, one for each kind of request, have in common.
 
-    ``origin`` is told which request is carried out.
+    ``current_run`` is told which request is carried out.
     """
 
-    def __init__(self, handlers: Handlers, loop: DeviceLoop, asker: Asker, freeing: Freeing, origin: Origin) -> None:
+    def __init__(
+        self, handlers: Handlers, loop: DeviceLoop, asker: Asker, freeing: Freeing, current_run: CurrentRun
+    ) -> None:
         super().__init__()
-        self.origin = origin
+        self.current_run = current_run
         self._handlers = handlers
         self._asker = asker
         self._freeing = freeing
-        self._copies = Copies(handlers.overlay, loop)
+        self._copies = CopyWorkers(handlers.overlay, loop)
         self._loop = loop
         self._sent_back = SentBack(handlers.gate.is_open)
         self._outdated = handlers.overlay.outdated
@@ -117,7 +119,7 @@ class Requests(pyfuse3.Operations):
 
     def _attempt(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Carry a request out; a second time if the disk was full, and is not any more."""
-        self.origin.request = args
+        self.current_run.request = args
         try:
             return handler(self, *args)
         except OSError as error:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from yolofs.changes.changes import Aspect, Change, Side
 from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
-from yolofs.hostcode.links import Links
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
+from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.base import Base
 from yolofs.store.store import Store

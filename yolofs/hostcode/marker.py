@@ -14,8 +14,8 @@ import stat
 from collections.abc import Callable, Sequence
 
 from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.hostcode.code_files import FileMarker
 from yolofs.hostcode.commands import SearchPath
-from yolofs.hostcode.files import FileMarker
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.paths import RelPath, is_below, join
 

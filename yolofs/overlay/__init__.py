@@ -18,29 +18,29 @@ knows nothing of FUSE.  It is not thread-safe: one thread (the device loop, when
     naming        making, removing and renaming names
     reloading     what becomes of the inodes when another state is shown
 
-Beside them: find_by_key (where a tree shows a file), host_changes (what a change of base by the host makes stale), acl
+Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the host makes stale), acl
 (mode bits that let nobody in whom an access control list keeps out).
 """
 
 from yolofs.overlay.big_copies import CopyJob
-from yolofs.overlay.data import ALL_HELD, Held, may_write
-from yolofs.overlay.find_by_key import BasePlaces
+from yolofs.overlay.data import ALL_STILL_KNOWN, StillKnown, may_write
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
+from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
 from yolofs.overlay.view import Overlay
 
 __all__ = [
-    "ALL_HELD",
+    "ALL_STILL_KNOWN",
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
     "BasePlaces",
     "CopyJob",
-    "Held",
     "HostChange",
     "Invalidation",
     "Overlay",
     "Owner",
+    "StillKnown",
     "may_write",
     "stale_after",
 ]

@@ -25,7 +25,7 @@ _FEW = 4
 """So many pages may be read each alone before all are read anew."""
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
+class StillKnown(msgspec.Struct, frozen=True, gc=False):
     """What the kernel knows of a file and is still true."""
 
     pages: bool
@@ -33,7 +33,7 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     attributes: bool
 
 
-ALL_HELD = Held(pages=True, attributes=True)
+ALL_STILL_KNOWN = StillKnown(pages=True, attributes=True)
 
 
 class Data:
@@ -56,7 +56,7 @@ class Data:
         self._attributes = attributes
         self._big_copies = big_copies
 
-    def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> Held:
+    def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> StillKnown:
         """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of it still holds.
 
         The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.  O_TRUNC takes the
@@ -65,14 +65,14 @@ class Data:
         Raises:
             OSError: ESTALE when the host put another file in the place of this base file.
         """
-        held = ALL_HELD
+        known = ALL_STILL_KNOWN
         source = inode.source
         if inode.paged == MIXED:
-            inode.paged, held = NO_PAGES, Held(pages=False, attributes=True)
+            inode.paged, known = NO_PAGES, StillKnown(pages=False, attributes=True)
         elif source is not None and not inode.is_orphan:
-            held = self._check_base(inode, source, opens=not flags & os.O_TRUNC)
+            known = self._check_base(inode, source, opens=not flags & os.O_TRUNC)
         elif inode.ragged > _FEW and not inode.opens and self._is_tattered(inode):
-            inode.ragged, held = 0, Held(pages=False, attributes=True)
+            inode.ragged, known = 0, StillKnown(pages=False, attributes=True)
         try:
             if flags & os.O_TRUNC:
                 self._truncate(inode, 0)
@@ -82,13 +82,13 @@ class Data:
             elif inode.fd < 0 and inode.kind == stat.S_IFREG:
                 self._descriptors.of(inode, write=False)
         except BaseException:
-            if not held.pages:  # it will not hear of that
+            if not known.pages:  # it will not hear of that
                 inode.paged = NO_PAGES if inode.source is not None else MIXED
             raise
         inode.opens += 1
         if may_write(flags):
             inode.writers += 1
-        return held
+        return known
 
     def release(self, inode: Inode, *, writer: bool) -> None:
         """Take back one :meth:`open`."""
@@ -227,7 +227,7 @@ class Data:
         size = os.fstat(self.read_fd(inode)).st_size
         return min(inode.ragged, size // mmap.PAGESIZE) > _FEW + size // _READ_AHEAD
 
-    def _check_base(self, inode: Inode, source: RelPath, *, opens: bool) -> Held:
+    def _check_base(self, inode: Inode, source: RelPath, *, opens: bool) -> StillKnown:
         """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file.
 
         With ``opens`` it is open afterwards, if it is a regular file: its descriptor tells what a look would.
@@ -239,14 +239,14 @@ class Data:
             st = self._look_at_base(inode, source)
         now = version_of(st)
         if now == inode.seen == inode.paged:
-            return ALL_HELD
+            return ALL_STILL_KNOWN
         # With pages of another version there may be a listing, too, which is not to be told again.
         is_told = inode.paged == NO_PAGES or is_as_told(inode.paged, now)
-        held = Held(pages=now == inode.paged, attributes=now == inode.seen and is_told)
-        if not held.attributes:
+        known = StillKnown(pages=now == inode.paged, attributes=now == inode.seen and is_told)
+        if not known.attributes:
             inode.changes += 1
         inode.seen, inode.paged = now, settled_version(st, self._clock_ns())
-        return held
+        return known
 
     def _look_at_base(self, inode: Inode, source: RelPath) -> os.stat_result:
         """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it is another file."""

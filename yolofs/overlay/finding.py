@@ -122,7 +122,7 @@ class Finding:
             self._looks.at_hand = None
             os.close(fd)
 
-    def peek(self, parent: Inode, name: bytes) -> os.stat_result | None:
+    def stat_name(self, parent: Inode, name: bytes) -> os.stat_result | None:
         """Return the attributes of what a name shows, as the store or base has them, without making an inode."""
         found = self.find(parent, name)
         return found.st if found is not None else None

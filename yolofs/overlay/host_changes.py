@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from yolofs.overlay.find_by_key import BasePlaces
+from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
 from yolofs.overlay.view import Overlay
 from yolofs.paths import RelPath, split

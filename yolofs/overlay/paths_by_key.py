@@ -6,7 +6,7 @@ from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Shown, Tree
 
 
-class Whereabouts:
+class PathsByKey:
     """Finds files by their keys (:attr:`yolofs.state.tree.Staged.key`); made by one walk over the entries of
     ``tree``.
     """
@@ -48,15 +48,15 @@ class BasePlaces:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._whereabouts: Whereabouts | None = None
+        self._paths_by_key: PathsByKey | None = None
 
     def path_of(self, base: RelPath) -> RelPath | None:
         """Return where a base path is shown (or would be, if it is gone), None if nowhere."""
         if self._shows(self._tree.resolve(base), base):
             return base
-        if self._whereabouts is None:
-            self._whereabouts = Whereabouts(self._tree)
-        path = self._whereabouts.path_of(base)
+        if self._paths_by_key is None:
+            self._paths_by_key = PathsByKey(self._tree)
+        path = self._paths_by_key.path_of(base)
         return path if path is not None and self._shows(self._tree.resolve(path), base) else None
 
     @staticmethod

@@ -7,10 +7,10 @@ import stat
 from typing import NamedTuple
 
 from yolofs.overlay.descriptors import Descriptors
-from yolofs.overlay.find_by_key import Whereabouts
 from yolofs.overlay.finding import Finding
 from yolofs.overlay.inodes import NO_PAGES, Inode, natural_number, settled_version, version_of
 from yolofs.overlay.layers import Layers
+from yolofs.overlay.paths_by_key import PathsByKey
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_name_near
@@ -158,8 +158,8 @@ class Reloading:
         left = [inode for inode in self._inodes.by_number.values() if inode.is_left]
         if not left:
             return
-        whereabouts = Whereabouts(self._layers.tree)
-        found = [(path, inode) for inode in left if (path := _path_in(whereabouts, inode)) is not None]
+        paths_by_key = PathsByKey(self._layers.tree)
+        found = [(path, inode) for inode in left if (path := _path_in(paths_by_key, inode)) is not None]
         for path, inode in sorted(found, key=lambda item: item[0].count(b"/")):  # directories before what is in them
             directory, name = split(path)
             try:
@@ -291,9 +291,9 @@ def _shown(parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, Rel
     return None, None, join(source, name) if source is not None else None
 
 
-def _path_in(whereabouts: Whereabouts, inode: Inode) -> RelPath | None:
-    path = whereabouts.path_of(inode.key)
-    return path if path is not None else whereabouts.path_of(inode.home)
+def _path_in(paths_by_key: PathsByKey, inode: Inode) -> RelPath | None:
+    path = paths_by_key.path_of(inode.key)
+    return path if path is not None else paths_by_key.path_of(inode.home)
 
 
 def _keys(directory: Inode) -> dict[bytes, bytes | int | None]:

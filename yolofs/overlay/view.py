@@ -65,7 +65,7 @@ class Overlay(Layers):
         self.is_stable_name = finding.is_stable_name
         self.names = finding.names
         self.at_hand = finding.at_hand
-        self.peek = finding.peek
+        self.stat_name = finding.stat_name
         self.still_leads = finding.still_leads
         self.known_at = finding.known_at
         self.look_anew = self.looks.look_anew

@@ -47,7 +47,7 @@ class Loaded(NamedTuple):
 
     written: Settings
     settings: Settings
-    """What is in force; without rules, of which :class:`yolofs.rules.files.RuleFiles` tells."""
+    """What is in force; without rules, of which :class:`yolofs.rules.rule_files.RuleFiles` tells."""
     waiting: tuple[Waiting, ...]
     """The lines that are not in force until the user agrees to them; without rules."""
     text: bytes

@@ -1,6 +1,7 @@
 """Rules: states attached to paths, and which of them decides over a path.  Pure: nothing here looks at a disk."""
 
 from yolofs.rules.book import Index, RuleBook, Verdict
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import Origin, Sources
 from yolofs.rules.spelling import (
     NameRule,
@@ -16,7 +17,6 @@ from yolofs.rules.spelling import (
     spell,
     subject,
 )
-from yolofs.rules.states import RuleState
 
 __all__ = [
     "Index",

@@ -19,8 +19,8 @@ import sys
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, Waypoint, subject
-from yolofs.rules.states import RuleState
 
 _EVERY_RANK = sys.maxsize
 COUNTING_EVERYWHERE = frozenset({b".yolofs"})

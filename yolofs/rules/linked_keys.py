@@ -6,8 +6,8 @@ import dataclasses
 from typing import NamedTuple
 
 from yolofs.paths import display
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
-from yolofs.rules.states import RuleState
 from yolofs.system.symlinks import TargetOf, Way, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)

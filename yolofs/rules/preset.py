@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.paths import is_below
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, parse_rule, spell, subject
-from yolofs.rules.states import RuleState
 
 SOURCE = PRESET_SOURCE
 """How it starts where these rules are written, for messages; what follows is a section's title."""

@@ -33,7 +33,7 @@ from yolofs.registry.trust import (
     remember,
 )
 from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
-from yolofs.rules.links import follow_links, waypoints
+from yolofs.rules.linked_keys import follow_links, waypoints
 from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 
 FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)

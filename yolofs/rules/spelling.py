@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from yolofs.errors import ConfigError
-from yolofs.rules.states import RuleState
+from yolofs.rules.rule_states import RuleState
 
 URI_START = "file:///"
 """How a key starts that is a percent-encoded absolute path (RFC 8089)."""

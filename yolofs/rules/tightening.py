@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 from yolofs.rules.book import COUNTING_EVERYWHERE, Index, Node, Verdict
 from yolofs.rules.budget import Budget, BudgetSpentError
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
-from yolofs.rules.states import RuleState
 
 _LONGEST_NAME = 1024
 """In bytes: FUSE knows no longer names (``FUSE_NAME_MAX``)."""

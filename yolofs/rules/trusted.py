@@ -14,8 +14,9 @@ from yolofs.paths import display
 from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.book import Index
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
-from yolofs.rules.links import follow_links, leads_to
+from yolofs.rules.linked_keys import follow_links, leads_to
 from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
+from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE, Origin
 from yolofs.rules.spelling import (
     NameRule,
@@ -29,7 +30,6 @@ from yolofs.rules.spelling import (
     spell,
     subject,
 )
-from yolofs.rules.states import RuleState
 from yolofs.rules.tightening import Sure, find_sure
 from yolofs.system.symlinks import TargetOf
 

@@ -24,7 +24,7 @@ from yolofs.sandbox.jobs import Job, Terminal, ignoring_signals
 from yolofs.sandbox.namespaces import find_possible, leave_mounts
 from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
-from yolofs.sandbox.start_errors import not_started
+from yolofs.sandbox.start_errors import start_error
 from yolofs.system.host_programs import find_program
 from yolofs.system.processes import pidfd_of
 
@@ -294,7 +294,7 @@ def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -
         reason = os.strerror(error.number)
         hint = f"yolofs rule explain {in_shell(place.directory)}"
         return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}", hint=hint)
-    return not_started(command[0], error.number, mountpoint=place.mountpoint, directory=place.directory)
+    return start_error(command[0], error.number, mountpoint=place.mountpoint, directory=place.directory)
 
 
 def _failure(code: int, hint: str) -> SandboxError:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from yolofs.paths import is_below
-from yolofs.sandbox.partial_binds import parts
+from yolofs.sandbox.partial_binds import directories_beside
 from yolofs.system.mounts import MountEntry
 
 DISK_TYPES = frozenset(
@@ -24,7 +24,7 @@ def bindable(paths: Sequence[bytes], mounts: Sequence[MountEntry]) -> list[bytes
     found = []
     for path in paths:
         below = [entry.mountpoint for entry in mounts if entry.mountpoint != path and is_below(entry.mountpoint, path)]
-        found += [part for part in (parts(path, below) if below else [path]) if _is_on_disk(part, mounts)]
+        found += [part for part in (directories_beside(path, below) if below else [path]) if _is_on_disk(part, mounts)]
     return found
 
 

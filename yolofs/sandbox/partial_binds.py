@@ -12,7 +12,7 @@ LIMIT = 256
 """So many parts of one directory there may be: each is a mount, which takes a tenth of a millisecond at each start."""
 
 
-def parts(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
+def directories_beside(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
     """Return the highest directories, ``top`` or below it, in which none of the obstacles lies.
 
     Absolute paths.  Those far down are left out where there would be too many.  Reads the directories on the way to the

@@ -10,7 +10,7 @@ from yolofs.errors import CommandNotFoundError, NotExecutableError
 from yolofs.paths import display, in_shell
 
 
-def not_started(
+def start_error(
     word: bytes, number: int, *, mountpoint: bytes | None = None, directory: bytes = b"."
 ) -> CommandNotFoundError | NotExecutableError:
     """Return the error for a command, named by ``word``, whose start the system refused with an errno.

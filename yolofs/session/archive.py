@@ -154,7 +154,9 @@ def interrupted_commit(directory: bytes) -> bytes | None:
 
 def _was_never_begun(directory: bytes, number: int) -> bool:
     """Tell whether a commit, planned by this user for this session, ended before it touched anything of base."""
-    from yolofs.commit.apply.files import has_begun  # who opens a session need not wait for all that commits import
+    from yolofs.commit.apply.commit_directory import (
+        has_begun,
+    )  # who opens a session need not wait for all that commits import
 
     if has_begun(commit_directory(directory, number)):
         return False
@@ -221,7 +223,9 @@ def give_up(directory: bytes, number: int) -> None:
     Raises:
         TrustError: the state directory is not the user's alone.
     """
-    from yolofs.commit.apply.files import write_new  # who opens a session need not wait for all that commits import
+    from yolofs.commit.apply.commit_directory import (
+        write_new,
+    )  # who opens a session need not wait for all that commits import
     from yolofs.registry.seal import Sealer
 
     text = Sealer.open(directory, make=True).given_up(number)
@@ -259,13 +263,13 @@ def finish_put_away(directory: bytes) -> None:
     commit = commit_directory(directory, last)
     has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
     if has_plan and _was_never_begun(directory, last):
-        from yolofs.commit.apply.files import drop
+        from yolofs.commit.apply.commit_directory import drop
 
         drop(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
     elif last and not has_plan and os.path.lexists(path):
-        from yolofs.commit.apply.files import drop, is_left_over
+        from yolofs.commit.apply.commit_directory import drop, is_left_over
 
         if is_left_over(commit):
             drop(commit)

@@ -11,14 +11,14 @@ import msgspec
 
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.apply.back_in_place import Meanwhile
+from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.execution import before_it_begins
-from yolofs.commit.apply.files import write_new
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.plan.last_check import check_rest
-from yolofs.commit.plan.survey import Name, survey
-from yolofs.commit.select.choice import Held
+from yolofs.commit.plan.overridden_names import Name, survey
+from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state, takes_all
 from yolofs.errors import ConflictError, RolledBackError, YolofsError, reason
@@ -51,7 +51,7 @@ class CommitResult(msgspec.Struct, frozen=True):
     """How many changes it took."""
     left_out: dict[RelPath, tuple[str, ...]]
     """What could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
-    held: tuple[Held, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
     """What was selected and stays staged all the same."""
     unfinished: str = ""
     """Why its journal could not be put away; the next command that opens the session does that first."""
@@ -156,7 +156,7 @@ def commit(
         raise conflict_error(looked)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
     if not plan.steps:
-        return CommitResult(None, 0, {}, parts.held)
+        return CommitResult(None, 0, {}, parts.held_back)
     if parts.rest:
         check_rest(plan, session.state(), session.base, Tree(parts.rest))
     number = session.next_commit()
@@ -194,7 +194,7 @@ def commit(
     if not (parts.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.remove(session.directory)
-    return CommitResult(number, outcome.steps, outcome.left_out, parts.held, unfinished)
+    return CommitResult(number, outcome.steps, outcome.left_out, parts.held_back, unfinished)
 
 
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:

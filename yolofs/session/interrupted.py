@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from yolofs.commit import Plan, describe
-from yolofs.commit.apply import log, ready
-from yolofs.commit.apply.files import BACK, MADE, PLAN, SEAL, SETTLED
+from yolofs.commit.apply import ready, step_log
+from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SEAL, SETTLED
 from yolofs.commit.apply.places import hidden_prefix
 from yolofs.commit.plan.plan import Fetch, Park, Place
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
@@ -71,7 +71,7 @@ class Interrupted(msgspec.Struct, frozen=True):
         return os.path.join(self.directory, b"replaced")
 
     @property
-    def following(self) -> list[str]:
+    def steps_left(self) -> list[str]:
         """One line for each of the steps that come next."""
         steps = self.plan.steps if self.plan is not None else ()
         return [describe(step, self.root) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
@@ -216,7 +216,7 @@ def examine(
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
-    done = min(len(log.read(commit)), len(plan.steps))
+    done = min(len(step_log.read(commit)), len(plan.steps))
     is_settled = os.path.lexists(os.path.join(commit, SETTLED))
     found = msgspec.structs.replace(
         found,

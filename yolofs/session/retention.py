@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
-from yolofs.commit.apply.files import GONE
+from yolofs.commit.apply.commit_directory import GONE
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX

@@ -43,8 +43,8 @@ from yolofs.session.archive import (
     replace_journal,
     store_numbers,
 )
+from yolofs.session.generations import State, States
 from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
-from yolofs.session.states import State, States
 from yolofs.state import checkpoint
 from yolofs.state.regions import Regions
 from yolofs.store import restored

@@ -15,11 +15,11 @@ from itertools import chain
 import msgspec
 
 from yolofs.commit import execute, plan_commit
+from yolofs.commit.apply.commit_directory import PLAN, SEAL, write_new
 from yolofs.commit.apply.execution import before_it_begins
-from yolofs.commit.apply.files import PLAN, SEAL, write_new
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
-from yolofs.commit.select.choice import Held
+from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import Composed, compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
@@ -33,10 +33,10 @@ from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, began_ns, read_plainly
 from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
 from yolofs.session.commit import put_away
+from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_size
 from yolofs.session.session import Session
-from yolofs.session.states import States
 from yolofs.session.undo_notes import UNDOES, Undoes, read_undoes
 from yolofs.state.tree import Tree
 from yolofs.store import restored
@@ -74,7 +74,7 @@ class UndoResult(msgspec.Struct, frozen=True):
     """Whether nothing of the commit is left in base."""
     stays: dict[RelPath, str]
     """What could not be taken back, by path in base, and why."""
-    held: tuple[Held, ...]
+    held_back: tuple[HeldBack, ...]
     """What was selected and stays, as it goes together with what was not."""
     copies: list[RelPath]
     """Where a hard link came back as a file of its own."""
@@ -93,7 +93,7 @@ class Prepared(msgspec.Struct):
     """What is committed."""
     stays: dict[RelPath, str]
     """What cannot be taken back of what was selected, by path in base, and why."""
-    held: tuple[Held, ...]
+    held_back: tuple[HeldBack, ...]
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
@@ -222,15 +222,15 @@ def prepare(
         made += inverse.numbers
     store = KeptAndStore(into or session.store, os.path.dirname(commit.directory))
     tree, is_whole = inverse.tree(), not inverse.stays and (force or not inverse.drifted)
-    held: tuple[Held, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
         parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
-        tree, held, is_whole = parts.taken, parts.held, is_whole and not parts.rest
+        tree, held_back, is_whole = parts.taken, parts.held_back, is_whole and not parts.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
-    return Prepared(applied, inverse, tree, stays, held, is_whole, store)
+    return Prepared(applied, inverse, tree, stays, held_back, is_whole, store)
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
@@ -342,8 +342,8 @@ def _undo(
         prepared = prepare(session, commit, selection=selection, force=force, made=made)
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
-        stays, held = prepared.stays, prepared.held
-        result = UndoResult(None, commit.number, 0, prepared.is_whole, stays, held, inverse.copies, {})
+        stays, held_back = prepared.stays, prepared.held_back
+        result = UndoResult(None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, {})
         if not plan.steps:
             return result
         composed = _left_staged(session, commit, prepared, made)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.commit_model import CommitScribe, contents, have_linked, lacks_renameat2, scan
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit.apply import log
+from yolofs.commit.apply import step_log
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
@@ -316,12 +316,12 @@ def test_the_plan_is_there_before_the_first_step_and_done_after_the_last(scribe:
     assert seen == [(done, 5, True, False) for done in (1, 2, 3, 4, 5)]  # two files are made, then come three steps
     path = Path(os.fsdecode(parking))
     assert Plan.decode((path / "plan.json").read_bytes()) == plan
-    lines = log.read(parking)
+    lines = step_log.read(parking)
     for step, line in zip(plan.steps, lines, strict=True):
         here = os.lstat(scribe.base.path(step.path))
         assert line.came is not None
         assert line.came._replace(ctime_ns=0) == (here.st_dev, here.st_ino, 0, here.st_size)
-        assert line.came.ctime_ns in (here.st_ctime_ns, log.UNKNOWN_NS)
+        assert line.came.ctime_ns in (here.st_ctime_ns, step_log.UNKNOWN_NS)
     assert (path / "done").read_bytes() == b"3\n"
 
 

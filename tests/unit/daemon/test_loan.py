@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.security.planting import interrupt_commit
-from yolofs.commit.apply.log import Line, Log
+from yolofs.commit.apply.step_log import Line, Log
 from yolofs.daemon.loan import finish_for_borrower
 from yolofs.session.session import Access, Session
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.scribe import Scribe
 from yolofs.changes.changes import compare
+from yolofs.hostcode.code_files import FileMarker, Table
 from yolofs.hostcode.commands import SearchPath
-from yolofs.hostcode.files import FileMarker, Table
 from yolofs.hostcode.marker import Marker
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.rules import Rule, RuleSet, RuleState, parse_rules
-from yolofs.rules.links import Followed, follow_links, waypoints
+from yolofs.rules.linked_keys import Followed, follow_links, waypoints
 
 LINKS = {
     b"/home": b"/var/home",

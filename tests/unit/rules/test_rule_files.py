@@ -13,7 +13,7 @@ import pytest
 
 from yolofs.errors import ConfigError
 from yolofs.rules import NameRule, Origin, PathRule, RuleBook, RuleSet, RuleState
-from yolofs.rules.files import RuleFiles
+from yolofs.rules.rule_files import RuleFiles
 
 ALLOW, DENY, HIDDEN = RuleState.ALLOW, RuleState.DENY, RuleState.HIDDEN
 
@@ -283,7 +283,7 @@ def test_a_broken_file_of_learned_rules_is_not_written_over(place: Place) -> Non
 
 LEARN = """
 import sys
-from yolofs.rules.files import RuleFiles
+from yolofs.rules.rule_files import RuleFiles
 from yolofs.rules import PathRule, RuleState
 files = RuleFiles(*map(str.encode, sys.argv[1:4]))
 for number in range(50):

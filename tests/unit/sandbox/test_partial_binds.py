@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.sandbox import partial_binds as parts_module
-from yolofs.sandbox.partial_binds import apart, parts
+from yolofs.sandbox.partial_binds import apart, directories_beside
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def top(tmp_path: Path) -> Path:
 )
 def test_they_are_the_highest_directories_without_an_obstacle(top: Path, obstacles: list[str], left: list[str]) -> None:
     given = [path.format(top=top).encode() for path in obstacles]
-    assert parts(bytes(top), given) == [bytes(top / name) for name in left]
+    assert directories_beside(bytes(top), given) == [bytes(top / name) for name in left]
 
 
 def test_where_there_would_be_too_many_those_far_down_are_left_out(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts_module, "LIMIT", 4)
     for number in range(5):
         (top / f"a/{number}").mkdir()
-    assert parts(bytes(top), [bytes(top / "a/socket")]) == [bytes(top / "b"), bytes(top / "c")]
+    assert directories_beside(bytes(top), [bytes(top / "a/socket")]) == [bytes(top / "b"), bytes(top / "c")]
 
 
 def test_of_paths_below_each_other_the_highest_are_left() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yolofs.text.diff import compare_texts, hunks, similarity, split_lines
+from yolofs.text.line_diff import compare_texts, hunks, similarity, split_lines
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\n"]), max_size=30).map(b"".join)
 ends = st.sampled_from([b"", b"a", b"b"])

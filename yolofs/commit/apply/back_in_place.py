@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.apply import log
+from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.found import FOUND
 from yolofs.commit.apply.part_links import metadata_of
@@ -59,11 +59,11 @@ class BackInPlace(ResumedSteps):
             if old is None or self._inode(Spot(*split(old))) is None:
                 continue
             if isinstance(step, Rewrite):
-                self._write_back(msgspec.structs.replace(step, path=old), log.Line())
+                self._write_back(msgspec.structs.replace(step, path=old), step_log.Line())
             elif self._looks_set(old, step.ino) and self._is_as_set(self._reach(old)[1], step.ino):
                 self._give(old, step.was, stat.S_IFMT(step.was.mode))
 
-    def _write_back(self, step: Rewrite, said: log.Line) -> None:
+    def _write_back(self, step: Rewrite, said: step_log.Line) -> None:
         backup = self._in(self._replaced, step.number)
         if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
             if self._inode(backup) is not None:
@@ -99,7 +99,7 @@ class BackInPlace(ResumedSteps):
             copying.copy_metadata(self._at(backup), self._at(spot))
         self._written.append(backup)
 
-    def _set_back(self, step: SetMetadata, said: log.Line) -> None:
+    def _set_back(self, step: SetMetadata, said: step_log.Line) -> None:
         spot = Spot(*split(step.path))
         inode = self._inode(spot)
         if inode is None or (step.inode is not None and inode != step.inode):

@@ -5,13 +5,13 @@
     commits/N/seal          what tells that the plan was written here and for this; durable before the plan
     commits/N/plan.json     the plan, durable before anything is made
     commits/N/new/          what is being made
-    commits/N/made          what was made, by identity (commit/ready); nothing of base is touched before it is durable
-    commits/N/progress      one line for each step done (commit/log)
+    commits/N/made          what was made, by identity (``ready``); nothing of base is touched before it is durable
+    commits/N/progress      one line for each step done (``step_log``)
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
-    commits/N/parted        which files of base those were of which ``replaced`` has a copy (commit/separate)
+    commits/N/parted        which files of base those were of which ``replaced`` has a copy (``part_links``)
     commits/N/settled       written when all steps are durable, if what is kept is about to be changed: no way back
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that
@@ -25,7 +25,7 @@ import contextlib
 import os
 import shutil
 
-from yolofs.commit.apply import log, other_devices
+from yolofs.commit.apply import other_devices, step_log
 from yolofs.commit.apply.places import hidden_far
 from yolofs.commit.apply.ready import Ready, decode
 from yolofs.paths import display
@@ -50,7 +50,7 @@ def has_begun(parking: bytes) -> bool:
 
     Versions before wrote no ``made``, but the log at the same time as the first step.
     """
-    if os.path.lexists(os.path.join(parking, MADE)) or log.lies_in(parking):
+    if os.path.lexists(os.path.join(parking, MADE)) or step_log.lies_in(parking):
         return True
     return any(holds_something(os.path.join(parking, name)) for name in OF_BASE)
 

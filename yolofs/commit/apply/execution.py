@@ -1,7 +1,7 @@
 """Carrying a plan out: base becomes what the view shows.
 
-``docs/design/commit.md`` has the phases, the order of the steps and the reasons; :mod:`yolofs.commit.apply.files`
-what lies in the commit's directory.
+``docs/design/commit.md`` has the phases, the order of the steps and the reasons;
+:mod:`yolofs.commit.apply.commit_directory` what lies in the commit's directory.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.apply import log
-from yolofs.commit.apply.files import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
+from yolofs.commit.apply import step_log
+from yolofs.commit.apply.commit_directory import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
 from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
 from yolofs.commit.apply.resume import ResumedSteps
+from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import Restored, take_back
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
@@ -184,7 +184,9 @@ def resume(
         is_back = os.path.lexists(os.path.join(parking, BACK))
         if ready is not None:
             steps.recall_made(ready, is_back=is_back)
-        lines = log.read(parking)[: len(plan.steps)] if not is_back else []  # the disk may know what the log does not
+        lines = (
+            step_log.read(parking)[: len(plan.steps)] if not is_back else []
+        )  # the disk may know what the log does not
         is_durable = os.path.lexists(os.path.join(parking, SETTLED))
         try:
             for index, line in enumerate(lines):
@@ -348,7 +350,7 @@ def _complete(
             steps.sync()
         steps.release_store()
         if arrived is not None:
-            came = {line.came.inode: line.came.ctime_ns for line in log.read(parking) if line.came is not None}
+            came = {line.came.inode: line.came.ctime_ns for line in step_log.read(parking) if line.came is not None}
             arrived({**steps.ctimes_of_copies(), **came, **steps.ctimes_of_links()})
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from typing import TypeAlias
 
-from yolofs.commit.apply.files import read_ready
+from yolofs.commit.apply.commit_directory import read_ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split

@@ -13,12 +13,12 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import IO, TypeAlias
 
-from yolofs.commit.apply.files import SETTLED
+from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.found import FOUND, is_mixture, place_for, places_of
-from yolofs.commit.apply.log import Line
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Looks, Made, Ready
+from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import UNMADE, Steps
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import log
+from yolofs.commit.apply import step_log
 from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
 from yolofs.commit.apply.found import place_for
@@ -76,7 +76,7 @@ class BackSteps(BackInPlace):
         for step in self._parks.values():
             self.recall(step)
 
-    def undo(self, step: Step, said: log.Line | None, *, is_next: bool) -> None:
+    def undo(self, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
         """Undo one step, as far as it was done.
 
         ``said`` is what the log says of it, None if nothing; ``is_next``: it is the first of which it says nothing.
@@ -85,7 +85,7 @@ class BackSteps(BackInPlace):
             OSError: it could not be undone.
         """
         try:
-            self._undo(step, said if said is not None else log.Line(), is_certain=said is not None or is_next)
+            self._undo(step, said if said is not None else step_log.Line(), is_certain=said is not None or is_next)
         except (FileNotFoundError, NotADirectoryError):
             if self._has_directory(step.path):
                 raise
@@ -99,7 +99,7 @@ class BackSteps(BackInPlace):
             return False
         return True
 
-    def _undo(self, step: Step, said: log.Line, *, is_certain: bool) -> None:
+    def _undo(self, step: Step, said: step_log.Line, *, is_certain: bool) -> None:
         match step:
             case Park():
                 self.recall(step)
@@ -239,7 +239,7 @@ class BackSteps(BackInPlace):
 
     # ---- in
 
-    def _take_away(self, step: _Arrival, said: log.Line) -> None:
+    def _take_away(self, step: _Arrival, said: step_log.Line) -> None:
         """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
         self._directories.forget(step.path)
         if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
@@ -279,7 +279,7 @@ class BackSteps(BackInPlace):
         """Take the name in base away that a store inode has got; what the host has changed of it is kept, too."""
         spot, path = Spot(*split(step.path)), self._store.own_path(step.ino)
         if self._inode(spot) == made.inode:
-            if self._was_changed(spot, step, log.Line()):
+            if self._was_changed(spot, step, step_log.Line()):
                 self._copy_found(spot, step)
             folder = self._unlocked(spot)
             if _inode_at(path) is None:
@@ -304,7 +304,7 @@ class BackSteps(BackInPlace):
             sync_path(self._at(copy))
         os.rename(self._at(copy), path)
 
-    def _ours(self, step: _Arrival | MakeDirectory, said: log.Line) -> set[int]:
+    def _ours(self, step: _Arrival | MakeDirectory, said: step_log.Line) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
         numbers = {self.made_by_step(step), said.came.inode if said.came is not None else None}
         if isinstance(step, Link):
@@ -328,7 +328,7 @@ class BackSteps(BackInPlace):
         return None
 
     def _swap_back(
-        self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: log.Line, source: Spot | None
+        self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.Line, source: Spot | None
     ) -> None:
         """Put ``old`` at ``target`` again, and what is there where it came from, or among what the host made."""
         where = split(step.path)
@@ -342,7 +342,7 @@ class BackSteps(BackInPlace):
             return
         self._move_off(step, old, is_ours=is_ours, said=said, source=source)
 
-    def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: log.Line, source: Spot | None) -> None:
+    def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: step_log.Line, source: Spot | None) -> None:
         """Take away what a step had brought in and what lies at ``spot`` now."""
         if not is_ours or (not isinstance(step, Place) and self._was_changed(spot, step, said)):
             self._keep_found(spot, step)
@@ -384,7 +384,7 @@ class BackSteps(BackInPlace):
             self._rename(half, target)
         self._clear(source)
 
-    def _was_changed(self, spot: Spot, step: _Arrival, said: log.Line) -> bool:
+    def _was_changed(self, spot: Spot, step: _Arrival, said: step_log.Line) -> bool:
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
         if self._is_same(st, said.came):
@@ -405,7 +405,7 @@ class BackSteps(BackInPlace):
                 return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
 
     @staticmethod
-    def _is_same(st: os.stat_result, came: log.Identity | None) -> bool:
+    def _is_same(st: os.stat_result, came: step_log.Identity | None) -> bool:
         """Tell whether nobody has touched a thing since the log was written."""
         return came is not None and (st.st_ino, st.st_ctime_ns) == (came.inode, came.ctime_ns)
 
@@ -433,7 +433,7 @@ class BackSteps(BackInPlace):
         except FileNotFoundError:
             return False
 
-    def _take_directory_away(self, step: MakeDirectory, said: log.Line) -> None:
+    def _take_directory_away(self, step: MakeDirectory, said: step_log.Line) -> None:
         """Remove a directory that was made; what the host has put in it goes to ``found`` with it."""
         target = Spot(*split(step.path))
         ours = self._ours(step, said)

@@ -17,11 +17,11 @@ from typing import TypeAlias, assert_never
 
 from yolofs.commit.apply import part_links
 from yolofs.commit.apply.directories import rename_between, rename_out, rename_with
-from yolofs.commit.apply.log import UNKNOWN_NS, Identity, Line
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.ready import LINKED, Made
+from yolofs.commit.apply.step_log import UNKNOWN_NS, Identity, Line
 from yolofs.commit.apply.trees import copy_tree, ctimes_below, remove_tree
 from yolofs.commit.plan.plan import (
     Create,

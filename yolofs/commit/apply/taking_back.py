@@ -6,13 +6,22 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import log
+from yolofs.commit.apply import step_log
 from yolofs.commit.apply.back_in_place import Meanwhile
-from yolofs.commit.apply.files import BACK, OF_BASE, PLAN, SETTLED, drop, holds_something, read_ready, write_new
+from yolofs.commit.apply.commit_directory import (
+    BACK,
+    OF_BASE,
+    PLAN,
+    SETTLED,
+    drop,
+    holds_something,
+    read_ready,
+    write_new,
+)
 from yolofs.commit.apply.found import FOUND, paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
-from yolofs.commit.apply.log import Log
 from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
@@ -133,7 +142,7 @@ def roll_back(
         if ready is not None:
             steps.recall_made(ready)
         steps.recall_parked()
-        lines = log.read(parking)
+        lines = step_log.read(parking)
         with Log(parking) as done:
             for index in range(total - 1, -1, -1):
                 _check_interrupt(check, parking)
@@ -164,7 +173,7 @@ def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
 
 
 def _undo_one(
-    index: int, plan: Plan, steps: BackSteps, said: log.Line | None, parking: bytes, *, is_next: bool
+    index: int, plan: Plan, steps: BackSteps, said: step_log.Line | None, parking: bytes, *, is_next: bool
 ) -> None:
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)

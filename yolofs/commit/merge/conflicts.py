@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from yolofs.changes.changes import Aspect, Change, Kind, compare
-from yolofs.commit.plan.survey import Name, survey
+from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, is_later
 from yolofs.state.tree import Tree
@@ -88,6 +88,6 @@ def _is_conflict(name: Name, base: Base, store: Store, in_use: set[bytes], resto
     entry = name.entry
     if entry.staged is not None and has_changed(entry.staged, base, store):
         return True
-    if name.held is None and entry.source is not None and not name.is_passing:
+    if name.source_st is None and entry.source is not None and not name.is_passing:
         return True
     return name.natural not in in_use and is_later(name.here, name.natural, entry, base, in_use, restored)

@@ -1,6 +1,6 @@
 """Merging three texts by lines, where there is no git to do it.
 
-What both sides changed against what the text was is found by :mod:`yolofs.text.diff`.  Changes that overlap or touch
+:mod:`yolofs.text.line_diff` finds what both sides changed against what the text was.  Changes that overlap or touch
 (with no line between them that neither changed) are one group: both made the same of it, or it is a conflict.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.text.diff import Block, blocks, compare_texts, split_lines
+from yolofs.text.line_diff import Block, blocks, compare_texts, split_lines
 
 
 class _Group(NamedTuple):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from yolofs.commit.merge import diff3
 from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
-from yolofs.text.diff import split_lines
 from yolofs.text.git_binary import is_binary
+from yolofs.text.line_diff import split_lines
 
 MOST_MERGED_BYTES = MOST_KEPT_BYTES
 """A larger text is not merged: two such texts without a line in common take seconds."""

@@ -23,15 +23,15 @@ class Name(NamedTuple):
     view, or if the directory is gone from base."""
     here: os.stat_result | None
     """What base has at ``natural``."""
-    held: os.stat_result | None
+    source_st: os.stat_result | None
     """What base has at the entry's own source."""
     is_cut_off: bool
     """Whether something was staged or moved here, in a directory that base no longer has: the view shows neither."""
 
     @property
-    def holds_directory(self) -> bool:
+    def has_directory_in_base(self) -> bool:
         """Whether the entry's source is a directory in base."""
-        return self.held is not None and stat.S_ISDIR(self.held.st_mode)
+        return self.source_st is not None and stat.S_ISDIR(self.source_st.st_mode)
 
     @property
     def is_passing(self) -> bool:
@@ -51,18 +51,18 @@ def survey(tree: Tree, base: Base) -> Iterator[Name]:
     for path, entry in tree.walk():
         name = _name(path, entry, base, has_directory=directories[_parent(entry)])
         if entry.children is not None:
-            directories[entry] = name.holds_directory
+            directories[entry] = name.has_directory_in_base
         yield name
 
 
 def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> Name:
     natural = _beside(entry) if has_directory else None
     here = base.look(natural)
-    held = here if entry.source == natural else base.look(entry.source)
-    name = Name(path, entry, natural, here, held, is_cut_off=False)
+    source_st = here if entry.source == natural else base.look(entry.source)
+    name = Name(path, entry, natural, here, source_st, is_cut_off=False)
     if has_directory or entry.is_tombstone or _parent(entry).staged is not None:
         return name
-    return name._replace(held=None) if name.is_passing else name._replace(is_cut_off=True)
+    return name._replace(source_st=None) if name.is_passing else name._replace(is_cut_off=True)
 
 
 def _beside(entry: Entry) -> RelPath | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from yolofs.commit.plan.kept import kept_of
 from yolofs.commit.plan.last_check import check_names
+from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,
@@ -27,8 +28,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.plan.survey import Name, survey
-from yolofs.commit.plan.survivors import Holdings
+from yolofs.commit.plan.survivors import Survivors
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.state.tree import Entry, Staged, Tree
@@ -62,7 +62,7 @@ class _Planner:
         self._tree = tree
         self._base = base
         self._store = store
-        self._holdings = Holdings(tree, base, store, names)
+        self._survivors = Survivors(tree, base, store, names)
         self._changed: set[Entry] = set()
         """The directories on whose names the steps work."""
         self._slots = 0
@@ -77,12 +77,12 @@ class _Planner:
     def plan(self) -> Plan:
         self._check_root()
         self._check_lost()
-        for staged, rel in self._holdings.nameless:
+        for staged, rel in self._survivors.nameless:
             self._set_first(staged, rel)
-        for name in self._holdings.names:
+        for name in self._survivors.names:
             self._plan_name(name)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
-        finish = [step for name in reversed(self._holdings.names) if (step := self._finish(name)) is not None]
+        finish = [step for name in reversed(self._survivors.names) if (step := self._finish(name)) is not None]
         there = (*self._fetched, *self._in, *self._duplicates, *self._in_place, *self._links)
         return Plan(self._base.root, (*self._first, *self._out, *there, *finish))
 
@@ -92,7 +92,7 @@ class _Planner:
             raise YolofsError("the base directory itself cannot be replaced by a commit")
 
     def _check_lost(self) -> None:
-        lost = self._holdings.lost
+        lost = self._survivors.lost
         if lost:
             raise ConflictError(
                 f"what is staged at {display(lost[0])}{' and other paths' if lost[1:] else ''} cannot be committed,"
@@ -105,13 +105,13 @@ class _Planner:
 
     def _plan_name(self, name: Name) -> None:
         entry = name.entry
-        held = self._holdings.held.get(entry)
-        if held is not None and held == name.natural:
+        survivor = self._survivors.of.get(entry)
+        if survivor is not None and survivor == name.natural:
             self._set_in_place(name)
             return
-        is_free = name.here is None or name.natural in self._holdings.holders
+        is_free = name.here is None or name.natural in self._survivors.name_of
         staged = entry.staged
-        if held is None and staged is None:
+        if survivor is None and staged is None:
             if not is_free:
                 self._remove(name)
             elif name.here is not None:
@@ -123,8 +123,8 @@ class _Planner:
             replaced = self._replaced_at_once(name)
             if replaced is None:
                 self._remove(name)
-        if held is not None:
-            self._move(name, held, replaced)
+        if survivor is not None:
+            self._move(name, survivor, replaced)
             self._set_in_place(name)
         elif staged is not None:
             self._make(name, staged, replaced)
@@ -152,21 +152,21 @@ class _Planner:
         if stat.S_ISDIR(here.st_mode):
             return None
         self._check_movable(name.natural, here)
-        held = self._holdings.held.get(name.entry)
-        if held is not None:
+        survivor = self._survivors.of.get(name.entry)
+        if survivor is not None:
             # Renaming a file over another hard link of it would do nothing.
-            is_directory = stat.S_ISDIR(self._base.lstat(held).st_mode)
+            is_directory = stat.S_ISDIR(self._base.lstat(survivor).st_mode)
             return here.st_ino if not is_directory and here.st_nlink == 1 else None
         staged = name.entry.staged
-        if staged is not None and stat.S_ISDIR(self._holdings.st(staged).st_mode):
+        if staged is not None and stat.S_ISDIR(self._survivors.st(staged).st_mode):
             return None
         return here.st_ino
 
-    def _move(self, name: Name, held: RelPath, replaced: int | None) -> None:
+    def _move(self, name: Name, survivor: RelPath, replaced: int | None) -> None:
         number = self._slot()
-        st = self._base.lstat(held)
-        self._check_movable(held, st)
-        self._out.append(Park(held, number, st.st_ino))
+        st = self._base.lstat(survivor)
+        self._check_movable(survivor, st)
+        self._out.append(Park(survivor, number, st.st_ino))
         self._in.append(Place(name.path, number, replaced))
 
     def _check_movable(self, rel: RelPath, st: os.stat_result) -> None:
@@ -176,13 +176,13 @@ class _Planner:
             is_mount = self._base.is_pinned(rel) or any(is_below(mount, rel) for mount in self._base.mounts)
         if is_mount:
             raise YolofsError(
-                f"{display(rel)} in base can be neither moved nor removed: it holds this session or a mount",
-                hint="bring it back in the view",
+                f"{display(self._base.path(rel))} in base can be neither moved nor removed: it holds this session or a mount",
+                hint="bring it back in the view, or commit the rest by name: yolofs commit PATH...",
             )
 
     def _make(self, name: Name, staged: Staged, replaced: int | None) -> None:
-        st = self._holdings.st(staged)
-        first = self._holdings.first[staged]
+        st = self._survivors.st(staged)
+        first = self._survivors.first[staged]
         kept = kept_of(staged.ino)
         if kept is not None and first is name.entry:
             number = self._slot()
@@ -191,9 +191,9 @@ class _Planner:
         elif stat.S_ISDIR(st.st_mode):
             self._in.append(MakeDirectory(name.path, staged.ino, self._slot()))
         elif first is not name.entry:
-            self._links.append(Link(name.path, self._holdings.by_entry[first].path, self._slot(), replaced))
+            self._links.append(Link(name.path, self._survivors.by_entry[first].path, self._slot(), replaced))
         elif staged.origin is not None:
-            existing = self._holdings.by_entry[self._holdings.first[self._holdings.sharing(staged)]].path
+            existing = self._survivors.by_entry[self._survivors.first[self._survivors.sharing(staged)]].path
             self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
             self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced))
@@ -203,25 +203,25 @@ class _Planner:
     def _set_in_place(self, name: Name) -> None:
         """Add what a file that keeps its base inode needs: new content or new metadata."""
         staged = name.entry.staged
-        if staged is None or self._holdings.first[staged] is not name.entry:
+        if staged is None or self._survivors.first[staged] is not name.entry:
             return
-        st = self._holdings.st(staged)
+        st = self._survivors.st(staged)
         if stat.S_ISDIR(st.st_mode):
             return
-        held = self._holdings.held[name.entry]
+        survivor = self._survivors.of[name.entry]
         if stat.S_ISREG(st.st_mode) and staged.origin is None:
-            inode = self._base.lstat(held).st_ino
-            was = self._attributes(held, xattrs=True)
+            inode = self._base.lstat(survivor).st_ino
+            was = self._attributes(survivor, xattrs=True)
             self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode, was=was))
         else:
-            was = self._attributes(held, xattrs=True)
+            was = self._attributes(survivor, xattrs=True)
             if not self._has_metadata_of(was, staged):
                 self._in_place.append(SetMetadata(name.path, staged.ino, was))
 
     def _set_first(self, staged: Staged, rel: RelPath) -> None:
         """Add what a file needs of whose names in the view none is known: while it is still where it was."""
         inode = self._base.lstat(rel).st_ino
-        if stat.S_ISREG(self._holdings.st(staged).st_mode) and staged.origin is None:
+        if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
             was = self._attributes(rel, xattrs=True)
             self._first.append(Rewrite(rel, staged.ino, self._slot(), inode, is_first=True, was=was))
         else:
@@ -235,7 +235,7 @@ class _Planner:
 
     def _has_metadata_of(self, was: Attributes, staged: Staged) -> bool:
         """Tell whether nothing needs to be set; access times do not count."""
-        new = _attributes(self._store.path(staged.ino), self._holdings.st(staged), xattrs=True)
+        new = _attributes(self._store.path(staged.ino), self._survivors.st(staged), xattrs=True)
         return (was.mode, was.uid, was.gid, was.mtime_ns, sorted(was.xattrs)) == (
             (new.mode, new.uid, new.gid, new.mtime_ns, sorted(new.xattrs))
         )
@@ -243,19 +243,19 @@ class _Planner:
     def _finish(self, name: Name) -> FinishDirectory | None:
         """Return the step that gives a directory its metadata and times, None if it has the right ones all along."""
         entry, staged = name.entry, name.entry.staged
-        held = self._holdings.held.get(entry)
-        shown = self._holdings.st(staged) if staged is not None else name.held if held is not None else None
+        survivor = self._survivors.of.get(entry)
+        shown = self._survivors.st(staged) if staged is not None else name.source_st if survivor is not None else None
         if shown is None or not stat.S_ISDIR(shown.st_mode):
             return None
         mtime_ns = entry.touched_ns or shown.st_mtime_ns
         ino = staged.ino if staged is not None and kept_of(staged.ino) is None else None
-        if held is None:
+        if survivor is None:
             return FinishDirectory(name.path, ino, mtime_ns)
-        was = self._attributes(held, xattrs=staged is not None)
+        was = self._attributes(survivor, xattrs=staged is not None)
         if staged is not None and self._has_metadata_of(was, staged):
             ino = None
         is_right = ino is None and mtime_ns == was.mtime_ns
-        if is_right and entry not in self._changed and held == name.natural:
+        if is_right and entry not in self._changed and survivor == name.natural:
             return None
         return FinishDirectory(name.path, ino, mtime_ns, was)
 

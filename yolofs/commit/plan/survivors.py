@@ -1,7 +1,8 @@
-"""Who keeps what in a commit: which name of the view goes on using which object that base has.
+"""What survives a commit: which object of base lives on under which name of the view.
 
-Every base object that the view still has is *held* by one name of the view.  Held where it is already, it stays; held
-elsewhere, it moves; held by none, it goes.  A name that holds nothing is made from the store.
+An object that the view still has survives under one name.  If that is where it is already, it stays; if it is
+elsewhere, it moves.  An object that survives under no name goes, and a name under which none survives is made from the
+store.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.commit.plan.kept import kept_of
-from yolofs.commit.plan.survey import Name
+from yolofs.commit.plan.overridden_names import Name
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.state.tree import Entry, Staged, Tree
@@ -19,11 +20,11 @@ from yolofs.store.base import Base
 from yolofs.store.store import StorePaths
 
 
-class Holdings:
+class Survivors:
     """The answer for one state; it looks at base and the store once, when it is made."""
 
     def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[Name]) -> None:
-        """Find out who holds what; ``names`` is the survey of the tree.
+        """Find out what survives where; ``names`` are the overridden names of the tree.
 
         Raises:
             YolofsError: two names show the same base object without being hard links.
@@ -35,9 +36,9 @@ class Holdings:
         """All entries of the tree, parents before children."""
         self.by_entry = {name.entry: name for name in self.names}
         self.store_stats = {ino: store.lstat(ino) for ino in tree.staged}
-        self.held: dict[Entry, RelPath] = {}
-        """The base object that each name holds."""
-        self.holders: dict[RelPath, Entry] = {}
+        self.of: dict[Entry, RelPath] = {}
+        """The base object that survives under each name."""
+        self.name_of: dict[RelPath, Entry] = {}
         """The same the other way round."""
         self.first: dict[Staged, Entry] = {}
         """Of several hard links the one that is made first; the others are linked to it."""
@@ -47,8 +48,8 @@ class Holdings:
         """What cannot be committed: something in a directory, or with its data in a file, that is gone from base."""
         self._versions: dict[tuple[int, int], list[Staged]] = {}
         """What the view makes of each base file: several, if the host made hard links of what was staged apart."""
-        self._hold_redirects()
-        self._hold_staged(list(tree.staged.values()))
+        self._keep_redirects()
+        self._keep_staged(list(tree.staged.values()))
 
     def st(self, staged: Staged) -> os.stat_result:
         """Return the attributes of a store inode."""
@@ -67,21 +68,21 @@ class Holdings:
         with_origin = [other for other in self._versions[file] if other.origin is not None] if file else [staged]
         return min(with_origin, key=lambda other: (not other.links, other.ino))
 
-    def _hold(self, entry: Entry, rel: RelPath) -> None:
-        other = self.holders.setdefault(rel, entry)
+    def _keep(self, entry: Entry, rel: RelPath) -> None:
+        other = self.name_of.setdefault(rel, entry)
         if other is not entry:
             raise YolofsError(
                 f"both {display(other.path())} and {display(entry.path())} show what base has at {display(rel)}",
                 hint="replace one of them by a copy in the view (cp -p FILE NEW && mv NEW FILE), then commit again",
             )
-        self.held[entry] = rel
+        self.of[entry] = rel
 
-    def _hold_redirects(self) -> None:
+    def _keep_redirects(self) -> None:
         for name in self.names:
-            if name.entry.base is not None and name.held is not None and not name.is_cut_off:
-                self._hold(name.entry, name.entry.base)
+            if name.entry.base is not None and name.source_st is not None and not name.is_cut_off:
+                self._keep(name.entry, name.entry.base)
 
-    def _hold_staged(self, all_staged: list[Staged]) -> None:
+    def _keep_staged(self, all_staged: list[Staged]) -> None:
         for staged in all_staged:
             if staged.origin is None and staged.home is None:  # born in the view, as nearly all of a large state is
                 continue
@@ -101,18 +102,18 @@ class Holdings:
             first = next((entry for entry in names if self.by_entry[entry].natural == rel), names[0])
             self.first[staged] = first
             if rel is not None:
-                self._hold(first, rel)
+                self._keep(first, rel)
                 others += [(entry, rel) for entry in names if entry is not first]
         for entry, rel in others:
-            self._hold_hard_link(self.by_entry[entry], rel)
+            self._keep_hard_link(self.by_entry[entry], rel)
 
-    def _hold_hard_link(self, name: Name, rel: RelPath) -> None:
+    def _keep_hard_link(self, name: Name, rel: RelPath) -> None:
         """Let a further name of a file stay what it is if base has the same file there already."""
-        held = self._base.lstat(rel)
-        if name.here is None or name.natural is None or name.natural in self.holders:
+        survivor = self._base.lstat(rel)
+        if name.here is None or name.natural is None or name.natural in self.name_of:
             return
-        if _file(name.here) == _file(held):
-            self._hold(name.entry, name.natural)
+        if _file(name.here) == _file(survivor):
+            self._keep(name.entry, name.natural)
 
     def _base_file(self, staged: Staged) -> tuple[int, int] | None:
         """Return which file of base a staged file is a version of, None for a directory or if it is not there."""
@@ -137,7 +138,7 @@ class Holdings:
         home = staged.home
         if file is None or home is None or (len(self._versions[file]) > 1 and not staged.links):
             return None
-        return home if home not in self.holders and self._can_stay(home, staged) else None
+        return home if home not in self.name_of and self._can_stay(home, staged) else None
 
     def _origin_without_file(self, staged: Staged, origin: RelPath) -> RelPath | None:
         """Return the origin of a directory; note what is lost of a file that base no longer has."""

@@ -15,7 +15,7 @@ from yolofs.state.tree import Entry, Staged
 from yolofs.store.base import Base
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldBack(msgspec.Struct, frozen=True):
     """Changes that were asked for and that stay all the same."""
 
     paths: tuple[RelPath, ...]
@@ -89,7 +89,7 @@ class Choice:
         self._base = base
         self.taken = {unit for unit in units.all if self._is_selected(unit)}
         self._asked = set(self.taken)
-        self._why: dict[Unit, Held] = {}
+        self._why: dict[Unit, HeldBack] = {}
         for unit in units.all:
             self._check_alone(unit)
         self.layout = Layout(units, frozenset(self.taken))
@@ -97,7 +97,7 @@ class Choice:
             pass
 
     @property
-    def held(self) -> list[Held]:
+    def held_back(self) -> list[HeldBack]:
         """What stays though it was asked for, or a part of it."""
         return sorted(self._why.values(), key=lambda held: held.paths)
 
@@ -105,12 +105,12 @@ class Choice:
         """Let a unit stay as some paths of it have to be named."""
         self.taken.discard(unit)
         reasons = dict.fromkeys(self._selection.unnamed[path] for path in unnamed)
-        self._why[unit] = Held(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
+        self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
 
     def _hold(self, unit: Unit, reason: str, needs: Iterable[RelPath] = (), names: Iterable[RelPath] = ()) -> None:
         """Let a unit stay; ``needs`` has to be selected for it to go, and ``names`` are others that it would change."""
         self.taken.discard(unit)
-        self._why[unit] = Held(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
+        self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
 
     # ---- what can be told of each unit by itself
 

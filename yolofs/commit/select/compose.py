@@ -15,8 +15,8 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from yolofs.commit.plan.kept import KeptAndStore, kept_of
-from yolofs.commit.plan.survey import survey
-from yolofs.commit.plan.survivors import Holdings
+from yolofs.commit.plan.overridden_names import survey
+from yolofs.commit.plan.survivors import Survivors
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Fingerprint, Keep, owner_of
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
@@ -114,7 +114,7 @@ class _Composing:
         self._known = known
         self._sign = sign
         self._names = list(survey(first, base))
-        self._holdings = Holdings(first, base, self._all, self._names)
+        self._survivors = Survivors(first, base, self._all, self._names)
         self._found = Composed()
         self._unlinked: dict[int, int] = dict(second.unlinked)
         self._copies: dict[tuple[int, int], StoreIno] = {}
@@ -145,9 +145,9 @@ class _Composing:
         """
         numbers = self._second.linked.keys() | self._second.unlinked.keys()
         for name in self._names if numbers else ():
-            if name.natural is not None and self._holdings.held.get(name.entry) == name.natural:
+            if name.natural is not None and self._survivors.of.get(name.entry) == name.natural:
                 continue
-            looks = [st for st in (name.here, name.held) if st is not None and not stat.S_ISDIR(st.st_mode)]
+            looks = [st for st in (name.here, name.source_st) if st is not None and not stat.S_ISDIR(st.st_mode)]
             staged = name.entry.staged
             linked = {staged.base.ino} if staged is not None and staged.links and staged.base is not None else set()
             if not numbers.isdisjoint(linked.union(map(self._base.number, looks))):
@@ -159,7 +159,7 @@ class _Composing:
         """Return where base has afterwards what it has at a path now, None if it has it no more."""
         names: list[bytes] = []
         while True:
-            holder = self._holdings.holders.get(rel)
+            holder = self._survivors.name_of.get(rel)
             if holder is not None or not rel:
                 place = holder.path() if holder is not None else ROOT
                 break
@@ -174,13 +174,13 @@ class _Composing:
 
     def _change_of(self, rel: RelPath) -> Staged | None:
         """Return what the first tree makes of a thing of base that stays: other metadata, or other content."""
-        holder = self._holdings.holders.get(rel)
+        holder = self._survivors.name_of.get(rel)
         if holder is not None and holder.staged is not None:
             return holder.staged
         st = self._base.look(rel)
         if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
             return None
-        return self._holdings.version_of(st)
+        return self._survivors.version_of(st)
 
     def _is_content_kept(self, rel: RelPath) -> bool:
         """Tell whether a thing of base that stays keeps its content."""
@@ -197,7 +197,7 @@ class _Composing:
         change = self._change_of(rel)
         if change is None:
             return fingerprint
-        st = self._holdings.st(change)
+        st = self._survivors.st(change)
         size = fingerprint.size if change.origin is not None else st.st_size
         keeps_owner = (st.st_uid, st.st_gid) == (here.st_uid, here.st_gid)  # else it may not be ours to give
         return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
@@ -263,7 +263,7 @@ class _Composing:
             staged = hidden.staged
             if staged is None or staged.base is None or len(staged.names) < 2 or kept_of(staged.ino) is not None:
                 continue
-            if hidden not in self._holdings.held:  # the first tree makes it a hard link of what stays
+            if hidden not in self._survivors.of:  # the first tree makes it a hard link of what stays
                 self._unlinked[staged.base.ino] = self._unlinked.get(staged.base.ino, 0) + 1
 
     def _show(
@@ -407,7 +407,7 @@ class _Composing:
         kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
         if slot is None or there is None or there.staged is None or kept is None:
             return None, None
-        st, path = self._holdings.st(there.staged), self._all.path(there.staged.ino)
+        st, path = self._survivors.st(there.staged), self._all.path(there.staged.ino)
         if stat.S_ISDIR(st.st_mode) or self._place_after(slot) != device_and_mount(path):  # it is copied, another then
             return None, None
         return slot, self._base.fingerprint(st)
@@ -445,10 +445,10 @@ class _Composing:
         """Return the time that a directory shows, if base has another one afterwards; else 0."""
         if entry is not None and entry.touched_ns:
             return entry.touched_ns
-        holder = self._holdings.holders.get(rel)
+        holder = self._survivors.name_of.get(rel)
         if holder is None:
             return 0
-        after = holder.touched_ns or (self._holdings.st(holder.staged).st_mtime_ns if holder.staged is not None else 0)
+        after = holder.touched_ns or (self._survivors.st(holder.staged).st_mtime_ns if holder.staged is not None else 0)
         return st.st_mtime_ns if after and after != st.st_mtime_ns else 0
 
     def _stage(
@@ -497,8 +497,8 @@ class _Composing:
 
     def _links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
         """Return how many names base has afterwards for a file that has these now; 0 for one."""
-        version = self._holdings.version_of(st)
-        made = [entry for entry in version.names if entry not in self._holdings.held] if version is not None else []
+        version = self._survivors.version_of(st)
+        made = [entry for entry in version.names if entry not in self._survivors.of] if version is not None else []
         count = st.st_nlink - sum(self._place_of(name) is None for name in names) + len(made)
         return count if count > 1 else 0
 
@@ -592,7 +592,7 @@ class _Composing:
     def _add_unseen(self) -> None:
         """Add the files that the first tree changes and that the view shows as they are by names without an entry."""
         for name in self._names:
-            rel = self._holdings.held.get(name.entry)
+            rel = self._survivors.of.get(name.entry)
             st = self._base.look(rel)
             if rel is None or st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
                 continue

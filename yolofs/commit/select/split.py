@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.select.choice import Choice, Held, Layout
+from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
@@ -34,7 +34,7 @@ class Split(msgspec.Struct, frozen=True):
     """What is to be committed, over base as it is."""
     rest: tuple[Keep, ...]
     """What stays staged, over base as it will be; nothing if all of it is taken."""
-    held: tuple[Held, ...]
+    held_back: tuple[HeldBack, ...]
     """What was asked for and stays all the same."""
 
 
@@ -140,7 +140,7 @@ def split_state(tree: Tree, base: Base, store: StoreFiles, selection: Selection,
     choice = Choice(units, selection, base)
     splitter = Splitter(units, choice, base, selection.has_all, authors)
     rest = splitter.rest()
-    return Split(Tree(splitter.taken()) if rest else tree, tuple(rest), tuple(choice.held))
+    return Split(Tree(splitter.taken()) if rest else tree, tuple(rest), tuple(choice.held_back))
 
 
 class Splitter:

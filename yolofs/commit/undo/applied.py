@@ -10,8 +10,8 @@ import os
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from yolofs.commit.apply import log
-from yolofs.commit.apply.files import PLAN, read_ready
+from yolofs.commit.apply import step_log
+from yolofs.commit.apply.commit_directory import PLAN, read_ready
 from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
@@ -46,7 +46,7 @@ class Applied:
         self.plan = plan
         self.moves = Moves(plan)
         self.ready = read_ready(directory) or Ready()
-        self.lines = log.read(directory)
+        self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self.parted = parted_from(directory)
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a copy."""

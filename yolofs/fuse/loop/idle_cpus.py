@@ -43,7 +43,7 @@ _BACK_OFF_S = (0.1, 20.0)
 """So long it is left alone after it was in vain, first and at most."""
 
 
-class Wakeful:
+class IdleCpus:
     """Decides when CPUs are kept awake.  To be told of each request by counting :attr:`count` up.
 
     ``hold`` asks the kernel and returns what lets go of it again; ``clock`` counts seconds.
@@ -149,12 +149,12 @@ class _Mean:
         return self._sum_s / max(self.count, 1)
 
 
-def wakeful(clock: Callable[[], float]) -> Wakeful | None:
+def idle_cpus_to_keep_awake(clock: Callable[[], float]) -> IdleCpus | None:
     """Return what keeps this machine's CPUs awake; None if that is not permitted, or would do more harm than good."""
     latency_us = _bearable_us()
     if latency_us is None or not os.access(_DEVICE, os.W_OK):
         return None
-    return Wakeful(lambda: _hold(latency_us), clock)
+    return IdleCpus(lambda: _hold(latency_us), clock)
 
 
 def _bearable_us() -> int | None:

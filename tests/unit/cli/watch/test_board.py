@@ -1,4 +1,4 @@
-"""What keys do at a desk, and how it is drawn; no terminal."""
+"""What keys do at a board, and how it is drawn; no terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from yolofs.access.answers import Lifetime
-from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Desk, Look, Mode, Quit
+from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Board, Look, Mode, Quit
 from yolofs.cli.watch.board_lines import draw, wrap
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
 from yolofs.daemon.rpc.protocol import quote
@@ -41,14 +41,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(clock: Clock) -> Desk:
-    return Desk(clock)
+def board(clock: Clock) -> Board:
+    return Board(clock)
 
 
-def show(desk: Desk, clock: Clock) -> None:
-    """Draw the desk and let it stand for long enough."""
-    assert draw(desk, 80, 24).is_whole
-    desk.painted()
+def show(board: Board, clock: Clock) -> None:
+    """Draw the board and let it stand for long enough."""
+    assert draw(board, 80, 24).is_whole
+    board.painted()
     clock.now += GUARD_S
 
 
@@ -56,90 +56,90 @@ def answer(number: int, decision: str, **more: object) -> AnswerParams:
     return AnswerParams(number, decision, **({"seen": number, "by": "yolofs watch"} | more))  # type: ignore[arg-type]
 
 
-def test_a_key_answers_what_has_been_shown_for_a_moment(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    assert desk.key("y") is None
-    desk.painted()
+def test_a_key_answers_what_has_been_shown_for_a_moment(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    assert board.key("y") is None
+    board.painted()
     clock.now += GUARD_S / 2
-    assert not desk.is_armed
-    assert desk.key("y") is None
-    assert desk.message == "too quick: this has only just come up"
+    assert not board.is_armed
+    assert board.key("y") is None
+    assert board.message == "too quick: this has only just come up"
     clock.now += GUARD_S
-    assert desk.is_armed
-    assert desk.key("y") == answer(1, "allow")
-    assert desk.is_answering
-    assert desk.key("y") is None
+    assert board.is_armed
+    assert board.key("y") == answer(1, "allow")
+    assert board.is_answering
+    assert board.key("y") is None
 
 
-def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    desk.take(ask(2, b"/e/a"))
-    show(desk, clock)
-    desk.take(ended(1, "nobody"))
-    assert desk.key("y") is None
-    show(desk, clock)
-    assert desk.key("n") == answer(2, "deny")
+def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    board.take(ask(2, b"/e/a"))
+    show(board, clock)
+    board.take(ended(1, "nobody"))
+    assert board.key("y") is None
+    show(board, clock)
+    assert board.key("n") == answer(2, "deny")
 
 
-def test_what_joined_a_group_just_now_is_not_answered_with_it(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    desk.take(ask(2, b"/d/b", group=1))
-    show(desk, clock)
-    desk.take(ask(3, b"/d/c", group=1))
-    assert desk.key("y") == answer(1, "allow", seen=2)
-    desk.take(ended(1))
-    desk.take(ended(2))
-    show(desk, clock)
-    assert desk.key("y") == answer(3, "allow")
+def test_what_joined_a_group_just_now_is_not_answered_with_it(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    board.take(ask(2, b"/d/b", group=1))
+    show(board, clock)
+    board.take(ask(3, b"/d/c", group=1))
+    assert board.key("y") == answer(1, "allow", seen=2)
+    board.take(ended(1))
+    board.take(ended(2))
+    show(board, clock)
+    assert board.key("y") == answer(3, "allow")
 
 
-def test_an_answer_that_came_to_nothing_can_be_given_again(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    show(desk, clock)
-    params = desk.key("y")
+def test_an_answer_that_came_to_nothing_can_be_given_again(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    show(board, clock)
+    params = board.key("y")
     assert isinstance(params, AnswerParams)
-    desk.failed(params, "rules.toml cannot be written")
-    assert "rules.toml cannot be written" in text(desk)
-    assert desk.key("y") == params
+    board.failed(params, "rules.toml cannot be written")
+    assert "rules.toml cannot be written" in text(board)
+    assert board.key("y") == params
 
 
 @pytest.mark.parametrize("sequence", ["Oy", "On", "[1;2y", "[?2026;2$y", "[a"])
-def test_a_sequence_that_nobody_knows_answers_nothing(desk: Desk, clock: Clock, sequence: str) -> None:
+def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: Clock, sequence: str) -> None:
     """Keypads, and terminals that are asked what they can do, send such; they come as Escape and characters."""
-    desk.take(ask(1, b"/d/a"))
-    show(desk, clock)
-    assert [desk.key(key) for key in ("escape", *sequence)] == [None] * (1 + len(sequence))
-    assert desk.mode is Mode.CARD
+    board.take(ask(1, b"/d/a"))
+    show(board, clock)
+    assert [board.key(key) for key in ("escape", *sequence)] == [None] * (1 + len(sequence))
+    assert board.mode is Mode.CARD
     clock.now += 2 * SEQUENCE_S
-    assert desk.key("y") == answer(1, "allow")
+    assert board.key("y") == answer(1, "allow")
 
 
-def test_the_pieces_of_a_sequence_may_come_slowly(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    show(desk, clock)
+def test_the_pieces_of_a_sequence_may_come_slowly(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    show(board, clock)
     for key in ("escape", *"[?2026;2$y", "\x9b", *"1;2y"):
-        assert desk.key(key) is None
+        assert board.key(key) is None
         clock.now += SEQUENCE_S / 2
     clock.now += SEQUENCE_S
-    assert desk.key("n") == answer(1, "deny")
+    assert board.key("n") == answer(1, "deny")
 
 
-def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/e/a"))
-    show(desk, clock)
-    assert desk.key("a") is None
-    assert [choice.value for choice in desk.choices] == [b"/d/e/a", b"/d/e", b"/d"]
-    desk.key("down")
-    desk.key("enter")
-    assert [choice.value for choice in desk.choices] == [
+def test_scope_and_state_are_picked(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/e/a"))
+    show(board, clock)
+    assert board.key("a") is None
+    assert [choice.value for choice in board.choices] == [b"/d/e/a", b"/d/e", b"/d"]
+    board.key("down")
+    board.key("enter")
+    assert [choice.value for choice in board.choices] == [
         RuleState.WRITE_ASK,
         RuleState.READ_ONLY,
         RuleState.ALLOW,
         RuleState.DENY,
         RuleState.HIDDEN,
     ]
-    assert "Which state does it get? all below: /d/e" in text(desk).splitlines()
-    assert desk.key("2") == answer(1, "allow", lifetime=Lifetime.ALWAYS, scope="/d/e", state=RuleState.READ_ONLY)
+    assert "Which state does it get? all below: /d/e" in text(board).splitlines()
+    assert board.key("2") == answer(1, "allow", lifetime=Lifetime.ALWAYS, scope="/d/e", state=RuleState.READ_ONLY)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_scope_and_state_are_picked(desk: Desk, clock: Clock) -> None:
     ],
 )
 def test_no_directory_is_offered_above_the_one_whose_rule_decides(
-    desk: Desk, clock: Clock, widest: str, scopes: list[bytes]
+    board: Board, clock: Clock, widest: str, scopes: list[bytes]
 ) -> None:
     """A rule there would leave what was asked as it is, and change what was not asked about."""
-    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest=widest))
-    show(desk, clock)
-    desk.key("a")
-    assert [choice.value for choice in desk.choices] == scopes
+    board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest=widest))
+    show(board, clock)
+    board.key("a")
+    assert [choice.value for choice in board.choices] == scopes
 
 
 @pytest.mark.parametrize(
@@ -171,130 +171,130 @@ def test_no_directory_is_offered_above_the_one_whose_rule_decides(
     ],
 )
 def test_a_state_says_by_itself_whether_a_change_is_allowed(
-    desk: Desk, clock: Clock, key: str, decision: str, state: RuleState
+    board: Board, clock: Clock, key: str, decision: str, state: RuleState
 ) -> None:
-    desk.take(ask(1, b"/d/a", operation="write"))
-    show(desk, clock)
-    desk.key("s")
-    desk.key("enter")
-    assert desk.key(key) == answer(1, decision, lifetime=Lifetime.SESSION, scope="/d/a", state=state)
+    board.take(ask(1, b"/d/a", operation="write"))
+    show(board, clock)
+    board.key("s")
+    board.key("enter")
+    assert board.key(key) == answer(1, decision, lifetime=Lifetime.SESSION, scope="/d/a", state=state)
 
 
-def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(desk: Desk, clock: Clock) -> None:
-    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest="/d"))
-    desk.take(msgspec.structs.replace(ask(2, b"/d/e/.env", group=1), widest="/d/e/.env"))
-    desk.take(msgspec.structs.replace(ask(3, b"/d/e/f/b", group=1), widest="/d/e"))
-    show(desk, clock)
-    desk.key("s")
-    assert desk.choices == [
+def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(board: Board, clock: Clock) -> None:
+    board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest="/d"))
+    board.take(msgspec.structs.replace(ask(2, b"/d/e/.env", group=1), widest="/d/e/.env"))
+    board.take(msgspec.structs.replace(ask(3, b"/d/e/f/b", group=1), widest="/d/e"))
+    show(board, clock)
+    board.key("s")
+    assert board.choices == [
         ("each of the 3", None),
         ("all below, but for 1 of these", b"/d/e"),
         ("all below, but for 2 of these", b"/d"),
     ]
-    assert "2  all below, but for 1 of these: /d/e" in text(desk)
+    assert "2  all below, but for 1 of these: /d/e" in text(board)
 
 
-def test_how_long_is_left_is_told_anew_when_another_process_joins(desk: Desk, clock: Clock) -> None:
-    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=30_000))
+def test_how_long_is_left_is_told_anew_when_another_process_joins(board: Board, clock: Clock) -> None:
+    board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=30_000))
     clock.now += 10
-    desk.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=20_000, requesters=2))
+    board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=20_000, requesters=2))
     clock.now += 1
-    assert desk.left_s(desk.asks[1]) == 19
+    assert board.left_s(board.asks[1]) == 19
 
 
-def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(desk: Desk, clock: Clock) -> None:
+def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clock: Clock) -> None:
     path = b"/d/" + b"/".join(b"%030d" % number for number in range(40))
-    desk.take(ask(1, path))
-    show(desk, clock)
-    assert path.decode() not in "".join(text(desk).split())
-    desk.key("v")
-    desk.show_look(path, ["what it holds"])
-    lines = ["".join(part for _, part in line) for line in draw(desk, 80, 60).lines]
+    board.take(ask(1, path))
+    show(board, clock)
+    assert path.decode() not in "".join(text(board).split())
+    board.key("v")
+    board.show_look(path, ["what it holds"])
+    lines = ["".join(part for _, part in line) for line in draw(board, 80, 60).lines]
     assert path.decode() in "".join("".join(lines).split())
     assert "what it holds" in "".join(lines)
 
 
-def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(desk: Desk, clock: Clock) -> None:
-    desk.take(WarningsInfo((".yolofs.toml:2: not TOML; the rules that it had before stay in force",)))
-    assert "warning: .yolofs.toml:2: not TOML" in text(desk)
-    desk.take(ask(1, b"/d/e/a"))
-    show(desk, clock)
-    assert "warning: .yolofs.toml:2: not TOML" in text(desk)
-    assert draw(desk, 80, 12).is_whole
-    desk.take(WarningsInfo(()))
-    assert "warning" not in text(desk)
+def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board, clock: Clock) -> None:
+    board.take(WarningsInfo((".yolofs.toml:2: not TOML; the rules that it had before stay in force",)))
+    assert "warning: .yolofs.toml:2: not TOML" in text(board)
+    board.take(ask(1, b"/d/e/a"))
+    show(board, clock)
+    assert "warning: .yolofs.toml:2: not TOML" in text(board)
+    assert draw(board, 80, 12).is_whole
+    board.take(WarningsInfo(()))
+    assert "warning" not in text(board)
 
 
-def test_what_was_answered_just_once_is_told(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/e/a"))
-    show(desk, clock)
-    desk.key("s")
-    desk.key("down")
-    desk.key("enter")
-    assert desk.key("1") is not None
-    desk.take(ended(1, "yolofs watch, process 1, just once"))
-    assert "by you, just once: the rule leaves it open: read /d/e/a" in text(desk)
+def test_what_was_answered_just_once_is_told(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/e/a"))
+    show(board, clock)
+    board.key("s")
+    board.key("down")
+    board.key("enter")
+    assert board.key("1") is not None
+    board.take(ended(1, "yolofs watch, process 1, just once"))
+    assert "by you, just once: the rule leaves it open: read /d/e/a" in text(board)
 
 
-def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/e/a"))
-    desk.take(ask(2, b"/d/f/b", group=1))
-    show(desk, clock)
-    desk.key("s")
-    assert [choice.value for choice in desk.choices] == [None, b"/d"]
+def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/e/a"))
+    board.take(ask(2, b"/d/f/b", group=1))
+    show(board, clock)
+    board.key("s")
+    assert [choice.value for choice in board.choices] == [None, b"/d"]
 
 
-def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a"))
-    desk.take(ask(2, b"/e/a"))
-    show(desk, clock)
-    desk.key("s")
-    desk.key("enter")
-    desk.take(ended(1, "somebody else"))
-    assert (desk.mode, desk.group) == (Mode.CARD, 2)
-    assert desk.key("3") is None
+def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a"))
+    board.take(ask(2, b"/e/a"))
+    show(board, clock)
+    board.key("s")
+    board.key("enter")
+    board.take(ended(1, "somebody else"))
+    assert (board.mode, board.group) == (Mode.CARD, 2)
+    assert board.key("3") is None
 
 
 @pytest.mark.parametrize("mode_key", ["", "s", "?", "l", "v"])
-def test_ctrl_c_and_ctrl_d_leave_from_everywhere(desk: Desk, clock: Clock, mode_key: str) -> None:
-    desk.take(ask(1, b"/d/a"))
-    desk.take(ask(2, b"/d/b", group=1))
-    show(desk, clock)
+def test_ctrl_c_and_ctrl_d_leave_from_everywhere(board: Board, clock: Clock, mode_key: str) -> None:
+    board.take(ask(1, b"/d/a"))
+    board.take(ask(2, b"/d/b", group=1))
+    show(board, clock)
     if mode_key:
-        desk.key(mode_key)
-    assert desk.key("c-c") == Quit(is_interrupt=True)
-    assert desk.key("c-d") == Quit()
+        board.key(mode_key)
+    assert board.key("c-c") == Quit(is_interrupt=True)
+    assert board.key("c-d") == Quit()
 
 
-def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(desk: Desk, clock: Clock) -> None:
+def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, clock: Clock) -> None:
     for key in ("y", "n", "s", "a", "v", "l", "tab", "x", "enter"):
-        assert desk.key(key) is None
-    assert desk.mode is Mode.CARD
-    desk.take(ask(1, b"/d/\xff"))
-    assert desk.key("v") == Look(b"/d/\xff")
+        assert board.key(key) is None
+    assert board.mode is Mode.CARD
+    board.take(ask(1, b"/d/\xff"))
+    assert board.key("v") == Look(b"/d/\xff")
 
 
-def test_what_was_looked_at_is_not_shown_with_another_card(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/harmless", group=1))
-    desk.take(ask(2, b"/d/secret", group=2))
-    show(desk, clock)
-    assert desk.key("v") == Look(b"/d/harmless")
-    desk.take(ended(1))
-    desk.show_look(b"/d/harmless", ["first lines of what is harmless"])
-    assert (desk.mode, desk.looked_at) == (Mode.CARD, ())
-    assert desk.key("v") == Look(b"/d/secret")
-    desk.show_look(b"/d/secret", ["first lines"])
-    assert list(desk.looked_at) == ["/d/secret", "", "first lines"]
+def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/harmless", group=1))
+    board.take(ask(2, b"/d/secret", group=2))
+    show(board, clock)
+    assert board.key("v") == Look(b"/d/harmless")
+    board.take(ended(1))
+    board.show_look(b"/d/harmless", ["first lines of what is harmless"])
+    assert (board.mode, board.looked_at) == (Mode.CARD, ())
+    assert board.key("v") == Look(b"/d/secret")
+    board.show_look(b"/d/secret", ["first lines"])
+    assert list(board.looked_at) == ["/d/secret", "", "first lines"]
 
 
-def text(desk: Desk, width: int = 80, height: int = 24) -> str:
-    return "\n".join("".join(part for _, part in line) for line in draw(desk, width, height).lines)
+def text(board: Board, width: int = 80, height: int = 24) -> str:
+    return "\n".join("".join(part for _, part in line) for line in draw(board, width, height).lines)
 
 
-def test_a_card_in_80_columns(desk: Desk, clock: Clock) -> None:
-    desk.take(ask(1, b"/d/a file", operation="write"))
-    show(desk, clock)
-    shown = text(desk)
+def test_a_card_in_80_columns(board: Board, clock: Clock) -> None:
+    board.take(ask(1, b"/d/a file", operation="write"))
+    show(board, clock)
+    shown = text(board)
     for line in (
         "yolofs watch: 1 waiting",
         "write to    /d/a file",
@@ -306,27 +306,27 @@ def test_a_card_in_80_columns(desk: Desk, clock: Clock) -> None:
         assert line in shown.splitlines()
 
 
-def test_too_small_a_screen_is_said_and_a_card_is_not_whole(desk: Desk) -> None:
-    desk.take(ask(1, b"/d/" + b"x" * 200))
-    drawing = draw(desk, 20, 8)
+def test_too_small_a_screen_is_said_and_a_card_is_not_whole(board: Board) -> None:
+    board.take(ask(1, b"/d/" + b"x" * 200))
+    drawing = draw(board, 20, 8)
     assert not drawing.is_whole
     assert "make" in "".join(part for line in drawing.lines for _, part in line)
-    assert draw(desk, 80, 24).is_whole
+    assert draw(board, 80, 24).is_whole
 
 
-def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(desk: Desk, clock: Clock) -> None:
+def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(board: Board, clock: Clock) -> None:
     path = b"/d/" + b"x" * 4000
-    desk.take(ask(1, path))
-    desk.take(ask(2, b"/d/next"))
-    assert draw(desk, 40, 24).is_whole
-    show(desk, clock)
-    desk.key("a")
-    assert desk.mode is Mode.SCOPE
-    assert draw(desk, 40, 24).is_whole
-    desk.key("escape")
-    desk.take(EndedInfo(1, "timeout", "nobody", 5))
-    assert desk.message.startswith("timeout, by nobody: read /d/xxx")
-    drawing = draw(desk, 40, 24)
+    board.take(ask(1, path))
+    board.take(ask(2, b"/d/next"))
+    assert draw(board, 40, 24).is_whole
+    show(board, clock)
+    board.key("a")
+    assert board.mode is Mode.SCOPE
+    assert draw(board, 40, 24).is_whole
+    board.key("escape")
+    board.take(EndedInfo(1, "timeout", "nobody", 5))
+    assert board.message.startswith("timeout, by nobody: read /d/xxx")
+    drawing = draw(board, 40, 24)
     assert drawing.is_whole
     shown = ["".join(part for _, part in line) for line in drawing.lines]
     assert "read        /d/next" in shown
@@ -335,12 +335,12 @@ def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(
 
 @pytest.mark.parametrize(("width", "height", "shown"), [(80, 24, 2), (80, 14, 1), (80, 60, 8), (40, 24, 1)])
 def test_of_long_names_a_card_shows_as_many_as_there_is_room_for(
-    desk: Desk, width: int, height: int, shown: int
+    board: Board, width: int, height: int, shown: int
 ) -> None:
     for number in range(1, 11):
-        desk.take(ask(number, b"/d/%d/%s" % (number - 1, b"x" * 196), group=1))
-    assert draw(desk, width, height).is_whole
-    lines = text(desk, width, height).splitlines()
+        board.take(ask(number, b"/d/%d/%s" % (number - 1, b"x" * 196), group=1))
+    assert draw(board, width, height).is_whole
+    lines = text(board, width, height).splitlines()
     assert any(line.startswith("why") for line in lines) or height < 24 or width < 80
     assert [name for name in range(10) if any(line.lstrip().startswith(f"{name}/x") for line in lines)] == [
         *range(shown)
@@ -348,25 +348,25 @@ def test_of_long_names_a_card_shows_as_many_as_there_is_room_for(
     assert any(line.endswith(f"and {10 - shown} more; v lists them") for line in lines)
 
 
-def test_a_card_says_of_each_rule_that_it_is_one_of_why(desk: Desk) -> None:
+def test_a_card_says_of_each_rule_that_it_is_one_of_why(board: Board) -> None:
     asks = [ask(number, b"/d/%d" % number, group=1) for number in (1, 2, 3)]
     other = RuleInfo("/d/3", RuleState.ASK, "rules.toml:1")
     for one in (*asks[:2], msgspec.structs.replace(asks[2], rule=other)):
-        desk.take(one)
-    lines = text(desk).splitlines()
+        board.take(one)
+    lines = text(board).splitlines()
     at = lines.index('why         asked, as /d is "ask" (.yolofs.toml:3)')
     assert lines[at + 1] == '            asked, as /d/3 is "ask" (rules.toml:1)'
 
 
-def test_what_is_at_stake_is_told_of_each_path_of_a_card(desk: Desk, clock: Clock) -> None:
+def test_what_is_at_stake_is_told_of_each_path_of_a_card(board: Board, clock: Clock) -> None:
     for number, size in ((1, 12), (2, None), (3, 20_000)):
         one = ask(number, b"/d/%d" % number, group=1, operation="write")
-        desk.take(msgspec.structs.replace(one, size=size))
-    shown = [line.strip() for line in text(desk).splitlines()]
+        board.take(msgspec.structs.replace(one, size=size))
+    shown = [line.strip() for line in text(board).splitlines()]
     assert {"1  (12 bytes there now)", "2", "3  (20.0 kB there now)"} <= set(shown)
-    show(desk, clock)
-    desk.key("v")
-    assert "write to /d/3  (20.0 kB there now)" in text(desk).splitlines()
+    show(board, clock)
+    board.key("v")
+    assert "write to /d/3  (20.0 kB there now)" in text(board).splitlines()
 
 
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
@@ -379,9 +379,9 @@ def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
     name: bytes, width: int, height: int, keys: str
 ) -> None:
     clock = Clock()
-    desk = Desk(clock)
+    board = Board(clock)
     process = ProcessInfo(7, quote(name), (quote(name), quote(name)))
-    desk.take(
+    board.take(
         AskInfo(
             1,
             1,
@@ -398,10 +398,10 @@ def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
             "/",
         )
     )
-    show(desk, clock)
+    show(board, clock)
     for key in keys:
-        desk.key("enter" if key == "\r" else key)
-    lines = draw(desk, width, height).lines
+        board.key("enter" if key == "\r" else key)
+    lines = draw(board, width, height).lines
     assert len(lines) <= height
     for line in lines:
         shown = "".join(part for _, part in line)
@@ -418,17 +418,17 @@ def test_wrapping_loses_nothing_but_spaces(line: str, width: int) -> None:
 
 @pytest.mark.parametrize("height", range(9, 25))
 def test_each_choice_of_a_list_can_be_reached_and_a_digit_is_for_one_that_is_drawn(
-    desk: Desk, clock: Clock, height: int
+    board: Board, clock: Clock, height: int
 ) -> None:
     for number in range(1, 12):
-        desk.take(ask(number, b"/d/%d/f" % number))
-    show(desk, clock)
-    desk.key("l")
-    assert desk.mode is Mode.QUEUE
+        board.take(ask(number, b"/d/%d/f" % number))
+    show(board, clock)
+    board.key("l")
+    assert board.mode is Mode.QUEUE
     for number in range(1, 12):
-        drawing = draw(desk, 80, height)
+        drawing = draw(board, 80, height)
         assert drawing.is_whole
-        shown = [at for at in range(11) if f"/d/{at + 1}/f" in text(desk, 80, height)]
+        shown = [at for at in range(11) if f"/d/{at + 1}/f" in text(board, 80, height)]
         assert number - 1 in shown
         assert list(drawing.choices) == shown
-        desk.key("down")
+        board.key("down")

@@ -15,7 +15,7 @@ import pytest
 from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.property.core_driver import CoreDriver
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit.apply import execution, files, log
+from yolofs.commit.apply import commit_directory, execution, step_log
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
@@ -158,7 +158,7 @@ def test_no_room_for_what_is_written_first_ends_it_before_it_begins(
 ) -> None:
     work(scribe)
     before = whole(scribe)
-    really = files.write_new
+    really = commit_directory.write_new
 
     def write_new(directory: bytes, what: bytes, content: bytes, *, durable: bool = True) -> None:
         if what == name:
@@ -279,10 +279,10 @@ def test_what_the_log_says_and_a_power_failure_has_undone_is_done_again(
     expected = scribe.expected()
     number = 4 * (seed + 1)
     plan = interrupted(scribe, parking, number)
-    with log.Log(parking) as lines:
+    with step_log.Log(parking) as lines:
         for step in plan.steps[number : number + 9]:
             inode = os.lstat(scribe.base.path(step.path)).st_ino if scribe.base.has(step.path) else 0
-            lines.add(log.Line(log.Identity(0, inode, 1 << 62, 0), None))
+            lines.add(step_log.Line(step_log.Identity(0, inode, 1 << 62, 0), None))
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
 
@@ -310,12 +310,12 @@ def test_data_that_a_power_failure_has_taken_from_a_rewritten_file_is_written_ag
     expected, plan = scribe.expected(), scribe.plan()
     number = next(index for index, step in enumerate(plan.steps) if isinstance(step, Rewrite))
     plan = interrupted(scribe, parking, number + 1)
-    (line,) = log.read(parking)[number:]
+    (line,) = step_log.read(parking)[number:]
     assert line.came is not None
     at(scribe, b"g/one").write_bytes(content)
-    with log.Log(parking) as lines:
+    with step_log.Log(parking) as lines:
         lines.cut(number)
-        lines.add(log.Line(line.came._replace(ctime_ns=at(scribe, b"g/one").stat().st_ctime_ns), line.went))
+        lines.add(step_log.Line(line.came._replace(ctime_ns=at(scribe, b"g/one").stat().st_ctime_ns), line.went))
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
 
@@ -325,7 +325,7 @@ def test_what_a_file_replaced_is_kept_where_the_host_has_removed_it_since(scribe
     plan = scribe.plan()
     number = next(index for index, step in enumerate(plan.steps) if step.path == b"c")
     interrupted(scribe, parking, number + 1)
-    with log.Log(parking) as lines:
+    with step_log.Log(parking) as lines:
         lines.cut(number)
     at(scribe, b"c").unlink()
     resume(plan, scribe.store, parking=parking)
@@ -341,7 +341,7 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
 
     really, count = BackSteps.undo, 0
 
-    def undo(self: BackSteps, step: Step, said: log.Line | None, *, is_next: bool) -> None:
+    def undo(self: BackSteps, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
         nonlocal count
         count += 1
         if count == number + 1:

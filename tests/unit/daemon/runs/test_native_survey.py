@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from yolofs.daemon.runs import survey
+from yolofs.daemon.runs import native_survey
 from yolofs.registry.state import SESSIONS
 from yolofs.system import marks
 
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", survey.__file__, "0", tmp_path],
+        [sys.executable, "-I", "-S", native_survey.__file__, "0", tmp_path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -27,8 +27,8 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 
 def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
     names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE")
-    assert [getattr(survey, name) for name in names] == [getattr(marks, name) for name in names]
-    assert survey.SESSIONS == SESSIONS
+    assert [getattr(native_survey, name) for name in names] == [getattr(marks, name) for name in names]
+    assert native_survey.SESSIONS == SESSIONS
 
 
 def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
@@ -41,5 +41,5 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
     (tmp_path / "old/.yolofs/journal").touch()
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.yolofs").symlink_to("/anywhere")
-    found = {Path(os.fsdecode(path)).relative_to(tmp_path) for path in survey.find(os.fsencode(tmp_path))}
+    found = {Path(os.fsdecode(path)).relative_to(tmp_path) for path in native_survey.find(os.fsencode(tmp_path))}
     assert found == set(map(Path, ("anywhere", "home/yolofs", "disk/.yolofs-1000", "old/.yolofs", "project/.yolofs")))

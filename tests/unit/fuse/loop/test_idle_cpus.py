@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from yolofs.fuse.loop.idle_cpus import Wakeful
+from yolofs.fuse.loop.idle_cpus import IdleCpus
 
 DENSE_S = 100e-6
 SPARSE_S = 2e-3
@@ -20,7 +20,7 @@ class Machine:
         self.asked = 0
         self.is_awake = False
         self.refuses = False
-        self.wakeful = Wakeful(self._hold, lambda: self.now)
+        self.idle_cpus = IdleCpus(self._hold, lambda: self.now)
 
     def _hold(self) -> Callable[[], None]:
         self.asked += 1
@@ -36,9 +36,9 @@ class Machine:
         """Have requests come, each so long after the one before."""
         for _ in range(count):
             self.now += gap_awake_s if self.is_awake and gap_awake_s is not None else gap_s
-            self.wakeful.count += 1
-            if self.wakeful.count >= self.wakeful.window:
-                self.wakeful.look()
+            self.idle_cpus.count += 1
+            if self.idle_cpus.count >= self.idle_cpus.window:
+                self.idle_cpus.look()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_requests_that_follow_each_other_closely_keep_it_awake(machine: Machine)
     assert not machine.is_awake
     machine.serve(1, DENSE_S)
     assert machine.is_awake
-    assert machine.wakeful.is_held
+    assert machine.idle_cpus.is_held
     machine.serve(1000, DENSE_S, DENSE_S / 4)
     assert machine.is_awake
     assert machine.asked == 1
@@ -64,9 +64,9 @@ def test_seldom_requests_do_not(machine: Machine) -> None:
 
 def test_it_ends_with_a_silence_and_when_requests_come_seldom(machine: Machine) -> None:
     machine.serve(100, DENSE_S, DENSE_S / 4)
-    machine.wakeful.release()
+    machine.idle_cpus.release()
     assert not machine.is_awake
-    machine.wakeful.release()
+    machine.idle_cpus.release()
     machine.serve(100, DENSE_S, DENSE_S / 4)
     assert machine.is_awake
     machine.serve(100, SPARSE_S)
@@ -75,7 +75,7 @@ def test_it_ends_with_a_silence_and_when_requests_come_seldom(machine: Machine) 
 
 def test_where_it_has_proved_worth_while_it_comes_sooner_and_is_not_tried_again(machine: Machine) -> None:
     machine.serve(200, DENSE_S, DENSE_S / 4)
-    machine.wakeful.release()
+    machine.idle_cpus.release()
     machine.serve(8, DENSE_S)
     assert machine.is_awake
     machine.serve(300, DENSE_S)  # no faster now: that is not looked at for a while
@@ -100,7 +100,7 @@ def test_many_silences_hide_nothing(machine: Machine) -> None:
     for _ in range(1000):
         machine.serve(40, DENSE_S)
         held += machine.is_awake
-        machine.wakeful.release()
+        machine.idle_cpus.release()
     assert 6 <= held <= 100
 
 
@@ -108,4 +108,4 @@ def test_what_is_refused_is_not_asked_for_again(machine: Machine) -> None:
     machine.refuses = True
     machine.serve(10_000, DENSE_S)
     assert machine.asked == 1
-    assert not machine.wakeful.is_held
+    assert not machine.idle_cpus.is_held

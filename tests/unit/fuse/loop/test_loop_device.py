@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.fuse.loops import Clock, Device, end, let_time_pass, until
-from yolofs.fuse.loop.idle_cpus import Wakeful
+from yolofs.fuse.loop.idle_cpus import IdleCpus
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 
@@ -346,7 +346,7 @@ class TestSpin:
         os.close(device.fd)
 
 
-class TestWakeful:
+class TestIdleCpus:
     """The clock goes on by 10 µs with each reading: requests that wait in the device are dense."""
 
     @contextlib.contextmanager
@@ -360,7 +360,7 @@ class TestWakeful:
             return held.clear
 
         clock = Clock(tick_s=10e-6)
-        loop = DeviceLoop(spin_us=60, wakeful=Wakeful(hold, clock), clock=clock)
+        loop = DeviceLoop(spin_us=60, idle_cpus=IdleCpus(hold, clock), clock=clock)
         device = Device(loop)
         thread = loop.start(device.work())
         yield loop, device, held
