@@ -99,6 +99,7 @@ def check(scene: Scene, share: int, place: Path) -> None:
             "freed_bytes": 0,
             "dry_run": False,
             "waiting": [],
+            "once_agreed": [],
         }, where
         check_kept(project, where)
         assert view_of(project) == view, where

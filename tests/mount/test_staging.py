@@ -203,7 +203,7 @@ def test_more_open_files_than_descriptors(base: Path, mounted: Mounter) -> None:
     for number in range(40):
         (base / f"f{number}").write_bytes(b"%d" % number)
     view = mounted()
-    view.mount.call(lambda: setattr(view.overlay, "_max_fds", 4))
+    view.mount.call(lambda: setattr(view.overlay.descriptors, "_most", 4))
     opened = [at(view, f"f{number}").open("r+b", buffering=0) for number in range(40)]
     try:
         for file in opened:

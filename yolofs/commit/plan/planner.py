@@ -175,8 +175,9 @@ class _Planner:
         if stat.S_ISDIR(st.st_mode) and not is_mount:
             is_mount = self._base.is_pinned(rel) or any(is_below(mount, rel) for mount in self._base.mounts)
         if is_mount:
+            place = display(self._base.path(rel))
             raise YolofsError(
-                f"{display(self._base.path(rel))} in base can be neither moved nor removed: it holds this session or a mount",
+                f"{place} in base can be neither moved nor removed: it holds this session or a mount",
                 hint="bring it back in the view, or commit the rest by name: yolofs commit PATH...",
             )
 
