@@ -160,3 +160,22 @@ def test_all_calls_fail_from_one_on(place: Path, number: int, goes_back: bool) -
         else:  # where nothing is left to be done, what failed was to wait for the disk
             assert without_times(now) == one.after, where
     assert seen["interrupted"], seen
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+def test_what_was_prepared_and_cannot_be_removed_counts_as_interrupted(place: Path, goes_back: bool) -> None:
+    """It is durable by then, so the next command finds it; what was said before has to fit that."""
+    seen: Counter[str] = Counter()
+    for call in range(20, 50):  # around the one that ends the preparing
+        one = staged(place, call)
+        result = attempt(one.project, Faults(errno.EROFS, range(call, 1 << 30)))
+        said = check_said(result)
+        with Session.open(one.project, Access.WRITE) as session:
+            is_there = session.interrupted() is not None
+        assert is_there == (said == "interrupted"), f"call {call}"
+        if said == "interrupted" and "not begun" in str(result):
+            assert "what was prepared cannot be removed" in str(result)
+            assert scan(one.project) == one.before
+            seen[end_it(one.project, goes_back=goes_back)] += 1
+            assert (scan(one.project) == one.before) is goes_back
+    assert seen["taken back" if goes_back else "finished"], seen

@@ -16,7 +16,18 @@ from typing import Protocol
 import msgspec
 
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.commit_directory import BACK, DONE, MADE, PLAN, SEAL, SETTLED, drop, read_ready, write_new
+from yolofs.commit.apply.commit_directory import (
+    BACK,
+    DONE,
+    MADE,
+    PLAN,
+    SEAL,
+    SETTLED,
+    drop,
+    has_begun,
+    read_ready,
+    write_new,
+)
 from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
@@ -120,8 +131,11 @@ def execute(
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
                 _drop(parking)
-                if isinstance(error, KeyboardInterrupt):
-                    raise _ended_before(error) from None
+                ended = _ended_before(error) if isinstance(error, KeyboardInterrupt) else error
+                if has_begun(parking) and isinstance(ended, NotPreparedError):
+                    raise _not_dropped(ended, parking) from error
+                if ended is not error:
+                    raise ended from None
                 raise
             try:
                 _do_from(0, plan, steps, parking, counted, check)
@@ -228,6 +242,18 @@ def _ended_before(stopped: KeyboardInterrupt) -> NotPreparedError:
     error = NotPreparedError("the commit was not begun, as it was interrupted; base is as it was, and all stays staged")
     error.exit_code = stopping.exit_code_of(stopped)
     return error
+
+
+def _not_dropped(error: NotPreparedError, parking: bytes) -> CommitError:
+    """Return what is to be said where all was prepared and cannot be put away: the next command takes it for begun."""
+    stopped = CommitError(
+        f"{error.message}; what was prepared cannot be removed either, so the commit counts as interrupted",
+        directory=parking,
+        hint="nothing is lost; mend that, then: yolofs commit --roll-back, or yolofs commit --continue",
+    )
+    if error.exit_code != NotPreparedError.exit_code:  # a signal's
+        stopped.exit_code = error.exit_code
+    return stopped
 
 
 def _prepare(
