@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, settings
 
 # At the end: tests find their own helpers as `tests.…`, and an installed yolofs still comes before the checkout.
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
 from tests.leftovers import Leftovers, Traces
+from tests.support.seed import VARIABLE, seed
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.
 for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
@@ -30,7 +31,8 @@ for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT", "MAKE_TERMERR"):
     os.environ.pop(_name, None)
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+SEED = seed()
+settings.register_profile("ci", database=None, deadline=None, print_blob=True)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -49,6 +51,23 @@ def why_no_mount() -> str:
     if not capabilities >> CAP_SYS_ADMIN & 1 and shutil.which("fusermount3") is None:
         return "neither CAP_SYS_ADMIN nor fusermount3 is there"
     return ""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have models and properties draw from the seed of this run, unless one of their own is given."""
+    if config.getoption("hypothesis_seed", None) is None:
+        core.global_force_seed = SEED  # type: ignore[assignment]
+
+
+def pytest_report_header() -> str:
+    """Say what repeats this run's draws."""
+    return f"seed: {VARIABLE}={SEED} draws the same again"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it beside the failures, too."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(pytest_report_header())
 
 
 NIGHTLY_TIMEOUT_S = 7200

@@ -7,9 +7,14 @@ import os
 from hypothesis import settings
 
 
+def is_nightly() -> bool:
+    """Tell whether there is time for everything."""
+    return os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+
+
 def how_many(*, ci: int, nightly: int) -> int:
     """Return how many there are to be in the profile that runs."""
-    return nightly if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else ci
+    return nightly if is_nightly() else ci
 
 
 def model_settings(*, ci: tuple[int, int], nightly: tuple[int, int]) -> settings:

@@ -19,6 +19,7 @@ import json
 import os
 import pkgutil
 import resource
+import runpy
 import select
 import selectors
 import signal
@@ -39,6 +40,7 @@ _INHERITED = ("Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Seccomp:", "SigBlk:", "
 """What a process has from its parent, as ``/proc/self/status`` names it."""
 _LONGEST_REQUEST = 100_000
 _MAX_FD = 1 << 20
+_CHECKOUT = str(Path(__file__).parents[2])
 
 
 class Server:
@@ -70,12 +72,15 @@ class Server:
         env: Mapping[str, str],
         timeout_s: float,
         most_memory: int | None = None,
+        script: str = "",
     ) -> subprocess.CompletedProcess[bytes] | None:
         """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot.
 
-        ``most_memory`` limits its address space, in bytes.
+        ``most_memory`` limits its address space, in bytes.  ``script`` is run instead of the program: a Python file,
+        which finds the checkout's modules.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
+        what["script"] = script
         request = json.dumps(what).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
@@ -211,6 +216,12 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
             resource.setrlimit(resource.RLIMIT_AS, (request["most_memory"],) * 2)
         os.environ.clear()
         os.environ.update(request["env"])
+        if request["script"]:
+            sys.path.append(_CHECKOUT)
+            sys.argv = [request["script"], *request["words"]]
+            runpy.run_path(request["script"], run_name="__main__")
+            sys.stdout.flush()
+            os._exit(0)
         from yolofs.cli import main
         from yolofs.daemon.rpc import launch
 

@@ -21,7 +21,9 @@ import yolofs
 from tests.crash.injected_faults import Faults
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.memory_disk import memory_directory
+from tests.model_steps import is_nightly
 from tests.property import core_driver
+from tests.support.seed import dice
 from yolofs.cli import main
 from yolofs.overlay import Owner
 from yolofs.session.session import Access, Session
@@ -211,11 +213,18 @@ USERS = [True, False] if os.geteuid() == 0 else [False]
 """For a parameter ``is_root``."""
 
 
-def kill_points(whole: Ran, share: int, shares: int, points: int) -> list[int]:
-    """Return so many lines for one share of all: any, those of calls that change the disk, and of such to base."""
+def kill_points(whole: Ran, share: int, shares: int, some: int) -> list[int]:
+    """Return lines to die before, for one share: some of any, of calls that change the disk, and of such to base.
+
+    They are others in each run (:mod:`tests.support.seed`).  By night those of all calls that change the disk come
+    first: a kill anywhere else leaves the same as the call before.
+    """
+    drawing = dice("kill points", share)
     found = []
-    for point in range(points):
-        place = (point * shares + share) / (points * shares)
+    for point in range(some):
+        place = (point * shares + share + drawing.random()) / (some * shares)
         lines = (range(whole.lines), whole.calls, whole.switch or whole.calls)[point % 3]
-        found.append(min(1 + lines[int(place * len(lines))], whole.lines))
-    return found
+        found.append(1 + lines[int(place * len(lines))])
+    if is_nightly():
+        found = [1 + line for line in sorted(set(whole.calls))[share::shares]] + found
+    return [min(line, whole.lines) for line in found]

@@ -1,4 +1,7 @@
-"""A commit is killed at one line of its code after another, and finished: base is what the view was, every time."""
+"""A commit is killed at one line of its code after another, and finished: base is what the view was, every time.
+
+By night that is every line; else some, and others in each run.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ import pytest
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.fault_points import points
+from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
@@ -23,10 +28,10 @@ from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
 TRACED = ("commit", "journal", "registry", "session", "store.copying", "store.store", "system.syscalls")
-SHARES = how_many(ci=8, nightly=64)
+SHARES = how_many(ci=3, nightly=64)
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 8
-"""For each share; test_commit_every_step kills before and after each step besides."""
+"""For each share; test_commit_every_step kills before and after steps besides."""
 
 
 def populate(root: bytes) -> None:
@@ -74,6 +79,11 @@ def prepare(project: Path) -> dict[bytes, tuple[Any, ...]]:
     expected = view.tree()
     view.close()
     return expected
+
+
+def lines(total: int, share: int, shares: int) -> list[int]:
+    """Return at which of so many lines one of so many shares is killed."""
+    return points(range(1, total + 1), "lines", some=POINTS, share=share, shares=shares)
 
 
 def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> int:
@@ -132,8 +142,7 @@ def test_it_is_finished(tmp_path: Path, share: int) -> None:
     total = killed_at(0, project)
     assert total > 500
     was_interrupted = 0
-    for point in range(POINTS):
-        line = 1 + (point * SHARES + share) * total // (POINTS * SHARES)
+    for line in lines(total, share, SHARES):
         expected = prepare(directory)
         killed_at(line, project)
         with Session.open(project, Access.WRITE) as session:
@@ -170,14 +179,14 @@ def test_it_is_taken_back_even_if_that_is_killed_too(tmp_path: Path, share: int)
     prepare(directory)
     total = killed_at(0, project)
     taken_back = 0
-    for point in range(POINTS):
-        line = 1 + (point * SHARES + share) * total // (POINTS * SHARES)
+    drawing = dice("taking back is killed", share)
+    for line in lines(total, share, SHARES):
         where = f"killed at line {line} of {total}"
         expected = prepare(directory)
         before, contents = exactly(directory), by_first_name(dict(walk_tree(project)))
         killed_at(line, project)
         if has_way_back(project):
-            dies_at(20 + 37 * point, project, roll_back_interrupted)
+            dies_at(drawing.randrange(20, 320), project, roll_back_interrupted)
             with Session.open(project, Access.WRITE) as session:
                 roll_back_interrupted(session)
                 assert session.interrupted_commit() is None, where
@@ -190,27 +199,30 @@ def test_it_is_taken_back_even_if_that_is_killed_too(tmp_path: Path, share: int)
     assert taken_back >= POINTS // 6
 
 
-@pytest.mark.parametrize("share", range(4))
+@pytest.mark.parametrize("share", range(how_many(ci=2, nightly=16)))
 def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, share: int) -> None:
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)
     total = killed_at(0, project)
     finished = 0
-    for point in range(POINTS):
+    drawing = dice("finished all the same", share)
+    for _ in range(POINTS):
         expected = prepare(directory)
-        killed_at(total - total // 3 + 23 * point, project)
-        dies_at(100 + (share * POINTS + point) * 31, project, roll_back_interrupted)
+        line, back = drawing.randrange(total - total // 3, total - total // 4), drawing.randrange(100, 1100)
+        where = f"killed at line {line} of {total}, and at line {back} of taking back"
+        killed_at(line, project)
+        dies_at(back, project, roll_back_interrupted)
         with Session.open(project, Access.WRITE) as session:
             finished += finish_interrupted(session) is not None
             commit(session)
-        assert by_first_name(dict(walk_tree(project))) == expected, f"point {point}"
+        assert by_first_name(dict(walk_tree(project))) == expected, where
     assert finished
 
 
 SOME = (b"a", b"b", b"c", b"new", b"d", b"g")
 """Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is held back."""
-SOME_SHARES = how_many(ci=5, nightly=64)
+SOME_SHARES = how_many(ci=2, nightly=64)
 
 
 @pytest.mark.parametrize("share", range(SOME_SHARES))
@@ -225,8 +237,7 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     assert total > 500
     assert after != before
     seen = set()
-    for point in range(POINTS):
-        line = 1 + (point * SOME_SHARES + share) * total // (POINTS * SOME_SHARES)
+    for line in lines(total, share, SOME_SHARES):
         where = f"killed at line {line} of {total}"
         expected = prepare(directory)
         killed_at(line, project, SOME)
@@ -247,10 +258,10 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     assert seen == {True, False}
 
 
-STEP = how_many(ci=20, nightly=4)
+LAST_SHARES = how_many(ci=2, nightly=8)
 
 
-@pytest.mark.parametrize("share", range(4))
+@pytest.mark.parametrize("share", range(LAST_SHARES))
 def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(tmp_path: Path, share: int) -> None:
     """At some of the last lines, by which base is as it will be."""
     directory = tmp_path / "project"
@@ -258,7 +269,7 @@ def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(
     prepare(directory)
     total = killed_at(0, project, SOME)
     after = by_first_name(dict(walk_tree(project)))
-    for line in range(total - 319 + share * STEP // 4, total + 1, STEP):
+    for line in points(range(total - 319, total + 1), "last", some=POINTS, share=share, shares=LAST_SHARES):
         expected = prepare(directory)
         killed_at(line, project, SOME)
         view = CoreDriver(project)

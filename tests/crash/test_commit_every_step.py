@@ -17,6 +17,7 @@ import pytest
 
 from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.memory_disk import memory_directory
+from tests.support.fault_points import points
 from tests.unit.commit.apply.test_rollback import make_scribe, work
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
@@ -25,6 +26,8 @@ from yolofs.commit.plan.plan import Plan, Step
 from yolofs.system import syscalls
 
 NOBODY = 65534
+POINTS = 20
+"""So many of the moments before and after steps, but for a run by night, which takes all."""
 CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}
 """Modes of directories that the commit works in; the deepest come first."""
 
@@ -109,7 +112,7 @@ def test_it_is_brought_to_its_end(place: Path, goes_back: bool, is_root: bool) -
     scribe, plan, parking = make(place / "whole", is_root=is_root)
     assert in_child(lambda: execute(plan, scribe.store, parking=parking), is_root=is_root) == 0
     after = scan(scribe.base.root)
-    for point in range(2 * len(plan.steps)):
+    for point in points(range(2 * len(plan.steps)), goes_back, is_root, some=POINTS):
         where = f"killed {('before', 'after')[point % 2]} step {point // 2}: {plan.steps[point // 2]}"
         scribe, plan, parking = make(place / str(point), is_root=is_root)
         before, root = scan(scribe.base.root), scribe.base.root

@@ -1,4 +1,4 @@
-"""Each call that a commit makes fails once with each error, and all of them from some call on.
+"""Each call that a commit makes fails once with each error, and all of them from some call on (by night; else some do).
 
 Base is as it was and all is staged, or it is what the view was; what is said is one sentence with the way on; and the
 next command ends well.
@@ -21,6 +21,7 @@ from tests.crash.injected_faults import Faults
 from tests.crash.test_commit_every_line import populate, work
 from tests.memory_disk import memory_directory
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, YolofsError
 from yolofs.session.commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
@@ -121,7 +122,8 @@ def test_one_call_fails(place: Path, number: int) -> None:
     total = counted(staged(place, 1).project)
     assert total > 100
     seen: Counter[str] = Counter()
-    for call in range(total):
+    calls = points(range(total), number, some=60)
+    for call in calls:
         where = f"call {call} of {total}"
         result = attempt(one.project, Faults(number, range(call, call + 1)))
         said = check_said(result)
@@ -139,7 +141,7 @@ def test_one_call_fails(place: Path, number: int) -> None:
         assert now == one.before or is_after, where
         made += 1
         one = staged(place, made)
-    assert seen["as before"] > total // 3, seen
+    assert seen["as before"] > len(calls) // 3, seen
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO], ids=lambda number: errno.errorcode[number])
@@ -147,7 +149,7 @@ def test_one_call_fails(place: Path, number: int) -> None:
 def test_all_calls_fail_from_one_on(place: Path, number: int, goes_back: bool) -> None:
     total = counted(staged(place, 0).project)
     seen: Counter[str] = Counter()
-    for call in range(3, total, 7):
+    for call in points(range(3, total), number, goes_back, some=16):
         where = f"call {call} of {total}"
         one = staged(place, call)
         said = check_said(attempt(one.project, Faults(number, range(call, 1 << 30))))

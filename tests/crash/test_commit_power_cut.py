@@ -29,6 +29,7 @@ from tests.crash.disk_model import Image, Model, Recording, Synced, put
 from tests.memory_disk import memory_directory
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
+from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.registry.seal import Sealer
@@ -296,13 +297,14 @@ def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
     assert sum(isinstance(one, Synced) for one in recorded.recording.operations) > 5
 
 
-STATES = how_many(ci=320, nightly=8000)
-SHARES = 4
+SHARES = how_many(ci=2, nightly=8)
+STATES = how_many(ci=80, nightly=1000)
+"""For each share; of a commit of some paths half of that."""
 
 
 def states(recording: Recording, count: int, share: int) -> Iterator[tuple[int, Model, int]]:
     """Yield so many moments, models and seeds: most of them while base is changed."""
-    rng = random.Random(share)
+    rng = dice("power cut", share)
     length = len(recording.operations)
     barriers = [index for index, one in enumerate(recording.operations) if isinstance(one, Synced) and one.is_barrier]
     first = barriers[0]
@@ -333,8 +335,8 @@ def check_states(recorded: Recorded, count: int, share: int) -> None:
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_the_next_command_ends_with_base_as_before_or_as_after(recorded: Recorded, share: int) -> None:
-    check_states(recorded, STATES // SHARES, share)
+    check_states(recorded, STATES, share)
 
 
 def test_of_a_commit_of_some_paths_the_rest_stays_staged(recorded_part: Recorded) -> None:
-    check_states(recorded_part, STATES // 8, SHARES)
+    check_states(recorded_part, STATES // 2, SHARES)

@@ -20,6 +20,7 @@ from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.session_cleaning import remove_sessions_below
+from tests.support.fault_points import points
 from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
@@ -34,9 +35,9 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
-SHARES = how_many(ci=3, nightly=24)
+SHARES = how_many(ci=1, nightly=24)
 POINTS = 14
-"""For each share."""
+"""For each share; by night every line."""
 Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]
 
 FAR = b"far"
@@ -126,7 +127,7 @@ def prepare(project: Path) -> Prepare:
 
 
 def lines(share: int, total: int) -> list[int]:
-    return [1 + (point * SHARES + share) * total // (POINTS * SHARES) for point in range(POINTS)]
+    return points(range(1, total + 1), "two devices", some=POINTS, share=share, shares=SHARES)
 
 
 def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:

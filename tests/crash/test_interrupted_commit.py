@@ -3,7 +3,6 @@ the view was."""
 
 from __future__ import annotations
 
-import random
 import signal
 import subprocess
 import sys
@@ -12,10 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.cli.program import run_program
 from tests.cli.terminal import Terminal
 from tests.crash.test_kill import Project
+from tests.model_steps import how_many
 from tests.mount.test_whole_path import manifest
 from tests.security.planting import interrupt_commit, run, session_of, staged
+from tests.support.seed import dice
 from yolofs.session.archive import CARRIED, interrupted_commit
 from yolofs.session.session import locked
 
@@ -82,8 +84,7 @@ def refuses_to_mount(project: Project) -> None:
     before = manifest(str(project.directory))
     is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
     if is_interrupted:
-        command = [sys.executable, "-m", "yolofs.cli.main", "mount"]
-        done = subprocess.run(command, cwd=project.directory, capture_output=True, text=True, check=False)
+        done = run_program(["mount"], project.directory)
         ways = "yolofs commit --continue finishes it, yolofs commit --roll-back takes it back (all stays staged)"
         if (project.directory / ".yolofs/commits/1/settled").exists():
             ways = "yolofs commit --continue"
@@ -96,9 +97,9 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
     return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("point", range(how_many(ci=2, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
-def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
+def test_it_is_finished(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)
@@ -108,7 +109,7 @@ def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
     assert without_settings(manifest(str(directory))) != expected
     if finisher != "daemon":
         project.run("unmount")
-    stop_commit_after(project, random.Random(seed).randrange(0, 190))
+    stop_commit_after(project, dice("all", finisher, point).randrange(0, 190))
     if finisher == "commit":
         agree_to_finish(project)
     else:
@@ -124,9 +125,9 @@ def test_it_is_finished(tmp_path: Path, finisher: str, seed: int) -> None:
     assert not list((directory / ".yolofs/commits/1/parked").iterdir())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("point", range(how_many(ci=2, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
-def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, seed: int) -> None:
+def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)
@@ -136,7 +137,7 @@ def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: st
     if finisher != "daemon":
         project.run("unmount")
     some = ("moved", "kept", "chain")
-    stop_commit_after(project, random.Random(seed).randrange(0, 120), *some)
+    stop_commit_after(project, dice("some", finisher, point).randrange(0, 120), *some)
     if finisher == "commit":
         agree_to_finish(project)
     elif finisher == "mount":
@@ -162,13 +163,7 @@ def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
     project.run("unmount")
     interrupt_commit(project.directory, 60)
     for words in (["abort", "--yes"], ["travel", "0"], ["snapshot"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "yolofs.cli.main", *words],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_program(words, directory)
         assert done.returncode == 12
         assert "a commit was interrupted" in done.stderr
         assert (
@@ -238,8 +233,7 @@ def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, mo
     (session / "journal").rename(session / "commits/1" / CARRIED.decode())
     for words in (["status"], ["abort", "--yes"], ["mount"], ["snapshot"]):
         state.chmod(0o777)
-        command = [sys.executable, "-m", "yolofs.cli.main", *words]
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        done = run_program(words, directory)
         assert done.returncode != 0, done
         assert f"chmod go-w {state}" in done.stderr, done.stderr
         assert not (session / "journal").exists()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import kill
+from tests.cli.program import kill, run_program
+from tests.support.seed import dice
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
@@ -46,13 +46,7 @@ class Project:
         self.run("init")
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "yolofs.cli.main", *words],
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_program(words, self.directory)
         assert done.returncode == 0, f"yolofs {words}: {done.stdout} {done.stderr}"
         return done.stdout
 
@@ -88,7 +82,7 @@ def take_back(view: Path, last: int) -> None:
 
 def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
-    dice = random.Random(11)
+    drawing = dice("the daemon is killed")
     last = 0
     generations = {}
     for _ in range(6):
@@ -97,7 +91,7 @@ def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None
         command = [sys.executable, "-c", WORKER, str(view), str(last)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout is not None
-            stop_after = last + dice.randrange(5, 60)
+            stop_after = last + drawing.randrange(5, 60)
             for line in worker.stdout:
                 last = int(line)
                 if last == stop_after:

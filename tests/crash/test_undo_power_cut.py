@@ -24,6 +24,7 @@ from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_
 from tests.memory_disk import memory_directory
 from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
+from tests.support.seed import dice
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.registry.seal import Sealer
@@ -136,7 +137,7 @@ nor one on two devices: base is neither then, and what it had is kept."""
 
 def states(recording: Recording, count: int, models: Sequence[Model]) -> Iterator[tuple[int, Model, int]]:
     """Yield so many moments, models and seeds."""
-    rng, length = random.Random(count), len(recording.operations)
+    rng, length = dice("power cut", models), len(recording.operations)
     for number in range(count):
         model = models[number % len(models)]
         yield rng.randint(0, length), model, rng.randrange(1 << 30)

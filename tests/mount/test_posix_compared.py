@@ -9,8 +9,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli import forked
 from tests.mount.in_process import MountedView
 from tests.mount.manifest import manifest, untouched
 from tests.mount.probes import attributes, files, naming, sharing
@@ -26,7 +25,6 @@ from tests.mount.probes.tools import prepare
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
-CHECKOUT = Path(__file__).parents[2]
 
 ANYBODY = (
     files.open_flags,
@@ -81,12 +79,10 @@ def plain() -> Iterator[Path]:
 
 def run(probe: Callable[[], Any], directory: str) -> Any:
     """Run a probe in a directory; return what it saw."""
-    command = [sys.executable, "-P", inspect.getfile(probe), probe.__name__]
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
-    done = subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
+    script, words = inspect.getfile(probe), [probe.__name__]
+    done = forked.server().run(words, cwd=directory, env=os.environ, timeout_s=60, script=script)
+    assert done is not None, "what has been set for this process alone?"
+    assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 
 

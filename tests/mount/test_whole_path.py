@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import shutil
 import stat
 import subprocess
@@ -14,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.model_steps import how_many
 from tests.mount.in_process import MountedView
+from tests.support.seed import dice
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 Mounter = Callable[..., MountedView]
@@ -119,10 +120,10 @@ def test_every_generation_can_be_reached_in_any_order_and_committed(library: Pat
     for step in STEPS:
         run(step, root)
         generations[view.snapshot(step.encode())] = manifest(root)
-    dice = random.Random(4)
+    drawing = dice("generations")
     present = max(generations)
-    for _ in range(100):
-        target = dice.choice(sorted(generations))
+    for _ in range(how_many(ci=30, nightly=300)):
+        target = drawing.choice(sorted(generations))
         present = view.travel(target)
         assert manifest(root) == generations[target], f"generation {target}"
         generations[present] = generations[target]

@@ -390,5 +390,5 @@ class HandlersMachine(GateMachine):
 
 TestGateOnHandlers = HandlersMachine.TestCase
 TestGateOnHandlers.settings = settings(
-    model_settings(ci=(40, 30), nightly=(600, 30)), suppress_health_check=[HealthCheck.too_slow]
+    model_settings(ci=(25, 30), nightly=(600, 30)), suppress_health_check=[HealthCheck.too_slow]
 )

@@ -19,7 +19,14 @@ def project(tmp_path: Path) -> Path:
     """A project whose tests mount and whose machine has no FUSE."""
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['mount']\n")
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "leftovers.py", "cli/forked.py"):
+    for name in (
+        "conftest.py",
+        "leftovers.py",
+        "cli/forked.py",
+        "support/seed.py",
+        "support/elsewhere.py",
+        "mount/ordinary_user.py",
+    ):
         (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
         shutil.copy(TESTS / name, tmp_path / "tests" / name)
     conftest = tmp_path / "tests/conftest.py"
