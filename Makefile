@@ -6,12 +6,17 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 # Tests mostly wait for the processes that they start.
 WORKERS ?= $(shell expr $$(nproc) \* 2 + 1)
+SPREAD = --numprocesses $(WORKERS) --dist worksteal
+# What a run draws, another draws again that has the seed which the first one printed.
+ifdef SEED
+export YOLOFS_TEST_SEED := $(SEED)
+endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup demo test test-here test-elsewhere picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what is missing (Debian packages as root, Python packages into .venv)
 	@scripts/setup.sh
@@ -19,12 +24,19 @@ setup: ## install what is missing (Debian packages as root, Python packages into
 demo: setup ## work through a view of the Python standard library, then commit
 	@scripts/demo.sh
 
-test: setup ## run all tests; those that mount are skipped without /dev/fuse
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+test: setup ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
+	@failed=0; for part in elsewhere here; do \
+	    $(MAKE) --no-print-directory test-$$part || failed=1; done; exit $$failed
+
+test-here: setup ## all of them once, as the user who runs it
+	$(BIN)/python -m pytest $(SPREAD)
+
+test-elsewhere: setup ## some again, if root runs it: as an ordinary user, and as root in a container
+	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
 	PATH="$(CURDIR)/build/compiled/bin:$${PATH#$(CURDIR)/$(BIN):}" \
-	    build/compiled/bin/python -P -m pytest --numprocesses $(WORKERS) --dist worksteal $(TESTS)
+	    build/compiled/bin/python -P -m pytest $(SPREAD) $(TESTS)
 
 .PHONY: build/compiled
 build/compiled: setup

@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
 from tests.leftovers import Leftovers, Traces
+from tests.support import elsewhere
 from tests.support.seed import VARIABLE, seed
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.
@@ -53,6 +54,11 @@ def why_no_mount() -> str:
     return ""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what tests/support/elsewhere.py says: where the tests run, and so which of them."""
+    parser.addoption("--place", choices=sorted(elsewhere.CHOSEN), help="run what is chosen for this place")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Have models and properties draw from the seed of this run, unless one of their own is given."""
     if config.getoption("hypothesis_seed", None) is None:
@@ -74,12 +80,17 @@ NIGHTLY_TIMEOUT_S = 7200
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is about the other kind of user.
+    """Leave out what is about the other kind of user, or not chosen for the place.
 
     By night a test may take longer than its own limit, which is for the few examples of other runs.
     """
     other = "ordinary_only" if os.getuid() == 0 else "root_only"
-    left_out = [item for item in items if item.get_closest_marker(other) is not None]
+    place = config.getoption("place")
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker(other) is not None or (place and not elsewhere.is_chosen(place, item.nodeid))
+    ]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
     if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.mount.ordinary_user import run_as_ordinary_user
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
@@ -25,7 +24,6 @@ CHANGES = {
 }
 """What is done to the name that was renamed."""
 LOOKS = ("ls -l a b", "stat a b", "stat b a", "true")
-RUNS_AS_ORDINARY = "a_name_that_was_renamed or both_names or the_listing or found_by_doctor"
 
 
 @pytest.fixture
@@ -173,11 +171,3 @@ def test_what_an_older_version_recorded_is_found_by_doctor_and_committed_rightly
     yolofs("commit", "--yes", ".")
     check_one_file(yolofs.project, "b", "c")
     assert yolofs("doctor", "--json").json["ok"] is True
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="this run is an ordinary user's already")
-def test_all_of_it_as_an_ordinary_user() -> None:
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", "-k", RUNS_AS_ORDINARY]
-    done = run_as_ordinary_user([*command, "tests/security/test_hard_link_names.py"], timeout_s=500)
-    assert done.returncode == 0, done.stdout
-    assert "skipped" not in done.stdout, done.stdout

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
-from tests.mount.ordinary_user import GID, UID, run_as_ordinary_user
+from tests.mount.ordinary_user import GID, UID
 from tests.security.planting import (
     STEP,
     change_a_byte,
@@ -99,16 +98,6 @@ def test_what_lies_in_a_session_and_has_no_seal_is_refused_with_the_reason(
             assert "it has no seal, so nobody knows who planned it" in done.stderr
             assert "yolofs commit --discard-interrupted" in done.stderr
     end_mount(project)
-
-
-@pytest.mark.mount
-@pytest.mark.skipif(os.geteuid() != 0, reason="this run is an ordinary user's already")
-def test_the_same_as_an_ordinary_user() -> None:
-    tests = "test_what_a_clone_brings or (test_what_lies_in and root) or (test_what_was_changed and one_byte)"
-    words = ["-q", "-p", "no:cacheprovider", "-rs", __file__, "-k", tests]
-    done = run_as_ordinary_user([sys.executable, "-P", "-m", "pytest", *words], timeout_s=200)
-    assert done.returncode == 0, done.stdout
-    assert "skipped" not in done.stdout, done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
