@@ -19,8 +19,8 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.leftovers import Leftovers, Traces
 from tests.support import elsewhere
+from tests.support.leftovers import Leftovers, Traces
 from tests.support.seed import VARIABLE, seed
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.

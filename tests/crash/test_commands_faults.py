@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash import test_commands_killed, test_gc_killed
-from tests.crash.injected_faults import Faults
-from tests.crash.killed_command import USERS, Ran, as_user, check_said, end_it, run
 from tests.crash.test_commands_killed import Scene, base_of, contents, fresh, view_of
-from tests.model_steps import how_many
+from tests.support.injected_faults import Faults
+from tests.support.killed_command import USERS, Ran, as_user, check_said, end_it, run
+from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.crash.injected_faults import Faults
-from tests.crash.killed_command import USERS, as_user, end_it, kill_points, run
 from tests.crash.test_commit_every_line import exactly, populate, work
-from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.injected_faults import Faults
+from tests.support.killed_command import USERS, as_user, end_it, kill_points, run
+from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.timeout(300)
 SHARES = how_many(ci=1, nightly=24)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.crash.killed_command import as_user, run
 from tests.property.core_driver import CoreDriver
+from tests.support.killed_command import as_user, run
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 

@@ -15,9 +15,9 @@ from tests.cli.program import Program
 from tests.crash.test_commit_every_line import exactly
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
-from tests.memory_disk import memory_directory
 from tests.property import core_driver
 from tests.property.core_driver import CoreDriver
+from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import crossing
 from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner

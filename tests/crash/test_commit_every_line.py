@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.fault_points import points
+from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath

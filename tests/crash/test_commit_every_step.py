@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe, Node, have_linked, scan
-from tests.memory_disk import memory_directory
+from tests.support.commit_model import CommitScribe, Node, have_linked, scan
 from tests.support.fault_points import points
+from tests.support.memory_disk import memory_directory
 from tests.unit.commit.apply.test_rollback import make_scribe, work
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.commit_model import Node, scan
-from tests.crash.injected_faults import Faults
 from tests.crash.test_commit_every_line import populate, work
-from tests.memory_disk import memory_directory
 from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import Node, scan
 from tests.support.fault_points import points
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, YolofsError
 from yolofs.session.commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session

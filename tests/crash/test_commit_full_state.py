@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import scan
 from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import scan
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session

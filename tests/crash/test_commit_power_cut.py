@@ -4,7 +4,7 @@ exactly as before, or exactly as after.
 This is no recording by the kernel: dm-log-writes wants the device mapper, which containers and many machines that
 tests run on do not have (ours among them), and a loop device over a file that keeps old blocks shows one order alone,
 that of the filesystem at hand.  So it is all calls that are recorded, and a model says what of them may reach a disk
-(:mod:`tests.crash.disk_model`), also one that is worse than any that there is.  That no call is missed is shown by
+(:mod:`tests.support.disk_model`), also one that is worse than any that there is.  That no call is missed is shown by
 replaying all of them.
 """
 
@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commit_model import Node, scan
-from tests.crash.call_recorder import Recorder
-from tests.crash.disk_model import Image, Model, Recording, Synced, put
-from tests.memory_disk import memory_directory
-from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
+from tests.support.call_recorder import Recorder
+from tests.support.commit_model import Node, scan
+from tests.support.disk_model import Image, Model, Recording, Synced, put
+from tests.support.memory_disk import memory_directory
+from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
-from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
-from tests.session_cleaning import remove_sessions_below
 from tests.support.fault_points import points
+from tests.support.model_steps import how_many
+from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready

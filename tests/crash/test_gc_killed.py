@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.injected_faults import Faults
-from tests.crash.killed_command import USERS, as_user, end_it, kill_points, place_of, run
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
-from tests.model_steps import how_many
 from tests.property.core_driver import CoreDriver
+from tests.support.injected_faults import Faults
+from tests.support.killed_command import USERS, as_user, end_it, kill_points, place_of, run
+from tests.support.model_steps import how_many
 from yolofs.system.disk_usage import size_of
 
 pytestmark = pytest.mark.timeout(300)

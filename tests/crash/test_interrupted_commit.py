@@ -14,9 +14,9 @@ import pytest
 from tests.cli.program import run_program
 from tests.cli.terminal import Terminal
 from tests.crash.test_kill import Project
-from tests.model_steps import how_many
 from tests.mount.test_whole_path import manifest
 from tests.security.planting import interrupt_commit, run, session_of, staged
+from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.session.archive import CARRIED, interrupted_commit
 from yolofs.session.session import locked

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import Node, scan
-from tests.crash.injected_faults import Faults
 from tests.crash.test_commit_every_line import populate, work
 from tests.crash.test_commit_faults import check_said, end_it, without_times
-from tests.memory_disk import memory_directory
 from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import Node, scan
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
 from yolofs.errors import YolofsError
 from yolofs.session.commit import CommitResult, commit
 from yolofs.session.session import Access, Session

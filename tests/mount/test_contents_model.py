@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model_steps import model_settings
 from tests.mount.content_machine import ContentMachine
+from tests.support.model_steps import model_settings
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 

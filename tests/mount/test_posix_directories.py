@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_steps import how_many
 from tests.mount.in_process import MountedView
+from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

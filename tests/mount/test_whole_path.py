@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_steps import how_many
 from tests.mount.in_process import MountedView
+from tests.support.model_steps import how_many
 from tests.support.seed import dice
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]

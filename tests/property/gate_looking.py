@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.property.drawn_rules import Drawn, drawn_rules, names, rule_sets
 from tests.property.gate_world import NOTE, Driver, World, populate
-from tests.session_cleaning import remove_sessions_below
+from tests.support.session_cleaning import remove_sessions_below
 
 picks = st.tuples(st.integers(0, 40), names)
 """A path, as a number of one that is shown now, and a name to be put below it if it is to be new."""

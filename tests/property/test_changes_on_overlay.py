@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import rule
 
-from tests.changes_model import check_pair
-from tests.model_steps import model_settings
 from tests.property.core_driver import CoreDriver
 from tests.property.view_machine import ViewMachine
+from tests.support.changes_model import check_pair
+from tests.support.model_steps import model_settings
 from yolofs.paths import Generation
 
 pytestmark = pytest.mark.timeout(600)  # on a busy machine

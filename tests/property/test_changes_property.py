@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.changes_model import check_pair
-from tests.scribe import Scribe, Shot, develop
+from tests.support.changes_model import check_pair
+from tests.support.scribe import Scribe, Shot, develop
 from yolofs.changes.changes import compare
 from yolofs.changes.patch import write_patch
 from yolofs.paths import is_below, join, split

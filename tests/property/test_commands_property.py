@@ -17,13 +17,13 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import Node, contents, scan
-from tests.host_edits import Edit, Host
-from tests.host_edits import edits_without_links as edits
-from tests.model_steps import so_many
 from tests.property.core_driver import CoreDriver
 from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, hard_links, has_second_device
-from tests.session_cleaning import remove_sessions_below
+from tests.support.commit_model import Node, contents, scan
+from tests.support.host_edits import Edit, Host
+from tests.support.host_edits import edits_without_links as edits
+from tests.support.model_steps import so_many
+from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.report import look
 from yolofs.commit.select.selection import Selection

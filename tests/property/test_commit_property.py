@@ -13,8 +13,8 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
 from tests.property.view_machine import names_listed
+from tests.support.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
 from yolofs.changes.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split

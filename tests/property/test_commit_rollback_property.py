@@ -22,9 +22,6 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, Node, contents, is_spare, lacks_renameat2, scan
-from tests.host_edits import Edit, Host, works
-from tests.model_steps import so_many
 from tests.property.test_commit_property import (
     Operation,
     fill_base,
@@ -33,6 +30,9 @@ from tests.property.test_commit_property import (
     perform,
     programs,
 )
+from tests.support.commit_model import CommitScribe, Node, contents, is_spare, lacks_renameat2, scan
+from tests.support.host_edits import Edit, Host, works
+from tests.support.model_steps import so_many
 from yolofs.commit import Plan, execute, find_conflicts, resume
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.steps import Steps

@@ -7,8 +7,8 @@ import subprocess
 
 from hypothesis import example, given, note
 
-from tests.commit_model import scan
 from tests.property.test_commit_property import Operation, after, hard_links, programs
+from tests.support.commit_model import scan
 from yolofs.commit.plan.script import script
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.model_steps import model_settings
 from tests.property.core_driver import OWNER
 from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
+from tests.support.model_steps import model_settings
 from yolofs.access.gate import Gate, Grant
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.lifetimes import Lifetimes

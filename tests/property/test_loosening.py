@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model_steps import so_many
+from tests.support.model_steps import so_many
 from yolofs.rules import Index, NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, Verdict, subject
 from yolofs.rules.budget import Budget
 from yolofs.rules.loosening import blamed, judge

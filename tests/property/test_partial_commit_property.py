@@ -11,7 +11,6 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, Node, besides, scan
 from tests.property.test_commit_property import (
     DIRECTORIES,
     FILES,
@@ -22,6 +21,7 @@ from tests.property.test_commit_property import (
     has_second_device,
     programs,
 )
+from tests.support.commit_model import CommitScribe, Node, besides, scan
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.select.selection import Selection

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.commit_model import scan
-from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, after, hard_links, programs
 from tests.property.test_partial_commit_property import commit
+from tests.support.commit_model import scan
+from tests.support.model_steps import so_many
 from yolofs.commit.select.restate import Restated, restate
 from yolofs.commit.select.split import Authors
 from yolofs.journal.codec import decode, encode

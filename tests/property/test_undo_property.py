@@ -7,10 +7,10 @@ import os
 import pytest
 from hypothesis import event, example, given, note
 
-from tests.commit_model import CommitScribe, scan
-from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform, programs
-from tests.undo_model import Commits, Undo
+from tests.support.commit_model import CommitScribe, scan
+from tests.support.model_steps import so_many
+from tests.support.undo_model import Commits, Undo
 from yolofs.errors import HardLinksError
 
 

@@ -14,9 +14,6 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.commit_model import CommitScribe, contents, scan
-from tests.host_edits import Edit, works
-from tests.model_steps import so_many
 from tests.property.test_commit_property import Operation, hard_links, has_second_device, perform, programs
 from tests.property.test_commit_rollback_property import (
     Attempt,
@@ -31,7 +28,10 @@ from tests.property.test_commit_rollback_property import (
     staged,
     whole,
 )
-from tests.undo_model import Commits, Undo
+from tests.support.commit_model import CommitScribe, contents, scan
+from tests.support.host_edits import Edit, works
+from tests.support.model_steps import so_many
+from tests.support.undo_model import Commits, Undo
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import HardLinksError

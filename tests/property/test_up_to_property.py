@@ -6,8 +6,8 @@ import os
 
 from hypothesis import event, example, given, note
 
-from tests.commit_model import besides, is_spare, scan
 from tests.property.test_commit_property import Operation, after, hard_links, perform, programs
+from tests.support.commit_model import besides, is_spare, scan
 from yolofs.commit import execute, find_conflicts, plan_commit
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.select.compose import compose

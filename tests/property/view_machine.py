@@ -24,7 +24,7 @@ from tests.property.plain_directory import (
     copy_tree,
     walk_tree,
 )
-from tests.session_cleaning import remove_sessions_below
+from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import Change, Kind
 from yolofs.paths import is_below
 from yolofs.session.session import Session

@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
-from tests.earlier_session import add_records, put_earlier_session, sealed
+from tests.support.earlier_session import add_records, put_earlier_session, sealed
 from yolofs.errors import SessionBusyError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Rename

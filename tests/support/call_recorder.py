@@ -1,4 +1,4 @@
-"""Records all that this process does to some directories, as operations of :mod:`tests.crash.disk_model`.
+"""Records all that this process does to some directories, as operations of :mod:`tests.support.disk_model`.
 
 What changes a filesystem goes through functions of ``os``, ``yolofs.system.syscalls`` and what is open for writing: the
 functions are wrapped, and what is open for writing is looked at each time, so that no write is missed however it is
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.disk_model import Attributes, Changed, Named, Operation, Recording, Synced, Thing, Written
+from tests.support.disk_model import Attributes, Changed, Named, Operation, Recording, Synced, Thing, Written
 from yolofs.store import copying
 from yolofs.system import syscalls
 

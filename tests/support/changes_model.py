@@ -6,7 +6,7 @@ import stat
 
 from hypothesis import event
 
-from tests.scribe import Shot, develop
+from tests.support.scribe import Shot, develop
 from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Tree

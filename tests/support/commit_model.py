@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 
 import pytest
 
-from tests.scribe import Scribe
+from tests.support.scribe import Scribe
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.journal.records import Keep, Stage
 from yolofs.paths import RelPath, join

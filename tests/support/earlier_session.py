@@ -7,7 +7,7 @@ import shutil
 import zlib
 from pathlib import Path
 
-STORED = Path(__file__).parent / "fixtures/earlier-session"
+STORED = Path(__file__).parents[1] / "fixtures/earlier-session"
 FILES = {"a.txt": "one\ntwo\nthree\n", "dir/b.txt": "b\n", "old.txt": "old\n"}
 """What base had in the project, which the session is about."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tests.model_steps import is_nightly
+from tests.support.model_steps import is_nightly
 from tests.support.seed import sample
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from hypothesis import event, note
 from hypothesis import strategies as st
 
-from tests.commit_model import scan
+from tests.support.commit_model import scan
 from yolofs.paths import is_below
 
 Edit: TypeAlias = tuple[str, int, int]

@@ -18,11 +18,11 @@ from typing import IO, Any, NamedTuple, NoReturn
 import pytest
 
 import yolofs
-from tests.crash.injected_faults import Faults
 from tests.crash.test_commit_every_step import NOBODY, in_child
-from tests.memory_disk import memory_directory
-from tests.model_steps import is_nightly
 from tests.property import core_driver
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
+from tests.support.model_steps import is_nightly
 from tests.support.seed import dice
 from yolofs.cli import main
 from yolofs.overlay import Owner

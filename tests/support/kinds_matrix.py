@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.commit_model import CommitScribe, Node, scan
+from tests.support.commit_model import CommitScribe, Node, scan
 from yolofs.paths import join
 
 PATH = b"d/it"

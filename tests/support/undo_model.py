@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tests.commit_model import CommitScribe
+from tests.support.commit_model import CommitScribe
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.select.compose import compose

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.identity import ORDINARY, ROOT, room_of
+from tests.support.identity import ORDINARY, ROOT, room_of
 
 
 @pytest.fixture(params=[ROOT, ORDINARY])

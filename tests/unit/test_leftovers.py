@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import tests.leftovers
-from tests.leftovers import Leftovers, Traces
+import tests.support.leftovers
+from tests.support.leftovers import Leftovers, Traces
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def start_sleeper(mark: str) -> subprocess.Popen[bytes]:
 
 
 def test_a_process_with_the_mark_is_found_and_killed(own: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tests.leftovers, "GRACE_S", 0.0)
+    monkeypatch.setattr(tests.support.leftovers, "GRACE_S", 0.0)
     with start_sleeper(own.mark) as process:
         left = own.find_after_grace(Leftovers())
         assert {pid for pid, _ in left.processes} == {process.pid}
@@ -56,7 +56,7 @@ def test_what_was_there_before_is_not_left_behind(own: Traces) -> None:
 def test_a_process_that_runs_another_program_since_is_the_same_one(
     own: Traces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tests.leftovers, "GRACE_S", 0.0)
+    monkeypatch.setattr(tests.support.leftovers, "GRACE_S", 0.0)
     environment = {**os.environ, own.variable: own.mark}
     script = "echo; read line; exec sh -c 'echo; read line' another"
     with subprocess.Popen(

@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "tests").mkdir()
     for name in (
         "conftest.py",
-        "leftovers.py",
+        "support/leftovers.py",
         "cli/forked.py",
         "support/seed.py",
         "support/elsewhere.py",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scribe import Scribe
+from tests.support.scribe import Scribe
 from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath

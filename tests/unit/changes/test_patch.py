@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scribe import Scribe, develop
+from tests.support.scribe import Scribe, develop
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.patch import write_patch
 from yolofs.changes.patch_notes import is_refused_by_git

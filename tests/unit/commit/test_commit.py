@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe, contents, have_linked, lacks_renameat2, scan
+from tests.support.commit_model import CommitScribe, contents, have_linked, lacks_renameat2, scan
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.ready import Ready

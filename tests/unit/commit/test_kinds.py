@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import contents
-from tests.kinds_matrix import Case, Kind, cases, kind_of, pairs
-from tests.undo_model import Commits
+from tests.support.commit_model import contents
+from tests.support.kinds_matrix import Case, Kind, cases, kind_of, pairs
+from tests.support.undo_model import Commits
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scribe import Scribe
+from tests.support.scribe import Scribe
 from yolofs.changes.changes import compare
 from yolofs.hostcode.code_files import FileMarker, Table
 from yolofs.hostcode.commands import SearchPath

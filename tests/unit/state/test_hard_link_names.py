@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.commit_model import CommitScribe
 from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import CommitScribe
 from yolofs.commit import Plan, plan_commit
 from yolofs.commit.plan.last_check import check_names, check_rest
 from yolofs.commit.plan.plan import Create, Link, MakeDirectory, Park, Place, Remove, Step

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scribe import Scribe
+from tests.support.scribe import Scribe
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.system.symlinks import follow_parent
 

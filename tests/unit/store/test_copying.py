@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.identity import make
+from tests.support.identity import make
 from tests.unit.files import mode_of, read, refusing
 from yolofs.store import copying
 from yolofs.store.copying import CopyMethod, copy_data, copy_node

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from tests.identity import NOBODY, acting_as, make
+from tests.support.identity import NOBODY, acting_as, make
 from tests.unit.files import mode_of, read, refusing
 from yolofs.store.copying import at, copy_metadata, copy_node
 

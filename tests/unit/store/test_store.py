@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from tests.identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
+from tests.support.identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
 from tests.unit.files import mode_of
 from yolofs.store.store import Store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe
+from tests.support.commit_model import CommitScribe
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.rollback import BackSteps

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.identity import NOBODY, ORDINARY, ROOT, make, room_of
+from tests.support.identity import NOBODY, ORDINARY, ROOT, make, room_of
 from tests.unit.files import mode_of
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.store import copying

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.commit_model import CommitScribe, have_linked, scan
+from tests.support.commit_model import CommitScribe, have_linked, scan
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import execution
 from yolofs.commit.apply.part_links import Apart, put_in_place

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.commit_model import CommitScribe, Node, have_linked, scan
 from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import CommitScribe, Node, have_linked, scan
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import commit_directory, execution, step_log
 from yolofs.commit.apply.rollback import BackSteps

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commit_model import CommitScribe
+from tests.support.commit_model import CommitScribe
 from yolofs.commit import find_conflicts
 from yolofs.errors import ConflictError
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import sharing_disk
 from tests.property.core_driver import CoreDriver
+from tests.support import sharing_disk
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
