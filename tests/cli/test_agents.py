@@ -111,7 +111,7 @@ def test_hook_and_guide_are_written_once(tmp_path: Path, agent: str) -> None:
     assert (hooks.read_bytes(), guide.read_bytes()) == before
 
 
-def test_what_is_there_stays(tmp_path: Path) -> None:
+def test_settings_that_are_there_stay_when_an_agent_is_set_up(tmp_path: Path) -> None:
     own = {
         "permissions": {"deny": ["Bash(curl:*)"]},
         "hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": []}], "Stop": []},

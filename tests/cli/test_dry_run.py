@@ -77,7 +77,7 @@ def test_it_says_what_a_rename_replaces_and_what_else_becomes_of_real_files(yolo
     )
 
 
-def test_the_script_does_it(staged: Program) -> None:
+def test_the_script_of_a_commit_does_what_the_commit_would(staged: Program) -> None:
     done = staged("commit", "--script")
     assert done.out.startswith("#!/bin/sh\n")
     ran = subprocess.run(["sh"], input=done.out, text=True, capture_output=True, check=False)
@@ -114,7 +114,7 @@ def test_nothing_staged_is_said(yolofs: Program) -> None:
     assert yolofs("commit", "--script").out == ""
 
 
-def test_it_is_no_json(yolofs: Program) -> None:
+def test_a_script_cannot_be_had_as_json(yolofs: Program) -> None:
     assert "print no JSON" in yolofs.refused("commit", "--script", "--json", code=2)
 
 

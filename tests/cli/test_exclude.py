@@ -33,7 +33,7 @@ def taken(staged: Program, *words: str, cwd: str = ".") -> set[str]:
     return {word.removeprefix(prefix) for line in lines for word in line.split() if word.startswith(prefix)}
 
 
-def test_patterns(staged: Program) -> None:
+def test_what_fits_a_pattern_is_excluded(staged: Program) -> None:
     everything = {
         "src",
         "src/a.c",

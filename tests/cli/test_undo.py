@@ -253,7 +253,7 @@ def test_commits_are_counted_in_the_words_of_status(
     assert "removed" not in line
 
 
-def test_wrong_input(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+def test_an_undo_of_no_commit_is_refused(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, _ = committed
     assert "there is no commit 7\n" in yolofs.refused("undo", "7", "--yes", code=1)
     assert "'a.txt' is no number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)

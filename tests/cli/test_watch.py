@@ -60,7 +60,7 @@ def joined(terminal: Terminal) -> str:
     return re.sub(r"\n {12}", "", terminal.screen)
 
 
-def test_n_denies(yolofs: Program, view: Path) -> None:
+def test_the_key_n_denies_the_access(yolofs: Program, view: Path) -> None:
     with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
         terminal.wait_for_screen(ARMED)
         terminal.type("n")

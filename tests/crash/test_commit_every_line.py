@@ -135,7 +135,7 @@ def _act_and_die(line: int, project: bytes, act: Callable[[Session], object], wr
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_it_is_finished(tmp_path: Path, share: int) -> None:
+def test_a_commit_killed_at_a_line_is_finished_and_base_is_the_view(tmp_path: Path, share: int) -> None:
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)
@@ -173,7 +173,7 @@ def has_way_back(project: bytes) -> bool:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_it_is_taken_back_even_if_that_is_killed_too(tmp_path: Path, share: int) -> None:
+def test_a_commit_killed_at_a_line_is_taken_back_even_if_that_is_killed_too(tmp_path: Path, share: int) -> None:
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)

@@ -108,7 +108,9 @@ def modes(nodes: dict[bytes, Node]) -> dict[bytes, int]:
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 @pytest.mark.parametrize("is_root", [True, False] if os.geteuid() == 0 else [False], ids=lambda one: f"root {one}")
-def test_it_is_brought_to_its_end(place: Path, goes_back: bool, is_root: bool) -> None:
+def test_a_commit_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
+    place: Path, goes_back: bool, is_root: bool
+) -> None:
     scribe, plan, parking = make(place / "whole", is_root=is_root)
     assert in_child(lambda: execute(plan, scribe.store, parking=parking), is_root=is_root) == 0
     after = scan(scribe.base.root)

@@ -116,7 +116,7 @@ def counted(project: bytes) -> int:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
-def test_one_call_fails(place: Path, number: int) -> None:
+def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     made = 1
     one = staged(place, 0)
     total = counted(staged(place, 1).project)
@@ -146,7 +146,9 @@ def test_one_call_fails(place: Path, number: int) -> None:
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO], ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
-def test_all_calls_fail_from_one_on(place: Path, number: int, goes_back: bool) -> None:
+def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
+    place: Path, number: int, goes_back: bool
+) -> None:
     total = counted(staged(place, 0).project)
     seen: Counter[str] = Counter()
     for call in points(range(3, total), number, goes_back, some=16):

@@ -64,7 +64,9 @@ def listed(project: bytes) -> list[int]:
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
 @pytest.mark.parametrize("name", SCENES)
-def test_what_is_kept_is_there(monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int) -> None:
+def test_what_is_kept_is_there_when_gc_is_killed(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
+) -> None:
     at = share + (SHARES if is_root else 0)
     as_user(partial(check, SCENES[name], at), monkeypatch, is_root=is_root)
 

@@ -99,7 +99,7 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
 
 @pytest.mark.parametrize("point", range(how_many(ci=2, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
-def test_it_is_finished(tmp_path: Path, finisher: str, point: int) -> None:
+def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)

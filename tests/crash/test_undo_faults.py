@@ -58,7 +58,7 @@ def view_of(project: bytes) -> dict[bytes, Node]:
         return shown
 
 
-def test_one_call_fails(place: Path) -> None:
+def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path) -> None:
     project = os.fsencode(place / "project")
     os.mkdir(project)
     populate(project)

@@ -180,26 +180,26 @@ def plan_of(recorded: Recorded, number: bytes) -> bytes:
 BOTH = {"finished", "taken back", "before", "after"}
 
 
-def test_an_undo(place: Path) -> None:
+def test_an_undo_in_which_the_power_fails_ends_before_or_after(place: Path) -> None:
     recorded = record(committed(prepare(place / "undone")), undo_last)
     assert any(isinstance(one, Synced) and one.is_barrier for one in recorded.recording.operations)
     check_states(recorded, BOTH, b"2")
 
 
-def test_finishing_a_commit(place: Path) -> None:
+def test_finishing_a_commit_goes_on_after_the_power_failed(place: Path) -> None:
     check_states(record_end(prepare(place / "finished"), finish_interrupted), BOTH)
 
 
-def test_taking_a_commit_back(place: Path) -> None:
+def test_taking_a_commit_back_goes_on_after_the_power_failed(place: Path) -> None:
     check_states(record_end(prepare(place / "taken back"), roll_back_interrupted), BOTH, models=JOURNALLING)
 
 
-def test_a_commit_on_two_devices(place: Path, elsewhere: Path) -> None:
+def test_a_commit_on_two_devices_in_which_the_power_fails_ends_before_or_after(place: Path, elsewhere: Path) -> None:
     recorded = record(prepare(elsewhere / "far", place / "state/far"), commit)
     assert os.stat(recorded.project).st_dev != os.stat(recorded.session).st_dev
     check_states(recorded, BOTH, models=JOURNALLING)
 
 
-def test_an_undo_on_two_devices(place: Path, elsewhere: Path) -> None:
+def test_an_undo_on_two_devices_in_which_the_power_fails_ends_before_or_after(place: Path, elsewhere: Path) -> None:
     root = prepare(elsewhere / "far undone", place / "state/far")
     check_states(record(committed(root), undo_last), BOTH, b"2", JOURNALLING)

@@ -75,7 +75,7 @@ def test_denied_means_permission_denied(yolofs: Program, view: Path) -> None:
         assert (out, error.partition(": '")[0]) == ("", "PermissionError: [Errno 13] Permission denied")
 
 
-def test_once_is_once(yolofs: Program, view: Path) -> None:
+def test_an_answer_for_once_counts_for_one_access(yolofs: Program, view: Path) -> None:
     with connected(yolofs) as client:
         for number in (1, 2):
             with reader(view / "secret/a") as waiting:

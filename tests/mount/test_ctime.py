@@ -17,7 +17,7 @@ Mounter = Callable[..., MountedView]
 
 
 @pytest.mark.parametrize("what", ["file", "directory"])
-def test_of_what_is_staged(base: Path, mounted: Mounter, what: str) -> None:
+def test_a_rename_moves_the_ctime_of_what_is_staged(base: Path, mounted: Mounter, what: str) -> None:
     view = mounted()
     root = Path(os.fsdecode(view.mountpoint))
     for name in ("one", "two"):
@@ -37,7 +37,7 @@ def test_of_what_is_staged(base: Path, mounted: Mounter, what: str) -> None:
             os.close(fd)
 
 
-def test_of_what_is_in_base(base: Path, mounted: Mounter) -> None:
+def test_a_rename_leaves_the_ctime_of_what_is_in_base(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"")
     root = Path(os.fsdecode(mounted(base_timeout_s=0.0).mountpoint))
     with (root / "f").open("rb") as held:

@@ -198,7 +198,9 @@ def outcome(operation: Callable[[str, str], Any], path: str, free: str) -> int:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("state", RuleState, ids=lambda state: state.value)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_table(base: Path, mounted: Mounter, kind: str, state: RuleState, place: str) -> None:
+def test_each_state_of_a_rule_decides_each_operation(
+    base: Path, mounted: Mounter, kind: str, state: RuleState, place: str
+) -> None:
     fill(base)
     name = f"{kind}.x"
     view = mounted(book=book(base, PLACES[place](base, name, state)), asker=(answers := Answers()), xattrs=True)

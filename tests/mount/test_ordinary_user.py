@@ -59,7 +59,7 @@ def others_view(others: Path, tmp_path: Path) -> Iterator[tuple[Program, Path]]:
         yield program, mountpoint
 
 
-def test_the_whole_path(yolofs: Program) -> None:
+def test_an_ordinary_user_stages_travels_and_commits(yolofs: Program) -> None:
     project = yolofs.project
     before = untouched(project)
     yolofs("doctor")

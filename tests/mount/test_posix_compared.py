@@ -103,7 +103,9 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
 
 @pytest.mark.parametrize("probe", ANYBODY)
 @pytest.mark.parametrize("origin", ["base", "snapshotted"])
-def test_by_anybody(base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str) -> None:
+def test_what_anybody_does_is_as_in_a_plain_directory(
+    base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
+) -> None:
     prepare(plain)
     if origin == "base":
         prepare(base)
@@ -115,7 +117,7 @@ def test_by_anybody(base: Path, plain: Path, mounted: Mounter, probe: Callable[[
 
 
 @pytest.mark.parametrize("origin", ["base", "snapshotted"])
-def test_renames(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
+def test_renames_are_as_in_a_plain_directory(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
     naming.prepare_renames(plain)
     if origin == "base":
         naming.prepare_renames(base)
@@ -129,7 +131,9 @@ def test_renames(base: Path, plain: Path, mounted: Mounter, origin: str) -> None
 
 @pytest.mark.parametrize("probe", ROOT_ONLY)
 @pytest.mark.parametrize("origin", ["base", "staged"])
-def test_by_root_and_others(base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str) -> None:
+def test_what_root_and_others_do_is_as_in_a_plain_directory(
+    base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
+) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become other users and make devices")
     prepare(plain)
@@ -144,7 +148,9 @@ def test_by_root_and_others(base: Path, plain: Path, mounted: Mounter, probe: Ca
 
 
 @pytest.mark.parametrize("origin", ["base", "staged"])
-def test_extended_attributes(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
+def test_extended_attributes_are_as_in_a_plain_directory(
+    base: Path, plain: Path, mounted: Mounter, origin: str
+) -> None:
     prepare(plain)
     if origin == "base":
         prepare(base)

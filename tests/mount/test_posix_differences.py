@@ -83,7 +83,7 @@ def test_unnamed_temporary_files(sides: Sides) -> None:
     assert sides.both(lambda at: errno_of(os.open, at, os.O_TMPFILE | os.O_RDWR)) == ("EOPNOTSUPP", "")
 
 
-def test_fallocate(sides: Sides) -> None:
+def test_fallocate_is_refused(sides: Sides) -> None:
     def call(at: Path) -> str:
         fd = os.open(at / "f", os.O_RDWR)
         return errno_of_call("fallocate", fd, 0, ctypes.c_int64(0), ctypes.c_int64(2 << 20))
@@ -107,7 +107,7 @@ def test_holes_cannot_be_found(sides: Sides) -> None:
         (FS_IOC_FIEMAP, struct.pack("QQIIII", 0, 1 << 20, 0, 0, 0, 0), ("EOPNOTSUPP", "")),
     ],
 )
-def test_ioctls(sides: Sides, request_: int, argument: Any, expected: tuple[str, str]) -> None:
+def test_ioctls_are_refused(sides: Sides, request_: int, argument: Any, expected: tuple[str, str]) -> None:
     def call(at: Path) -> str:
         fd, other = os.open(at / "f", os.O_RDWR), os.open(at / "g", os.O_RDWR | os.O_CREAT)
         return errno_of(fcntl.ioctl, fd, request_, other if isinstance(argument, str) else argument)
@@ -115,7 +115,7 @@ def test_ioctls(sides: Sides, request_: int, argument: Any, expected: tuple[str,
     assert sides.both(call) == expected
 
 
-def test_whiteouts(sides: Sides) -> None:
+def test_whiteouts_are_refused(sides: Sides) -> None:
     def call(at: Path) -> str:
         return errno_of_call("renameat2", AT_FDCWD, bytes(at / "f"), AT_FDCWD, bytes(at / "g"), RENAME_WHITEOUT)
 
@@ -124,7 +124,7 @@ def test_whiteouts(sides: Sides) -> None:
     assert theirs in ("", "EPERM")  # only root may make the device
 
 
-def test_birth_times(sides: Sides) -> None:
+def test_birth_times_are_not_known(sides: Sides) -> None:
     def is_known(at: Path) -> bool:
         buffer = ctypes.create_string_buffer(256)
         assert libc.statx(AT_FDCWD, bytes(at / "f"), 0, STATX_BTIME, buffer) == 0

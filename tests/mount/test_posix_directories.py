@@ -124,7 +124,7 @@ def test_going_back_to_where_one_was(large: Path, mounted: Mounter) -> None:
 
 
 @pytest.mark.nightly
-def test_emptying_it(large: Path, mounted: Mounter) -> None:
+def test_a_large_directory_can_be_emptied_and_removed(large: Path, mounted: Mounter) -> None:
     view = mounted()
     directory = Path(os.fsdecode(view.mountpoint)) / "large"
     with os.scandir(directory) as entries:

@@ -18,7 +18,7 @@ Mounter = Callable[..., MountedView]
 
 
 @pytest.mark.parametrize("how", ["write", "chmod", "rename", "replace"])
-def test_over_a_commit(base: Path, mounted: Mounter, how: str) -> None:
+def test_an_open_file_keeps_its_inode_number_over_a_commit(base: Path, mounted: Mounter, how: str) -> None:
     (base / "f").write_bytes(b"0123")
     view = mounted(base_timeout_s=0.0)
     file = Path(os.fsdecode(view.mountpoint)) / "f"

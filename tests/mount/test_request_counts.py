@@ -169,7 +169,7 @@ def test_a_listing_brings_the_attributes_along(counter: Counter) -> None:
     assert counter.requests(lambda: [counter.stat(f"many/{name}") for name in names]) == {}
 
 
-def test_a_new_file(counter: Counter) -> None:
+def test_a_new_file_takes_one_request_for_each_thing_done(counter: Counter) -> None:
     new = {"lookup": 1, "create": 1, "write": 1, "release": 1}
     assert counter.requests(lambda: counter.write("new", NEW)) == new
     assert counter.requests(lambda: counter.write("rest", NEW, times=4)) == new | {"getattr": 1, "write": 4}
@@ -192,7 +192,7 @@ def test_what_was_written_in_odd_pieces_is_read_back_at_one_go(counter: Counter)
     assert "read" not in counter.requests(lambda: counter.read("new"))
 
 
-def test_overwriting(counter: Counter) -> None:
+def test_overwriting_takes_three_requests(counter: Counter) -> None:
     write = {"open": 1, "write": 1, "release": 1}
     assert counter.requests(lambda: counter.write("one", REWRITE)) == write | {"lookup": 1}
     assert counter.requests(lambda: counter.write("one", REWRITE)) == write
@@ -205,7 +205,7 @@ def test_appending_to_a_base_file(counter: Counter) -> None:
     assert counter.requests(lambda: counter.write("long", flags, b"x")) == append
 
 
-def test_fsync(counter: Counter) -> None:
+def test_fsync_adds_one_request(counter: Counter) -> None:
     assert counter.requests(lambda: counter.write("one", REWRITE, sync=True)) == {
         "lookup": 1,
         "open": 1,

@@ -181,7 +181,7 @@ def paths(*some: bytes) -> Selection:
 @example([("chmod", b"d", 0o500), ("write", b"d/new", b"n")], paths(b"d/new"))
 @example([("write", b"d/new", b"n"), ("remove", b"d/new")], paths(b"a"))
 @example([("mkdir", b"c/new"), ("mkdir", b"c/new/x"), ("rename", b"c/new/x", b"x")], paths(b"c"))
-def test_of_paths(program: list[Operation], selection: Selection) -> None:
+def test_a_commit_of_any_paths_leaves_the_view_as_it_was(program: list[Operation], selection: Selection) -> None:
     check(program, [], selection)
 
 

@@ -60,13 +60,13 @@ def check(
 @so_many(ci=30, nightly=2000)
 @given(programs, programs)
 @example([("mkdir", b"x"), ("mkdir", b"x/y"), ("write", b"x/y/z", b"new"), ("rename", b"b", b"x/b")], [])
-def test_base_is_what_it_was(program: list[Operation], second: list[Operation]) -> None:
+def test_an_undo_leaves_base_as_it_was(program: list[Operation], second: list[Operation]) -> None:
     check(program, second, [])
 
 
 @so_many(ci=30, nightly=2000)
 @given(programs, programs, hard_links)
-def test_base_is_what_it_was_where_it_has_hard_links(
+def test_an_undo_leaves_base_as_it_was_where_it_has_hard_links(
     program: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
 ) -> None:
     check(program, second, links)

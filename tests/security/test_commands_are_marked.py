@@ -120,7 +120,7 @@ def test_the_abort_the_run_and_json_mark_it_too(yolofs: Program, top: Path) -> N
         (0o755, []),
     ],
 )
-def test_which_modes_count(yolofs: Program, top: Path, mode: int, marked: list[str]) -> None:
+def test_setuid_and_setgid_of_a_file_are_marked(yolofs: Program, top: Path, mode: int, marked: list[str]) -> None:
     script(top / "project/src/x", mode=mode)
     assert marks(yolofs) == ({"project/src/x": marked} if marked else {})
 

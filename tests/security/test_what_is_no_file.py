@@ -52,7 +52,7 @@ ALL_READ = ("journal.torn", "sparse")
 
 
 @pytest.mark.parametrize(("name", "kind"), [pair for pair in itertools.product(NAMES, KINDS) if pair != ALL_READ])
-def test_in_a_session(yolofs: Program, name: str, kind: str) -> None:
+def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program, name: str, kind: str) -> None:
     place = yolofs.session / name
     place.unlink(missing_ok=True)
     if name == "journal.cuts":

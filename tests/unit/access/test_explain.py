@@ -73,7 +73,9 @@ def test_a_way_can_be_listed() -> None:
         (RuleState.HIDDEN, ABSENT, ABSENT, ABSENT, NO),
     ],
 )
-def test_the_table(state: RuleState, listing: Outcome, read: Outcome, change: Outcome, create: Outcome) -> None:
+def test_each_state_has_its_outcome_for_each_operation(
+    state: RuleState, listing: Outcome, read: Outcome, change: Outcome, create: Outcome
+) -> None:
     expected = dict.fromkeys(Operation, change)
     expected |= {Operation.LIST: listing, Operation.CREATE: create, Operation.READ: read, Operation.EXECUTE: read}
     assert {operation: outcome(state, operation) for operation in Operation} == expected

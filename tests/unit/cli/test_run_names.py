@@ -25,7 +25,7 @@ from yolofs.session.session import Session
         (["a", "\n", "b\t"], "a b"),
     ],
 )
-def test_it_is_the_command(words: list[str], name: str) -> None:
+def test_the_snapshot_of_a_run_is_named_by_its_command(words: list[str], name: str) -> None:
     made = snapshot_name([os.fsencode(word) for word in words])
     assert made == name.encode()
     Session._check_name(made)

@@ -162,7 +162,9 @@ def test_a_recreated_directory_does_not_show_the_old_children(scribe: CommitScri
 
 @pytest.mark.parametrize("old", [b"a", b"d", b"link"])
 @pytest.mark.parametrize("new", ["write", "mkdir", "symlink", "mkfifo"])
-def test_types_change(tmp_path: Path, scribe: CommitScribe, parking: bytes, old: bytes, new: str) -> None:
+def test_a_file_of_one_kind_becomes_one_of_another(
+    tmp_path: Path, scribe: CommitScribe, parking: bytes, old: bytes, new: str
+) -> None:
     os.symlink(b"a", scribe.base.path(RelPath(b"link")))
     scribe.remove(old)
     getattr(scribe, new)(old, *((b"content",) if new in ("write", "symlink") else ()))

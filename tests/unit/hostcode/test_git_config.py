@@ -207,7 +207,7 @@ def test_what_gits_own_commands_write_is_harmless(more: str) -> None:
 
 
 @pytest.mark.parametrize("more", HARMFUL)
-def test_all_else_is_not(more: str) -> None:
+def test_what_gits_own_commands_do_not_write_is_harmful(more: str) -> None:
     assert not is_harmless_change(parse(CLONED), parse(CLONED + more.encode()))
 
 

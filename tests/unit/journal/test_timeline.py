@@ -182,7 +182,7 @@ def test_travels_do_not_lend_their_name_to_a_generation() -> None:
         ("all", 0, None),
     ],
 )
-def test_ranges(text: str, first: int, last: int | None) -> None:
+def test_a_range_is_read_as_its_first_and_last_generation(text: str, first: int, last: int | None) -> None:
     assert Timeline(BRANCHED).parse_range(text) == (first, last)
 
 

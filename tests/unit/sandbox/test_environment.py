@@ -31,9 +31,9 @@ def test_what_is_to_be_kept_is_kept() -> None:
     assert hidden_variables(["A_TOKEN", "B_TOKEN"], ["*_TOKEN"], ["B_*"]) == ["A_TOKEN"]
 
 
-def test_case_counts() -> None:
+def test_a_variable_in_lower_case_does_not_fit_a_pattern_in_upper_case() -> None:
     assert hidden_variables(["a_token"], ["*_TOKEN"], []) == []
 
 
-def test_the_rest_stays() -> None:
+def test_variables_that_are_not_hidden_stay() -> None:
     assert without({"A": "1", "B": "2"}, ["A"]) == {"B": "2"}

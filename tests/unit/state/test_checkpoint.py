@@ -44,7 +44,7 @@ def is_used(driver: CoreDriver) -> bool:
     return bool(driver.session.journal.known_bytes)
 
 
-def test_it_is_used(driver: CoreDriver) -> None:
+def test_a_checkpoint_is_used_and_only_its_owner_may_read_it(driver: CoreDriver) -> None:
     assert is_used(driver)
     assert path_of(driver).stat().st_mode & 0o777 == 0o600
 

@@ -30,7 +30,7 @@ LINKS = {
         (b"/round/x", Way(b"/round/x", (b"/round", b"/about"), (), is_circle=True)),
     ],
 )
-def test_a_way(path: bytes, way: Way) -> None:
+def test_a_path_is_followed_through_its_links(path: bytes, way: Way) -> None:
     assert follow(path, LINKS.get) == way
 
 

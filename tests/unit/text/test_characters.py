@@ -27,7 +27,7 @@ from yolofs.text.json_text import encode_json
         ("a\ufe0f", "a<fe0f>"),
     ],
 )
-def test_what_is_shown(text: str, shown: str) -> None:
+def test_harmful_characters_are_shown_by_their_numbers(text: str, shown: str) -> None:
     assert harmless(text) == shown
     assert replace_harmful(text) == shown
     assert is_harmless(text) is (text == shown)

@@ -53,7 +53,7 @@ def found(path: str, *patterns: str) -> str | None:
         ("**/\udcff*", "/p/\udcffx", True),
     ],
 )
-def test_what_fits(pattern: str, path: str, fits: bool) -> None:
+def test_a_pattern_fits_the_paths_it_says(pattern: str, path: str, fits: bool) -> None:
     name = path.strip("/").encode(errors="surrogateescape")
     assert (Patterns([(parse(pattern, b"/p", b"/h"), 1)]).find(name) is not None) is fits
 

@@ -21,7 +21,7 @@ def drawn(moves: str, signs: Signs = UNICODE) -> list[str]:
     return lines
 
 
-def test_base_alone() -> None:
+def test_a_graph_of_base_alone_is_one_line() -> None:
     assert drawn("") == ["◉ 0"]
 
 

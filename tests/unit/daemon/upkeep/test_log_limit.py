@@ -36,7 +36,9 @@ def test_a_kind_of_line_is_written_a_few_times_in_a_period(log: logging.Logger, 
     assert written.getvalue().splitlines() == [f"hung up on {number}" for number in range(MOST)]
 
 
-def test_other_kinds_go_on(log: logging.Logger, written: io.StringIO) -> None:
+def test_a_message_of_another_kind_is_logged_when_one_has_reached_its_limit(
+    log: logging.Logger, written: io.StringIO
+) -> None:
     for _ in range(MOST + 1):
         log.warning("one")
     log.warning("another")
