@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
-from tests.mount.plain_handlers import handlers_of
+from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache import freeing
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner

@@ -14,6 +14,7 @@ from tests.mount.in_process import MountedView
 from yolofs.access.questions import Decision
 from yolofs.rules import RuleState
 
+pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
 GUARDS = [RuleState.READ_ONLY, RuleState.DENY, RuleState.HIDDEN]
 CHANGES: dict[str, Callable[[str], object]] = {

@@ -1,9 +1,10 @@
-"""A loop, and a device that it serves."""
+"""A loop and a device that it serves, and a base directory."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +24,11 @@ def device(loop: DeviceLoop) -> Iterator[Device]:
     device = Device(loop)
     yield device
     os.close(device.fd)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """An empty base directory."""
+    path = tmp_path / "base"
+    path.mkdir()
+    return path

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.mount.in_process import MountedView
-from tests.mount.plain_handlers import handlers_of, open_file
+from tests.support.cold_files import make_cold
+from tests.support.plain_handlers import handlers_of, open_file
 from yolofs.fuse.handlers import Handlers
 
 SIZE = 3 << 20
 ATTEMPTS = 100
-
-
-def make_cold(path: Path) -> None:
-    """Have the kernel drop a file's pages."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(fd)
 
 
 def can_tell(path: Path) -> bool:
@@ -72,14 +61,3 @@ def test_what_is_in_memory_is_answered_at_once(base: Path) -> None:
             data = handlers.read(handle, offset, size)
             assert data is not None
             assert bytes(data) == expected
-
-
-def test_a_cold_file_is_read_whole_through_a_mount(base: Path, mounted: Callable[..., MountedView]) -> None:
-    content = os.urandom(SIZE + 123)
-    (base / "f").write_bytes(content)
-    view = mounted()
-    path = Path(os.fsdecode(view.mountpoint)) / "f"
-    for _ in range(3):
-        make_cold(base / "f")
-        make_cold(path)
-        assert path.read_bytes() == content

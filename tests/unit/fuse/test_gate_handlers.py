@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mount.gate_tools import EXCHANGE, path_rule, refused, rule_set
-from tests.mount.plain_handlers import handlers_of
+from tests.support.plain_handlers import handlers_of
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay.inodes import ROOT_NUMBER

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.plain_handlers import handlers_of, open_file
+from tests.support.plain_handlers import handlers_of, open_file
 from yolofs.overlay.acl import XATTR, narrowed
 
 TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
