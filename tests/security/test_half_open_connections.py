@@ -23,6 +23,7 @@ import pytest
 from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import Reader, asked_project
+from tests.support.seed import dice
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.admission import MAX_CONNECTIONS, PEER_SHARE
 from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
@@ -124,12 +125,18 @@ def control_socket(yolofs: Program) -> str:
 MANNERS = ("silent", "half", "endless", "unread", "idle", "watch")
 BUSIEST = (100, 10, "unread")
 """A hundred processes that each have a daemon answer ten times two thousand questions: it takes minutes of two CPUs."""
+SHIFT = dice("crowds").randrange(2)
+
+
+def is_drawn(crowd: tuple[int, int], manner: str) -> bool:
+    """Tell whether a crowd is for any run: each manner is, once, and each size twice; a run by night has all."""
+    return crowd == CROWDS[(MANNERS.index(manner) + SHIFT) % len(CROWDS)] and (*crowd, manner) != BUSIEST
 
 
 @pytest.mark.parametrize(
     ("processes", "each", "manner"),
     [
-        pytest.param(*crowd, manner, marks=[pytest.mark.nightly] if (*crowd, manner) == BUSIEST else [])
+        pytest.param(*crowd, manner, marks=[] if is_drawn(crowd, manner) else [pytest.mark.nightly])
         for crowd in CROWDS
         for manner in MANNERS
     ],
