@@ -42,11 +42,15 @@ test-compiled: setup build/compiled ## run all tests on the compiled core (docs/
 build/compiled: setup
 	scripts/install-compiled.sh $@
 
+# One seed for both parts: of what is drawn the first leaves to the second.
+nightly: export YOLOFS_TEST_SEED := $(or $(SEED),$(YOLOFS_TEST_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 nightly: ## run the tests that take long or need the network, and the model test at length
 	@scripts/setup.sh --nightly
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
-	    tests/property tests/crash tests/mount/test_mount_model.py
+	    tests/property tests/crash tests/mount/test_mount_model.py tests/mount/test_contents_model.py \
+	    tests/mount/test_posix_directories.py tests/mount/test_whole_path.py \
+	    tests/security/test_half_open_connections.py
 
 check: format lint types layers docs shell ## everything that is checked without running the program
 

@@ -89,10 +89,12 @@ RUNNERS = {"an ordinary user": run_as_ordinary_user, "root in a container": as_r
 
 def run_tests(place: str, options: Sequence[str]) -> str:
     """Run what is chosen for a place there, print what pytest says, and return what is wrong with it, if anything."""
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--place={place}", *options]
     with tempfile.TemporaryDirectory(prefix="yolofs-e.") as own:  # in pytest's own directories others clean up
-        command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--place={place}", *options]
-        if place != "an ordinary user":  # who has a TMPDIR of his own
-            command.append(f"--basetemp={own}/tmp")
+        if place == "an ordinary user":  # who has a TMPDIR of his own; the path of a socket may not be long
+            command = ["sh", "-c", 'exec "$@" --basetemp="$TMPDIR/t"', "x", *command]
+        else:
+            command.append(f"--basetemp={own}/t")
         done = RUNNERS[place]([*command, *CHOSEN[place]], timeout_s=TIMEOUT_S)
     print(f"tests as {place}:\n{done.stdout}", flush=True)  # noqa: T201 - what it is for
     if done.returncode:
