@@ -291,10 +291,10 @@ def test_patches_are_exact_in_a_pipe_and_safe_on_a_terminal(yolofs: Program) -> 
 def test_the_one_function_keeps_every_character(yolofs: Program) -> None:
     """All of Unicode, in one string and one by one."""
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
-    assert json.loads(encode_json(every, indent=0)) == every
-    for document in ("".join(every), {HOSTILE: [HOSTILE, {"": None}]}):
+    for document in ("".join(every), every, {HOSTILE: [HOSTILE, {"": None}]}):
         for indent in (0, 2):
             data = encode_json(document, indent=indent)
             assert json.loads(data) == document
-            check(data.decode())
+            if document is not every:
+                check(data.decode())
     assert json.loads(encode_json({"a": "x\udc9b\udcff"})) == {"a": "x\ufffd\ufffd"}
