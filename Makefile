@@ -13,7 +13,7 @@ export YOLOFS_TEST_SEED := $(SEED)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-here test-elsewhere picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup demo test test-elsewhere picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -25,13 +25,9 @@ demo: setup ## work through a view of the Python standard library, then commit
 	@scripts/demo.sh
 
 test: setup ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
-	@failed=0; for part in elsewhere here; do \
-	    $(MAKE) --no-print-directory test-$$part || failed=1; done; exit $$failed
-
-test-here: setup ## all of them once, as the user who runs it
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-elsewhere: setup ## some again, if root runs it: as an ordinary user, and as root in a container
+test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, and as root in a container
 	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
