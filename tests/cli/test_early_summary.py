@@ -73,7 +73,7 @@ def test_a_signal_is_left_to_who_waits_for_the_command(yolofs: Program) -> None:
     with yolofs.mounted():
         ahead = ahead_of(yolofs)
         with ahead.reading():
-            tasks = {thread.native_id for thread in threading.enumerate() if thread.name == "ahead"}
+            tasks = {thread.native_id for thread in threading.enumerate() if thread.name == "early"}
             assert len(tasks) == 1
             status = Path(f"/proc/self/task/{tasks.pop()}/status").read_text()
             blocked = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk:")), 16)
