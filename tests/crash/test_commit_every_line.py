@@ -18,7 +18,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
-from tests.support.fault_points import points
+from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
@@ -236,8 +236,8 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     after = by_first_name(dict(walk_tree(project)))
     assert total > 500
     assert after != before
-    seen = set()
-    for line in lines(total, share, SOME_SHARES):
+    seen = set[bool]()
+    for line in and_more(lines(total, share, SOME_SHARES), range(total - 1, 0, -9), lambda: len(seen) == 2):
         where = f"killed at line {line} of {total}"
         expected = prepare(directory)
         killed_at(line, project, SOME)

@@ -18,7 +18,7 @@ import pytest
 from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
-from tests.support.fault_points import points
+from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply import execution, steps
@@ -182,8 +182,8 @@ def test_some_of_it_is_finished_and_the_rest_stays_staged(project: Path, prepare
     assert (project / "far/a").read_text() == "project a"
     assert (project / "far/b").read_text() == "far b"
     assert (project / "far/back/file").exists()
-    seen = set()
-    for line in lines(share, total):
+    seen = set[bool]()
+    for line in and_more(lines(share, total), range(total - 1, 0, -9), lambda: len(seen) == 2):
         where = f"killed at line {line} of {total}"
         expected = prepare()
         killed_at(line, root, SOME)

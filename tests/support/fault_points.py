@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from tests.support.model_steps import is_nightly
@@ -18,3 +18,12 @@ def points(found: Sequence[T], *what: object, some: int, share: int = 0, shares:
     """
     ours = found[share::shares]
     return list(ours) if is_nightly() else sample(ours, some, *what, share)
+
+
+def and_more(drawn: Iterable[T], rest: Iterable[T], is_enough: Callable[[], bool]) -> Iterator[T]:
+    """Yield what was drawn, and of the rest as many as it takes until all was met that is to be met."""
+    yield from drawn
+    for one in rest:
+        if is_enough():
+            return
+        yield one
