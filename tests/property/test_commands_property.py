@@ -354,6 +354,41 @@ def check(
     ],
     [(b"d/b", b"c/b", b"b")],
 )
+@example(  # the host takes the name by which a file with several was changed
+    [
+        (
+            [("utimes", b"c/a/b", 1_450_000_000_000_000_000)],
+            [],
+            [("move", 1, 0)],
+            Committing((), None, "", None, merge=False, side="", trusted=True, is_undone=False),
+        )
+    ],
+    [(b"c/a/b", b"a", b"link")],
+)
+@example(  # a file of which something is staged is gone from base while another path is committed
+    [
+        (
+            [("setxattr", b"e f", b"user.one", b"v"), ("rmtree", b"d/a/a")],
+            [],
+            [("remove", 19, 15)],
+            Committing((b"d/a/a",), None, "", None, merge=False, side="theirs", trusted=False, is_undone=True),
+        )
+    ],
+    [],
+)
+@example(  # an undo of an undo takes out of base what the view lacks already: names of a file that has others
+    [
+        (
+            [("rmtree", b"c")],
+            [],
+            [],
+            Committing((), None, "", None, merge=False, side="", trusted=True, is_undone=False),
+        ),
+        ([], [], [], Undoing(None, (), force=True)),
+        ([], [], [], Undoing(1, (), force=True)),
+    ],
+    [(b"e f", b"a", b"b"), (b"e f", b"c/a", b"b"), (b"e f", b"c", b"link")],
+)
 def test_nothing_is_lost_and_the_view_stays(some: list[Any], links: list[tuple[bytes, ...]]) -> None:
     check(some, links)
 

@@ -27,7 +27,7 @@ times = st.integers(-(2**63), 2**64)
 counts = st.integers(0, 2**64)
 inos = st.integers(1, 2**63).map(StoreIno)
 known_keys = (
-    "at", "base", "from", "home", "key", "links", "name", "since", "touched", "unlinked", "unlinks",
+    "at", "base", "from", "home", "key", "links", "name", "over", "since", "touched", "unlinked", "unlinks",
 )  # fmt: skip
 keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
@@ -46,7 +46,7 @@ stages = st.builds(
 deletes = st.builds(Delete, times, paths, no, no_fingerprint | fingerprints, unlinks, extras) | st.builds(
     Delete, times, paths, yes, no_fingerprint, unlinks, extras
 )
-renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, extras)
+renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, st.booleans(), extras)
 touched = st.integers(0, 2**63)
 unlinked = st.none() | st.tuples(inos, inos)
 keeps = st.builds(
@@ -58,6 +58,7 @@ keeps = st.builds(
     unlinked=unlinked,
     touched_ns=touched,
     since_ns=touched,
+    replaces=st.booleans(),
     extra=extras,
 ) | st.builds(
     Keep,
@@ -73,6 +74,7 @@ keeps = st.builds(
     touched_ns=touched,
     since_ns=touched,
     is_nameless=st.booleans(),
+    replaces=st.booleans(),
     extra=extras,
 )
 snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)

@@ -154,7 +154,16 @@ class Scribe:
         absent, unlinks = not self._base_has(src), self._unlinks(dst)
         if self._is_same_file(src, dst):
             return
-        self._apply(Rename(self._now(), parse_relpath(src), parse_relpath(dst), absent=absent, unlinks=unlinks))
+        there = self.shown(dst)
+        record = Rename(
+            self._now(),
+            parse_relpath(src),
+            parse_relpath(dst),
+            absent=absent,
+            unlinks=unlinks,
+            replaces=there is not None and there.entry is None,
+        )
+        self._apply(record)
 
     def exchange(self, src: bytes, dst: bytes) -> None:
         """Swap two names."""

@@ -6,9 +6,9 @@
 
     S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
     D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
-    R time src dst [exchange] [base=none] [unlinks=ino] [key=value...]
+    R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [key=value...]
     K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number] [links=count]
-        [unlinked=ino:count] [touched=time] [name=none] [key=value...]
+        [unlinked=ino:count] [touched=time] [since=time] [name=none] [over=base] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
 
@@ -70,7 +70,9 @@ _is_usual_stage = re.compile(
     rb"S %b ([1-9][0-9]{0,29})(?: %b)?(?: from=%b)?%b" % (_START, _BASE_FIELD, _PATH, _END)
 ).fullmatch
 _is_usual_delete = re.compile(rb"D %b(?: (?:(base=none)|%b))?%b" % (_START, _BASE_FIELD, _END)).fullmatch
-_is_usual_rename = re.compile(rb"R %b %b(?: (exchange))?(?: (base=none))?%b" % (_START, _PATH, _END)).fullmatch
+_is_usual_rename = re.compile(
+    rb"R %b %b(?: (exchange))?(?: (base=none))?(?: (over=base))?%b" % (_START, _PATH, _END)
+).fullmatch
 """These match nearly every line of nearly every journal; reading them at once takes a third of the time."""
 _is_mode = re.compile(_MODE).fullmatch
 _has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
@@ -85,6 +87,7 @@ _HOME = b"home"
 _KEY = b"key"
 _LINKS = b"links"
 _NAME = b"name"
+_OVER = b"over"
 _SINCE = b"since"
 _TOUCHED = b"touched"
 _UNLINKED = b"unlinked"
@@ -272,7 +275,8 @@ def encode(record: Record, stamp: int = 0) -> bytes:
         case Rename():
             paths = _write_path(record.src), _write_path(record.dst)
             options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
-            body = b"R %d %b %b%b" % (record.time_ns, *paths, options + _encode_unlinks(record))
+            options += _encode_unlinks(record) + (b" over=base" if record.replaces else b"")
+            body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
         case Keep():
             body = _encode_keep(record)
         case Snapshot():
@@ -316,7 +320,8 @@ def _encode_keep(record: Keep) -> bytes:
         body += b" unlinked=%d:%d" % (_checked(record.unlinked[0], 0), _checked(record.unlinked[1], 1))
     body += b" touched=%d" % record.touched_ns if record.touched_ns else b""
     body += b" since=%d" % record.since_ns if record.since_ns else b""
-    return body + (b" name=none" if record.is_nameless else b"")
+    body += b" name=none" if record.is_nameless else b""
+    return body + (b" over=base" if record.replaces else b"")
 
 
 def _encode_absence(record: Delete) -> bytes:
@@ -395,9 +400,10 @@ def _read_usual(line: bytes) -> Record | None:
         return Delete(int(time), _read_usual_path(path), none is not None, base, extra=_read_run(run))
     found = _is_usual_rename(line)
     if found is not None:
-        time, src, dst, exchange, none, run = found.groups()
+        time, src, dst, exchange, none, over, run = found.groups()
         paths = _read_usual_path(src), _read_usual_path(dst)
-        return Rename(int(time), *paths, exchange is not None, none is not None, extra=_read_run(run))
+        flags = exchange is not None, none is not None
+        return Rename(int(time), *paths, *flags, replaces=over is not None, extra=_read_run(run))
     return None
 
 
@@ -466,6 +472,7 @@ def _read_keep(fields: list[bytes]) -> Keep:
         touched_ns=_int(known.get(_TOUCHED, b"0")),
         since_ns=_int(known.get(_SINCE, b"0")),
         is_nameless=_NAME in known,
+        replaces=_read_over(known),
         extra=extra,
     )
 
@@ -494,8 +501,20 @@ def _read_rename(fields: list[bytes]) -> Rename:
         raise ValueError(f"not none: base={display(known[_BASE])}")
     paths = _read_path(fields[2]), _read_path(fields[3])
     return Rename(
-        _int(fields[1]), *paths, exchange=exchange, absent=_BASE in known, unlinks=_read_unlinks(known), extra=extra
+        _int(fields[1]),
+        *paths,
+        exchange=exchange,
+        absent=_BASE in known,
+        unlinks=_read_unlinks(known),
+        replaces=_read_over(known),
+        extra=extra,
     )
+
+
+def _read_over(known: dict[bytes, bytes]) -> bool:
+    if known.get(_OVER, _BASE) != _BASE:
+        raise ValueError(f"not base: over={display(known[_OVER])}")
+    return _OVER in known
 
 
 def _read_unlinks(known: dict[bytes, bytes]) -> int | None:
@@ -540,8 +559,8 @@ def _split_options(fields: Iterable[bytes], names: frozenset[bytes]) -> tuple[di
 _KNOWN: dict[type[Record], frozenset[bytes]] = {
     Stage: frozenset((_BASE, _FROM, _LINKS, _NAME)),
     Delete: frozenset((_BASE, _UNLINKS)),
-    Rename: frozenset((_BASE, _UNLINKS)),
-    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _SINCE, _NAME)),
+    Rename: frozenset((_BASE, _OVER, _UNLINKS)),
+    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _SINCE, _NAME, _OVER)),
     Snapshot: frozenset(),
     Travel: frozenset(),
 }

@@ -78,7 +78,8 @@ class Rename(msgspec.Struct, frozen=True):
     """R: what was at ``src`` is at ``dst``; with ``exchange`` the two have swapped places.
 
     ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed there.  ``unlinks``
-    is the inode number of the base file that was at ``dst``, if that was one of several names of it.
+    is the inode number of the base file that was at ``dst``, if that was one of several names of it.  ``replaces``
+    (``over=base``) says that the view showed at ``dst`` what base has there, which no record had named so far.
     """
 
     time_ns: int
@@ -87,6 +88,7 @@ class Rename(msgspec.Struct, frozen=True):
     exchange: bool = False
     absent: bool = False
     unlinks: int | None = None
+    replaces: bool = False
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -114,11 +116,13 @@ class Keep(msgspec.Struct, frozen=True):
     unlinked: tuple[int, int] | None = None
     """The inode number of a base file with several names, and how many of them the whole state has taken from it."""
     touched_ns: int = 0
+    """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
     since_ns: int = 0
     """As :attr:`yolofs.state.tree.Entry.since_ns`; 0 if it is ``time_ns``."""
-    """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
     is_nameless: bool = False
     """As of :class:`Stage`: ``path`` is no path of the view."""
+    replaces: bool = False
+    """Whether base had something at this name when the view put something else there; of a tombstone it is known."""
     extra: tuple[tuple[str, bytes], ...] = ()
 
 

@@ -190,8 +190,10 @@ class Finding:
         staged = staged_for(self._layers.tree, self._base, st)
         if staged is None:
             return Found(entry, None, rel, st)
-        st = os.lstat(self._store.path(staged.ino))
-        return Found(entry, staged, None, st) if self._has_data(staged, st) else None
+        staged_st = os.lstat(self._store.path(staged.ino))
+        if not self._has_data(staged, staged_st):  # the host took the name that it comes from: this one is base's own
+            return Found(entry, None, rel, st)
+        return Found(entry, staged, None, staged_st)
 
     def inode_of(self, parent: Inode, name: bytes, found: Found) -> Inode:
         """Return the inode of what was found, a known one if it is the same file."""

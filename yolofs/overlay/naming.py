@@ -175,7 +175,15 @@ class Naming:
         is_at_home = source.base is not None and parent.source is not None and source.base == join(parent.source, name)
         absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
-        record = Rename(self._clock_ns(), old_path, new_path, exchange=exchange, absent=absent, unlinks=unlinks)
+        record = Rename(
+            self._clock_ns(),
+            old_path,
+            new_path,
+            exchange=exchange,
+            absent=absent,
+            unlinks=unlinks,
+            replaces=target is not None and target.entry is None and not exchange,
+        )
         moved, other = self._finding.known(source), self._finding.known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
         if target is not None and not exchange and source.staged is not None and stat.S_ISREG(source.st.st_mode):

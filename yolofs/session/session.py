@@ -277,7 +277,7 @@ class Session(States):
         from yolofs.state.kept_bases import retain  # who looks at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
-            retain(self.store, self.state().staged.values(), is_there=lambda path: self.base.look(path) is not None)
+            retain(self.store, self.state().staged.values())
         from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)

@@ -22,8 +22,8 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.system.plain_files import read_plain
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 5
-"""In the one before, entries did not tell since when they are."""
+_FORMAT = 6
+"""In the one before, entries did not tell whether base had something at their names."""
 _NONE = -1
 _MOST_BYTES = 1 << 30
 """Of millions of entries."""
@@ -58,6 +58,7 @@ class _Entries(msgspec.Struct, frozen=True, array_like=True):
     """Indices into the staged files, -1 where nothing is staged."""
     touched_ns: list[int]
     since_ns: list[int]
+    had_base: list[bool]
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -115,9 +116,9 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
         tree.unlinked.update(self.unlinked)
         columns = self.entries
         entries: list[Entry] = []
-        times = zip(columns.touched_ns, columns.since_ns, strict=True)
-        rows = zip(columns.parents, columns.names, columns.bases, columns.staged, times, strict=True)
-        for parent_index, name, base, file_index, (touched_ns, since_ns) in rows:
+        facts = zip(columns.touched_ns, columns.since_ns, columns.had_base, strict=True)
+        rows = zip(columns.parents, columns.names, columns.bases, columns.staged, facts, strict=True)
+        for parent_index, name, base, file_index, (touched_ns, since_ns, had_base) in rows:
             if parent_index == _NONE:
                 entry = tree.root
                 entry.base = RelPath(base) if base is not None else None
@@ -127,7 +128,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
                 if parent.children is None:
                     parent.children = {}
                 parent.children[name] = entry
-            entry.touched_ns, entry.since_ns = touched_ns, since_ns
+            entry.touched_ns, entry.since_ns, entry.had_base = touched_ns, since_ns, had_base
             if file_index != _NONE:
                 entry.staged = staged = files[file_index]
                 staged.names.append(entry)
@@ -139,7 +140,7 @@ def make(
     known: Known, tree: Tree, *, live: tuple[int, ...], fresh_from: StoreIno, numbers: Iterable[int]
 ) -> Checkpoint:
     """Return the checkpoint of a state."""
-    columns = _Entries([], [], [], [], [], [])
+    columns = _Entries([], [], [], [], [], [], [])
     index_of = {staged: index for index, staged in enumerate(tree.staged.values())}
     stack: list[tuple[int, Entry]] = [(_NONE, tree.root)]
     while stack:
@@ -152,6 +153,7 @@ def make(
         columns.staged.append(index_of[staged] if staged is not None else _NONE)
         columns.touched_ns.append(entry.touched_ns)
         columns.since_ns.append(entry.since_ns)
+        columns.had_base.append(entry.had_base)
         if entry.children:
             stack.extend((index, below) for below in reversed(entry.children.values()))
     markers = [

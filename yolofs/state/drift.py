@@ -12,7 +12,6 @@ from collections.abc import Container, Mapping
 
 from yolofs.journal.records import owner_of
 from yolofs.paths import RelPath, join
-from yolofs.state.kept_bases import had_in_base, known_by
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -74,16 +73,12 @@ def is_later(
     return False
 
 
-def place_taken(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> tuple[RelPath, bytes] | None:
-    """Return what :func:`~yolofs.state.kept_bases.had_in_base` is to tell of a name at which base has nothing now.
+def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> bool:
+    """Tell whether base had something at a name when the view put something else there, and has nothing any more.
 
-    None for a name of which that says nothing: ``natural`` is what it shows of base without the entry, ``here`` what
-    base has there.
+    ``natural`` is what the name shows of base without the entry, ``here`` what base has there.
     """
-    staged = entry.staged
-    if here is not None or natural is None or staged is None or staged.base is not None or staged.origin is not None:
-        return None
-    return natural, known_by(staged)
+    return here is None and natural is not None and entry.had_base and not entry.is_tombstone
 
 
 def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int, int]) -> bool:
@@ -95,7 +90,6 @@ def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int
     if any(has_changed(staged, base, store) for staged in tree.staged.values()):
         return True
     in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
-    taken: list[tuple[RelPath, bytes]] = []
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]
     while todo:
         parent, source = todo.pop()
@@ -107,13 +101,11 @@ def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int
             if staged is not None and staged.base is not None and staged.home == natural:
                 continue  # it is where it was, and is what it was
             here = base.look(natural)
-            if _may_drift(entry, natural, base) or (
-                natural not in in_use and is_later(here, natural, entry, base, in_use, restored)
-            ):
+            if _may_drift(entry, natural, base) or is_gone(entry, natural, here):
                 return True
-            if (place := place_taken(entry, natural, here)) is not None:
-                taken.append(place)
-    return bool(had_in_base(store, taken))
+            if natural not in in_use and is_later(here, natural, entry, base, in_use, restored):
+                return True
+    return False
 
 
 def _may_drift(entry: Entry, natural: RelPath | None, base: Base) -> bool:

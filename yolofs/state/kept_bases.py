@@ -21,7 +21,7 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -49,8 +49,6 @@ _SHORT_PADDING_BYTES = 256
 _SNIFFED_BYTES = 8192
 _MOST_FILE_BYTES = 1 << 30
 _KEY_BYTES = 16
-_OF_ITS_OWN = b"#"
-"""How what knows a staged file begins that was not made of the base file."""
 _LENGTHS = struct.Struct(">IQI")
 _START_BYTES = _KEY_BYTES + _LENGTHS.size
 _MOST_HEADER_BYTES = 1 << 16
@@ -124,7 +122,7 @@ def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
 
 def known_by(staged: Staged) -> bytes:
     """Return how a staged file is known over all its versions: by its fingerprint, or by its key if it has none."""
-    return known_by_fingerprint(staged.base) if staged.base is not None else _OF_ITS_OWN + str(staged.key).encode()
+    return known_by_fingerprint(staged.base) if staged.base is not None else b"#%b" % str(staged.key).encode()
 
 
 def known_by_fingerprint(base: Fingerprint) -> bytes:
@@ -268,21 +266,8 @@ def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterato
                 yield place, kept
 
 
-def had_in_base(store: Store, wanted: Collection[tuple[RelPath, bytes]]) -> set[tuple[RelPath, bytes]]:
-    """Return at which of some paths base had a text when a staged file took its place, as far as that was kept.
-
-    Each path stands with what knows the staged file (:func:`known_by`).  Blocks while the headers of all are read.
-    """
-    if not wanted:
-        return set()
-    with _reading(store) as fd:
-        return {(header.path, header.known_by) for header, _, _ in _entries(fd)} & set(wanted) if fd >= 0 else set()
-
-
-def retain(store: Store, staged: Iterable[Staged], *, is_there: Callable[[RelPath], bool]) -> None:
+def retain(store: Store, staged: Iterable[Staged]) -> None:
     """Drop all that is kept of base files but for some staged ones: what a journal leaves that has ended.
-
-    What a staged file took the place of, and is not there any more (``is_there``), has gone by the commit.
 
     Raises:
         OSError: it cannot be written anew.
@@ -297,8 +282,6 @@ def retain(store: Store, staged: Iterable[Staged], *, is_there: Callable[[RelPat
         os.unlink(new._path)
     try:
         for (base_path, known), one in _found(store, lambda _, known: known in left) if left else ():
-            if known.startswith(_OF_ITS_OWN) and not is_there(base_path):
-                continue
             new._append(KeptBase(base_path, known, one.owned), one.content)
     finally:
         new.close()

@@ -75,7 +75,7 @@ class Staged:
 class Entry:
     """One name of the override tree (see the module's table)."""
 
-    __slots__ = ("base", "children", "name", "parent", "since_ns", "staged", "touched_ns")
+    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns")
 
     def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
         self.parent = parent
@@ -87,6 +87,8 @@ class Entry:
         """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
         self.since_ns = 0
         """Since when the view has something else at this name than base; what base had there before is known to it."""
+        self.had_base = False
+        """Whether base had something at this name when the view put something else there, or has it shown."""
 
     @property
     def is_tombstone(self) -> bool:
@@ -218,6 +220,7 @@ class Tree:
         while stack:
             entry, made = stack.pop()
             made.base, made.touched_ns, made.since_ns = entry.base, entry.touched_ns, entry.since_ns
+            made.had_base = entry.had_base
             if entry.staged is not None:
                 made.staged = files[id(entry.staged)]
                 entries[id(entry)] = made
@@ -272,6 +275,7 @@ class Tree:
             if source is None:
                 raise _misfit(record, "its directory is not there")
             entry = children[name] = Entry(parent, name, base=join(source, name))
+            entry.had_base = True
         elif entry.is_tombstone:
             raise _misfit(record, "its directory was deleted")
         return entry
@@ -290,10 +294,11 @@ class Tree:
         is_link = record.ino in self.staged
         from_base = record.base is not None or (record.origin is not None and not is_link)
         is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
-        since_ns = self._since_ns(parent, entry)
+        since_ns = self._since_ns(entry)
         if entry is None:
             base = join(parent.source, name) if from_base and parent.source is not None else None
             entry = parent.children[name] = Entry(parent, name, base=base)
+            entry.had_base = base is not None
         entry.since_ns = since_ns or record.time_ns
         if is_new:
             parent.touched_ns = record.time_ns
@@ -357,6 +362,7 @@ class Tree:
         if entry is not None:
             entry.touched_ns, entry.base = record.touched_ns, record.source
             entry.since_ns = record.since_ns or record.time_ns
+            entry.had_base = record.replaces or (record.ino is None and record.source in (None, _natural(entry)))
         if record.ino is not None:
             staged = self.staged.get(record.ino)
             if staged is None:
@@ -381,7 +387,7 @@ class Tree:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
         parent.touched_ns = record.time_ns
-        since_ns = self._since_ns(parent, parent.children.get(name) if parent.children else None)
+        since_ns = self._since_ns(parent.children.get(name) if parent.children else None)
         self._drop(parent, name)
         if not record.absent and parent.source is not None:
             self._put_tombstone(parent, name, since_ns or record.time_ns)
@@ -395,12 +401,13 @@ class Tree:
         new_parent = self._directory(new_directory, record)
         self._last_dir = None
         assert parent.children is not None
-        since_ns = self._since_ns(parent, entry)
+        since_ns = self._since_ns(entry)
         del parent.children[name]
         if not record.absent and parent.source is not None:
             self._put_tombstone(parent, name, since_ns or record.time_ns)
         there = new_parent.children.get(new_name) if new_parent.children else None
-        entry.since_ns = self._since_ns(new_parent, there) or record.time_ns
+        entry.since_ns = self._since_ns(there) or record.time_ns
+        entry.had_base = there.had_base if there is not None else record.replaces
         self._drop(new_parent, new_name)
         entry.parent, entry.name = new_parent, new_name
         self._put(new_parent, entry)
@@ -416,8 +423,9 @@ class Tree:
         other_parent = self._directory(other_directory, record)
         other = self._child(other_parent, other_name, record)
         self._last_dir = None
-        since = self._since_ns(parent, entry), self._since_ns(other_parent, other)
+        since = self._since_ns(entry), self._since_ns(other)
         other.since_ns, entry.since_ns = (since_ns or record.time_ns for since_ns in since)
+        other.had_base, entry.had_base = entry.had_base, other.had_base
         entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
         self._put(other_parent, entry)
         self._put(parent, other)
@@ -425,18 +433,17 @@ class Tree:
         return entry
 
     @staticmethod
-    def _since_ns(parent: Entry, entry: Entry | None) -> int:
+    def _since_ns(entry: Entry | None) -> int:
         """Return :attr:`Entry.since_ns` of a name, 0 if what base has there shows there so far."""
         if entry is None or not entry.since_ns:
             return 0
-        source = parent.source
-        if entry.staged is None and entry.base is not None and source is not None:
-            return 0 if entry.base == join(source, entry.name) else entry.since_ns
+        if entry.staged is None and entry.base is not None and entry.base == _natural(entry):
+            return 0
         return entry.since_ns
 
     def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
         entry = Entry(parent, name)
-        entry.since_ns = since_ns
+        entry.since_ns, entry.had_base = since_ns, True
         self._put(parent, entry)
 
     @staticmethod
@@ -492,6 +499,12 @@ class Tree:
 def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
     """Return the base path that a staged file's data comes from, where a record says ``recorded``."""
     return recorded if recorded is None or not staged.links else staged.home
+
+
+def _natural(entry: Entry) -> RelPath | None:
+    """Return the base path that shows at a name without an entry, None if there is none."""
+    source = entry.parent.source if entry.parent is not None else None
+    return join(source, entry.name) if source is not None else None
 
 
 def _kept_file(record: Keep, ino: StoreIno) -> Staged:

@@ -80,10 +80,10 @@ def test_what_takes_the_place_of_a_staged_file_has_the_same_behind_it(store: Sto
 
 
 def test_only_what_is_left_staged_is_retained(store: Store) -> None:
-    keep(store, (b"a", b"#1", b"goes"), (b"b", b"#2", b"stays"), (b"c", b"#2", b"is gone from base"))
-    retain(store, [Staged(store.reserve(), None, 2, None)], is_there=lambda path: path != b"c")
+    keep(store, (b"a", b"#1", b"goes"), (b"b", b"#2", b"stays"))
+    retain(store, [Staged(store.reserve(), None, 2, None)])
     assert everything(store) == {(b"b", b"#2"): b"stays"}
-    retain(store, [], is_there=lambda _: True)
+    retain(store, [])
     assert not os.path.lexists(path_in(store))
 
 

@@ -8,8 +8,8 @@ What the override tree can tell:
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there then.  It does say
   since when the view has something else there; whatever base has there, or in a directory there, that changed after
-  that (by ctime, which no program can set back) the view cannot have known.  If base has nothing there any more, what
-  was kept for a merge tells of a text that it had.
+  that (by ctime, which no program can set back) the view cannot have known.  It also says whether base had something
+  there: if it has nothing any more, the host has deleted it.
 
 No conflict is a file that both sides have changed to the same, as git does with its index: if base has a file of the
 same content at the very name, and nothing but their times differs, a commit loses nothing but a time.
@@ -22,8 +22,7 @@ from collections.abc import Mapping, Sequence
 from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.paths import RelPath
-from yolofs.state.drift import has_changed, is_later, place_taken
-from yolofs.state.kept_bases import had_in_base
+from yolofs.state.drift import has_changed, is_gone, is_later
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -51,20 +50,9 @@ def find_conflicts(
     in_use = _base_paths_in_use(tree, names)
     nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base, store))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    gone = _gone(names, store)
-    found = [name for name in names if name.path in gone or _is_conflict(name, base, store, in_use, restored)]
+    found = [name for name in names if _is_conflict(name, base, store, in_use, restored)]
     agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
-
-
-def _gone(names: Sequence[Name], store: Store) -> frozenset[RelPath]:
-    """Return the paths at which base had a file when the view put another in its place, and has none any more."""
-    taken: dict[tuple[RelPath, bytes], RelPath] = {}
-    for name in names:
-        place = None if name.is_cut_off else place_taken(name.entry, name.natural, name.here)
-        if place is not None:
-            taken[place] = name.path
-    return frozenset(taken[place] for place in had_in_base(store, taken))
 
 
 def _may_agree(name: Name) -> bool:
@@ -102,5 +90,7 @@ def _is_conflict(name: Name, base: Base, store: Store, in_use: set[bytes], resto
     if entry.staged is not None and has_changed(entry.staged, base, store):
         return True
     if name.source_st is None and entry.source is not None and not name.is_passing:
+        return True
+    if is_gone(entry, name.natural, name.here) and not name.is_passing:
         return True
     return name.natural not in in_use and is_later(name.here, name.natural, entry, base, in_use, restored)

@@ -122,19 +122,28 @@ class _Composing:
         self._copied: dict[StoreIno, StoreIno] = {}
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: set[RelPath] = set()
+        self._in_base: set[RelPath] = set()
+        """The paths in the view at which base has something afterwards, or had it before the host took it."""
 
     def run(self) -> Composed:
         self.check_links()
+        self._count_removed()
         todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
         while todo:
             todo += self._compare(todo.pop())
         for number, count in self._unlinked.items():
-            if not count:
+            if count <= 0:
                 continue
             self._found.records.insert(0, self._sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None))
         self._add_unseen()
         self._add_nameless()
+        self._found.records = [
+            msgspec.structs.replace(record, replaces=True)
+            if record.path in self._in_base and (record.ino is not None or record.source is not None)
+            else record
+            for record in self._found.records
+        ]
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         return self._found
 
@@ -152,6 +161,23 @@ class _Composing:
             linked = {staged.base.ino} if staged is not None and staged.links and staged.base is not None else set()
             if not numbers.isdisjoint(linked.union(map(self._base.number, looks))):
                 self._refuse(name.path)
+
+    def _count_removed(self) -> None:
+        """Leave out of the names that the view lacks those in a directory that base has no more afterwards."""
+        numbers = self._unlinked.keys() - self._second.linked.keys()
+        todo = [name.natural for name in self._names if name.natural is not None and _is_directory(name.here)]
+        while todo if numbers else ():
+            directory = todo.pop()
+            if directory in self._survivors.name_of:
+                continue
+            for path in [join(directory, name) for name in self._base.names(directory)]:
+                st = self._base.look(path)
+                if st is None or path in self._survivors.name_of:
+                    continue
+                if _is_directory(st):
+                    todo.append(path)
+                elif self._base.number(st) in numbers and st.st_nlink > 1:
+                    self._unlinked[self._base.number(st)] -= 1
 
     # ---- what base has afterwards
 
@@ -191,8 +217,14 @@ class _Composing:
         return not stat.S_ISREG(st.st_mode)
 
     def _fingerprint(self, rel: RelPath, known: Fingerprint | None = None) -> Fingerprint:
-        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have been seen with."""
-        here = self._base.lstat(rel)
+        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have been seen with.
+
+        Of what the host has deleted it stays what is known.
+        """
+        here = self._base.look(rel)
+        if here is None and known is not None:
+            return known
+        here = here if here is not None else self._base.lstat(rel)
         fingerprint = known if known is not None else self._base.fingerprint(here)
         change = self._change_of(rel)
         if change is None:
@@ -235,10 +267,18 @@ class _Composing:
                 if entry is not None or rel is not None:
                     self._hide(path, entry)
                 continue
+            if entry is not None or rel is not None or self._was_in_base(thing.entry, first, name):
+                self._in_base.add(path)
             found = self._show(path, thing, slot, entry, rel)
             if found is not None:
                 below.append(found)
         return below
+
+    @staticmethod
+    def _was_in_base(entry: Entry | None, first: Entry | None, name: bytes) -> bool:
+        """Tell whether base had something at a name that the view has replaced and the first tree leaves alone."""
+        is_changed = first is not None and first.children is not None and name in first.children
+        return entry is not None and entry.had_base and not is_changed
 
     def _thing(self, directory: _Directory, name: bytes) -> _Thing | None:
         entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
@@ -414,7 +454,8 @@ class _Composing:
 
     def _goes_to_another_device(self, rel: RelPath, place: RelPath) -> bool:
         """Tell whether a file of base is copied when the first tree puts it where it is to be."""
-        return device_and_mount(self._base.path(rel)) != self._place_after(place)
+        is_there = self._base.look(rel) is not None  # else the host has deleted it
+        return is_there and device_and_mount(self._base.path(rel)) != self._place_after(place)
 
     def _place_after(self, place: RelPath) -> tuple[int, int]:
         """Return the device and mount that something is on which the first tree puts in a place."""
@@ -634,3 +675,7 @@ class _Composing:
             f"{display(self._base.path(path))} has hard links that are staged and that this would change, too",
             hint="commit or abort what is staged first",
         )
+
+
+def _is_directory(st: os.stat_result | None) -> bool:
+    return st is not None and stat.S_ISDIR(st.st_mode)

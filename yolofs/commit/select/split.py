@@ -245,7 +245,8 @@ class Splitter:
     ) -> Keep:
         record = self._file(path, staged, is_moved=is_moved) if staged is not None else Keep(0, path, source=source)
         touched_ns = entry.touched_ns if touched else 0
-        return self._authors.sign(msgspec.structs.replace(record, touched_ns=touched_ns), staged)
+        replaces = entry.had_base and (staged is not None or source is not None) and entry in self._units.slots
+        return self._authors.sign(msgspec.structs.replace(record, touched_ns=touched_ns, replaces=replaces), staged)
 
     def _nameless(self, staged: Staged, *, is_moved: bool) -> Keep:
         assert staged.home is not None
