@@ -23,7 +23,7 @@ from tests.mount.gate_tools import (
     replace_rules,
 )
 from yolofs.access.questions import Decision, Operation
-from yolofs.rules import NameRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
+from yolofs.rules import NameRule, PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
 PEM = SuffixRule(b".pem", RuleState.DENY, "test:2")
@@ -143,7 +143,31 @@ def test_a_file_is_judged_anew_where_it_has_moved(base: Path, mounted: Mounter) 
         os.truncate(at(view, "to/file"), 0)
 
 
-# ---- rules below a directory's new place
+# ---- rules below a directory's old and new place
+
+
+@pytest.mark.parametrize("opened", ["open/a.pem", "open/deep/b.pem", "open/**", "open/deep/**", "open/x.pem/file"])
+def test_a_directory_does_not_take_along_what_a_rule_opens_to_where_a_pattern_closes_it(
+    base: Path, mounted: Mounter, opened: str
+) -> None:
+    """What is written there could not have been written at the new place."""
+    (base / "top/open/deep").mkdir(parents=True)
+    path = os.fsencode(base / "top" / opened.removesuffix("/**"))
+    rule = PathRule(path, RuleState.ALLOW, "test:1", is_whole=opened.endswith("/**"))
+    view = mounted(book=book(base, SuffixRule(b".pem", RuleState.READ_ONLY, "test:2"), rule))
+    with refused(errno.EXDEV):
+        os.rename(at(view, "top"), at(view, "other"))
+    os.mkdir(at(view, "empty"))
+    for one, other in (("top", "empty"), ("empty", "top")):
+        with refused(errno.EXDEV):
+            renameat2(at(view, one), at(view, other), EXCHANGE)
+
+
+def test_a_rule_that_opens_nothing_that_a_pattern_closes_lets_a_directory_go(base: Path, mounted: Mounter) -> None:
+    (base / "top/open").mkdir(parents=True)
+    view = mounted(book=book(base, PEM, path_rule(base, "top/open", RuleState.ALLOW)))
+    os.rename(at(view, "top"), at(view, "other"))
+
 
 
 def test_a_rule_at_the_new_place_does_not_open_what_a_pattern_protects(base: Path, mounted: Mounter) -> None:

@@ -390,7 +390,8 @@ class Gate:
         The same if a link in it could come to where a rule's path leads through.  The error is that of a rename between
         two disks: who then moves it file by file has each of them judged.
         """
-        rule = old.pattern_lost(new) or old.pattern_gained(new) or new.led_by_link_inside()
+        rule = old.pattern_lost(new) or old.pattern_gained(new) or self.book.pattern_closing(old, new)
+        rule = rule or new.led_by_link_inside()
         if rule is not None and self._kind(directory, name) == stat.S_IFDIR:
             path = self._path_below(directory, name)
             raise RefusedError(errno.EXDEV, Question(path, Operation.RENAME, rule.state, rule))

@@ -494,6 +494,27 @@ class RuleBook:
         """Return the verdict over ``name`` in the directory that ``above`` is the verdict over."""
         return self._index.below(above, name)
 
+    def pattern_closing(self, old: Verdict, new: Verdict) -> Rule | None:
+        """Return a pattern that would guard what a rule opens in the directory of ``old``, at the place of ``new``.
+
+        None if there is none.  The rule for the path stays behind when the directory is renamed.
+        """
+        todo = [(old.node, new)]
+        while todo:
+            node, there = todo.pop()
+            for name, below in node.children.items() if node is not None else ():
+                verdict = self.below(there, name)
+                todo.append((below, verdict))
+                if below.rule is None:
+                    continue
+                patterns = list(verdict._patterns_in_force().values()) if below.rule.is_whole else []
+                if verdict.rule is not None and not isinstance(verdict.rule, PathRule):
+                    patterns.append(verdict.rule)
+                closing = (one for one in patterns if below.rule and one.state.is_stricter_than(below.rule.state))
+                if (pattern := next(closing, None)) is not None:
+                    return pattern
+        return None
+
 
 def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
     """Tell whether a path and all below it have a state, as far as rules for paths below say nothing else."""
