@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -220,6 +221,36 @@ def test_an_undo_of_an_undo_says_that_the_commit_is_applied_again(
     assert "no changes" in yolofs("status").out
     assert "staged again" not in yolofs("timeline").out
     assert "what it had taken back is in base again" in yolofs.refused("undo", "2", "--yes", code=1)
+
+
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_an_undo_of_an_undo_leaves_nothing_staged(
+    committed: tuple[Program, dict[str, tuple[object, ...]]], is_mounted: bool
+) -> None:
+    yolofs, _ = committed
+    after = looks(yolofs.project)
+    with yolofs.mounted() if is_mounted else contextlib.nullcontext():
+        yolofs("undo", "--yes")
+        yolofs("undo", "2", "--yes")
+        assert looks(yolofs.project) == after
+        assert "no changes" in yolofs("status").out
+        yolofs("commit", "--yes")
+        assert "  4  " not in yolofs("commits", "--all").out
+
+
+def test_what_was_staged_since_stays_when_an_undo_is_undone(
+    committed: tuple[Program, dict[str, tuple[object, ...]]],
+) -> None:
+    yolofs, _ = committed
+    yolofs("undo", "--yes")
+    with yolofs.mounted() as view:
+        (view / "new/file").chmod(0o600)
+        (view / "new/late").write_text("late\n")
+        shown = looks(view)
+    yolofs("undo", "2", "--yes")
+    assert view_of(yolofs) == shown
+    yolofs("commit", "--yes")
+    assert looks(yolofs.project) == shown
 
 
 def test_what_stays_is_told_of_the_paths_that_were_named_alone(
@@ -491,6 +522,8 @@ def test_a_directory_that_is_applied_again_is_no_drift(yolofs: Program, changed:
         (view / new).write_text("new\n")
     yolofs("commit", "--yes")
     yolofs("undo", "--yes")
+    with yolofs.mounted() as view:  # else nothing of it would stay staged
+        (view / "new/deep/early").write_text("early\n")
     yolofs("undo", "2", "--yes")
     assert yolofs("status", "--json").json["drift"] == []
     if changed == "nothing":

@@ -169,7 +169,6 @@ def test_a_rule_that_opens_nothing_that_a_pattern_closes_lets_a_directory_go(bas
     os.rename(at(view, "top"), at(view, "other"))
 
 
-
 def test_a_rule_at_the_new_place_does_not_open_what_a_pattern_protects(base: Path, mounted: Mounter) -> None:
     (base / "keys/deep").mkdir(parents=True)
     (base / "keys/a.pem").write_text("secret")

@@ -17,6 +17,7 @@ import msgspec
 from yolofs.commit.plan.kept import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
+from yolofs.commit.select.coming_back import comes_back_as
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Fingerprint, Keep, owner_of
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
@@ -352,9 +353,17 @@ class _Composing:
             place = self._place_of_same(path, staged, same, slot, there, rel)
             if place != slot or entry.touched_ns:
                 self._add(Keep(0, path, source=place, touched_ns=entry.touched_ns))
+        elif self._comes_back(entry, there):
+            return None
         else:
             self._add(self._staged_record(path, entry, staged, place, slot, there), staged)
         return _Directory(path, entry, staged.origin, place) if is_directory else None
+
+    def _comes_back(self, entry: Entry, there: Entry | None) -> bool:
+        """Tell whether base has afterwards, at the very name, just what is staged there: what a commit kept."""
+        if there is None or there.staged is None or kept_of(there.staged.ino) is None or len(there.staged.names) != 1:
+            return False
+        return comes_back_as(entry, self._all.path(there.staged.ino), self._store)
 
     def _place_of_same(
         self,
