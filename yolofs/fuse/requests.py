@@ -30,7 +30,8 @@ from yolofs.fuse.sent_back import SentBack
 log = logging.getLogger("yolofs.fuse")
 
 Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
-Obstacle: TypeAlias = UndecidedError | PostponedError
+Obstacle: TypeAlias = UndecidedError | PostponedError | OSError
+"""What keeps a request from being carried out now: a question, a large copy, or a disk that was full a moment ago."""
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
@@ -49,9 +50,14 @@ def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any
             try:
                 obstacle: Obstacle | None = None
                 result: Any = None
+                self.current_run.request = args
                 try:
-                    result = self._attempt(handler, args)
+                    result = handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
+                    obstacle = error
+                except OSError as error:
+                    if not self._makes_room(error):
+                        raise
                     obstacle = error
                 if obstacle is not None:
                     result = await self._carry_out(handler, Request(kind, args), obstacle)
@@ -139,7 +145,7 @@ class Requests(pyfuse3.Operations):
         while True:
             if isinstance(obstacle, UndecidedError):
                 await self._settle(request, obstacle.question, so_far)
-            else:
+            elif isinstance(obstacle, PostponedError):
                 await self._copy(obstacle, so_far)
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
