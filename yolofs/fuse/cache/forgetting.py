@@ -53,8 +53,8 @@ class Forgetting:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         while batch.has_more:
             thread = threading.Thread(target=batch.work, name="forgetting", daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)  # danger: not before it has started, as another thread may be in join
             if batch.is_done_or_stuck(patience_s, partial(self._is_stuck, thread)):
                 break
             patience_s = _SHORT_PATIENCE_S

@@ -71,3 +71,18 @@ def test_what_is_stuck_holds_up_nothing_else_and_follows(kernel: Kernel) -> None
         lock.set()
     forgetting.join(20)
     assert sorted(kernel.told) == sorted(NAMES)
+
+
+def test_the_mount_may_end_just_when_messages_are_about_to_be_sent(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetting = Forgetting(kernel.tell, kernel.is_stuck)
+    start = threading.Thread.start
+
+    def start_late(thread: threading.Thread) -> None:
+        forgetting.join(0)  # as by another thread, at that moment
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    assert forgetting.forget([(1, b"a"), (2, b"b")])
+    assert sorted(kernel.told) == [(1, b"a"), (2, b"b")]
