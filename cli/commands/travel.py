@@ -14,13 +14,26 @@ from yolofs.paths import Generation
 @click.option(
     "--force", is_flag=True, help="Also while files are open for writing; what is written to them afterwards is lost."
 )
+@click.option(
+    "--only",
+    "only",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=bytes),
+    help="Bring back this path alone, as `yolofs restore` does; may be given more than once.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(target: str, force: bool, as_json: bool) -> None:
+def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) -> None:
     """Show another generation, earlier or later.
 
     Generation 0 is base. What is not snapshotted yet is snapshotted first, so you can always come back: `yolofs
     travel -`. Running programs see the other state at once. Refuses while programs have files open for writing.
     """
+    if only:
+        from yolofs.cli.bring_back import bring_back
+
+        bring_back(target, only, as_json=as_json)
+        return
     shown, started = _travel(find_project(), target, force=force)
     if as_json:
         emit_json({"target": shown, "generation": started})

@@ -34,6 +34,7 @@ class LoanKind(enum.Enum):
     COMMIT = "commit"
     ABORT = "abort"
     GC = "gc"
+    RESTORE = "restore"
 
 
 # ---- messages

@@ -100,6 +100,32 @@ class Side(msgspec.Struct, frozen=True):
         return read_link(self.data) if self.ino is None else os.readlink(self.data)
 
 
+def side_of(node: Node, base: Base) -> Side:
+    """Return the attributes of what a state shows, and where to read it."""
+    st = node.st
+    kind = stat.S_IFMT(st.st_mode)
+    data, ino, size = None, None, 0
+    if kind == stat.S_IFDIR:
+        data = base.path(node.source) if node.source is not None else None
+    elif kind in (stat.S_IFREG, stat.S_IFLNK):
+        data, size = node.meta, st.st_size
+        if node.staged is not None and node.source is not None:
+            data, size = _data_in_base(node.source, base)
+        elif node.staged is not None:
+            ino = node.staged.ino
+    rdev = st.st_rdev if kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
+    mode = stat.S_IMODE(st.st_mode)
+    return Side(kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
+
+
+def _data_in_base(source: RelPath, base: Base) -> tuple[bytes, int]:
+    """Return where in base a file's data is and how much; no byte if the host has removed it."""
+    try:
+        return base.path(source), base.lstat(source).st_size
+    except OSError:
+        return base.path(source), 0
+
+
 class Change(msgspec.Struct, frozen=True):
     """One line of difference between two states."""
 
@@ -198,15 +224,15 @@ class _Judge:
         """Return the line for a match, None if nothing differs."""
         old, new, _ = found
         if old is None:
-            return Change(Kind.ADDED, new.path, new=self._side(new)) if new is not None else None
+            return Change(Kind.ADDED, new.path, new=side_of(new, self._base)) if new is not None else None
         if new is None:
-            return Change(Kind.DELETED, old.path, old=self._side(old))
+            return Change(Kind.DELETED, old.path, old=side_of(old, self._base))
         return self._change_of_both(old, new, found.is_move)
 
     def _change_of_both(self, old: Node, new: Node, is_move: bool) -> Change | None:
         if not is_move and old.meta == new.meta and old.source == new.source and old.kind == new.kind:
             return None
-        left, right = self._side(old), self._side(new)
+        left, right = side_of(old, self._base), side_of(new, self._base)
         is_same_type = left.type == right.type
         content = not is_same_type or self._has_other_content(left, right)
         metadata = _differing_metadata(old, new, content) if is_same_type else ()
@@ -229,29 +255,6 @@ class _Judge:
         if new.staged is not None and new.staged.links:
             return self._new.unseen(new.staged)
         return self._old.unseen(old.staged) if old.staged is not None and old.staged.links else 0
-
-    def _side(self, node: Node) -> Side:
-        st = node.st
-        kind = stat.S_IFMT(st.st_mode)
-        data, ino, size = None, None, 0
-        if kind == stat.S_IFDIR:
-            data = self._base.path(node.source) if node.source is not None else None
-        elif kind in (stat.S_IFREG, stat.S_IFLNK):
-            data, size = node.meta, st.st_size
-            if node.staged is not None and node.source is not None:
-                data, size = self._data_in_base(node.source)
-            elif node.staged is not None:
-                ino = node.staged.ino
-        rdev = st.st_rdev if kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
-        mode = stat.S_IMODE(st.st_mode)
-        return Side(kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
-
-    def _data_in_base(self, source: RelPath) -> tuple[bytes, int]:
-        """Return where in base a file's data is and how much; no byte if the host has removed it."""
-        try:
-            return self._base.path(source), self._base.lstat(source).st_size
-        except OSError:
-            return self._base.path(source), 0
 
     def _has_other_content(self, left: Side, right: Side) -> bool:
         if left.data == right.data or left.type == stat.S_IFDIR:

@@ -146,8 +146,21 @@ def _settle(
         session.store.sync()
     authors = Authors(session.live_changes(), coarse_clock_ns())
     restated = restate(tree, session.base, session.store, authors, dropped=dropped, rebased=rebased)
-    _replace_journal(session, restated.records)
+    _replace_journal(session, restated.records, b"before merging", b"merged with base")
     return restated.dropped
+
+
+def drop(session: Session, paths: Collection[RelPath], name: bytes) -> None:
+    """Show base again at some paths, durably; ``name`` is that of the new generation.
+
+    A mount of the session must be paused.
+
+    Raises:
+        OSError: it cannot be written; nothing has changed.
+    """
+    authors = Authors(session.live_changes(), coarse_clock_ns())
+    restated = restate(session.state(), session.base, session.store, authors, dropped=paths)
+    _replace_journal(session, restated.records, b"", name)
 
 
 def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
@@ -223,8 +236,11 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
     return staged_ns if was_set else merge.theirs.st.st_mtime_ns
 
 
-def _replace_journal(session: Session, records: Sequence[Keep]) -> None:
-    """Go on with another state, durably and at once: no crash leaves a part of it."""
+def _replace_journal(session: Session, records: Sequence[Keep], name_before: bytes, name_after: bytes) -> None:
+    """Go on with another state, durably and at once: no crash leaves a part of it.
+
+    The names are those of the generations of what was there before and of what is there after.
+    """
     path = session.journal.path
     new = path + MERGED_JOURNAL
     for name in (new, new + LENGTH_SUFFIX):
@@ -238,8 +254,8 @@ def _replace_journal(session: Session, records: Sequence[Keep]) -> None:
             copy.write(chunk)
     now = coarse_clock_ns()
     with Journal.open(new) as journal:
-        before = [Snapshot(now, b"before merging")] if session.has_unsnapshotted() else []
-        journal.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, b"merged with base"))
+        before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
+        journal.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, name_after))
         journal.sync()
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new + LENGTH_SUFFIX)

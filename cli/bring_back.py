@@ -1,0 +1,73 @@
+"""Bringing back some paths as another state has them: for restore, and for travel with ``--only``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from yolofs.cli.output import emit_json, say
+from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.show.json_forms import change_fields, text_fields
+from yolofs.cli.show.listing import Place, emit_changes
+from yolofs.cli.show.marking import marks_of
+from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.errors import UsageError
+from yolofs.hostcode.mark import Marks
+from yolofs.paths import display
+from yolofs.session.restore import Restored, restore, source_of
+from yolofs.session.session import Session
+from yolofs.session.state_files import StateFiles
+
+
+def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
+    """Stage what a generation shows at some paths, and say what that has changed.
+
+    Raises:
+        UsageError: there is nothing at a path, neither then nor now.
+    """
+    project = find_project()
+    with reading(project) as session:  # whoever has mistyped keeps nobody waiting
+        paths = relative_paths(session, typed)
+        _check(session, text, typed)
+    with changing(project, LoanKind.RESTORE) as (session, _):
+        source, named = source_of(session, text)
+        done = restore(session, source, paths, f"restored from {named}".encode())
+        marks = marks_of(session, done.changes)
+        if as_json:
+            emit_json(
+                {
+                    "from": named,
+                    "generation": session.timeline.present if done.changes else None,
+                    "changes": [
+                        change_fields(change, session.base.root, session.regions, marks) for change in done.changes
+                    ],
+                    "left_out": [
+                        text_fields("path", session.base.path(path)) | {"what": list(what)}
+                        for path, what in done.left_out.items()
+                    ],
+                }
+            )
+            return
+        _tell(session, named, done, marks)
+
+
+def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
+    source, named = source_of(session, text)
+    then, now = StateFiles(session, source), StateFiles(session, session.state())
+    for path, word in zip(relative_paths(session, typed), typed, strict=True):
+        if then.look(path) is None and now.look(path) is None:
+            raise UsageError(
+                f"there is nothing at {display(session.base.path(path))}, neither in {named} nor in the view",
+                hint=f"what was done there: yolofs log -- {display(word)}",
+            )
+
+
+def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:
+    if not done.changes:
+        say(f"nothing to bring back: it is as in {named} already")
+        return
+    place = Place(session.base.root, session.base.relative(session.project))
+    emit_changes(done.changes, place, session.regions, marks)
+    say(f"brought back from {named}; to undo that: yolofs travel {done.before}")
+    for path, what in done.left_out.items():
+        say(f"note: of {display(os.path.join(session.base.root, path))} could not be set: {', '.join(what)}")

@@ -1,0 +1,24 @@
+"""``yolofs cat``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.output import emit_bytes
+from yolofs.cli.project import find_project, reading
+from yolofs.cli.versions import look_at, parse_version
+
+
+@click.command()
+@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True)
+def command(versions: tuple[str, ...]) -> None:
+    """Print files as they were in another generation, without a mount.
+
+    A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for where you were before
+    the last travel; without one, as in :PATH, it is what the view shows now.
+    """
+    with reading(find_project()) as session:
+        for text in versions:
+            files, file = look_at(session, parse_version(session, text), text)
+            for chunk in files.chunks(file):
+                emit_bytes(chunk)

@@ -1,0 +1,63 @@
+"""``yolofs ls``."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import stat
+from collections.abc import Iterator
+
+import click
+
+from yolofs.cli.output import emit, local_time
+from yolofs.cli.project import find_project, reading
+from yolofs.cli.versions import look_at, parse_version
+from yolofs.paths import display
+from yolofs.registry.private import user_name
+from yolofs.session.state_files import File, StateFiles
+
+
+@click.command()
+@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True)
+@click.option("-l", "--long", "is_long", is_flag=True, help="Also mode, owner, size in bytes and time.")
+@click.option("-R", "--recursive", "is_recursive", is_flag=True, help="Also what is in the directories below.")
+def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:
+    """List directories as they were in another generation, without a mount.
+
+    A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for where you were before
+    the last travel; without one, as in :PATH, it is what the view shows now. A directory has a / at its end.
+    """
+    with reading(find_project()) as session:
+        for text in versions:
+            files, file = look_at(session, parse_version(session, text), text)
+            shown = _inside(files, file, is_recursive=is_recursive) if file.is_directory else [(file.path, file)]
+            for name, below in shown:
+                emit(_line(name, below, is_long=is_long))
+
+
+def _inside(
+    files: StateFiles, directory: File, *, is_recursive: bool, above: bytes = b""
+) -> Iterator[tuple[bytes, File]]:
+    for name, file in files.inside(directory):
+        yield above + name, file
+        if is_recursive and file.is_directory:
+            yield from _inside(files, file, is_recursive=True, above=above + name + b"/")
+
+
+def _line(name: bytes, file: File, *, is_long: bool) -> str:
+    side = file.side
+    text = display(name) + ("/" if file.is_directory else "")
+    if not is_long:
+        return text
+    if side.type == stat.S_IFLNK:
+        text += f" -> {display(side.target())}"
+    mode = stat.filemode(side.type | side.mode)
+    return (
+        f"{mode} {user_name(side.uid):8} {_group_name(side.gid):8} {side.size:>10} {local_time(file.mtime_ns)} {text}"
+    )
+
+
+def _group_name(gid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return grp.getgrgid(gid).gr_name
+    return str(gid)

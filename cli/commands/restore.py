@@ -1,0 +1,34 @@
+"""``yolofs restore``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.bring_back import bring_back
+from yolofs.cli.versions import joined_run
+
+
+class _Command(click.Command):
+    """Takes ``--from run N``, which is two words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, joined_run(args))
+
+
+@click.command(cls=_Command)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=bytes))
+@click.option(
+    "--from",
+    "text",
+    metavar="GENERATION|run N|base",
+    default="base",
+    help="The version to bring back: of a generation, as run N left it, or of base (so it is without this).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(paths: tuple[bytes, ...], text: str, as_json: bool) -> None:
+    """Bring back what was at a path in another generation, or what base has there.
+
+    It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
+    before is a generation, to which you can travel. Base is not touched.
+    """
+    bring_back(text, paths, as_json=as_json)

@@ -1,0 +1,175 @@
+"""``yolofs restore``, ``travel --only``, ``cat`` and ``ls``: what was at a path in another generation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+def looks(top: Path) -> dict[str, tuple[object, ...]]:
+    """Return all that is to come back, by path: kind, mode, owner, content, time and number of names."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in (top, *top.rglob("*")) if os.path.lexists(top) else ():
+        st = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        links = st.st_nlink if not stat.S_ISDIR(st.st_mode) else 0
+        name = str(path.relative_to(top))
+        found[name] = (st.st_mode, st.st_uid, st.st_gid, content, st.st_mtime_ns, links)
+    return found
+
+
+def fill(top: Path) -> None:
+    """Make one of each kind."""
+    (top / "deep/er").mkdir(parents=True)
+    (top / "deep/file").write_bytes(b"content\n" * 9)
+    (top / "deep/file").chmod(0o4750)
+    os.utime(top / "deep/file", ns=(1, 1_400_000_000_123_456_789))
+    os.link(top / "deep/file", top / "deep/er/link")
+    (top / "symlink").symlink_to("deep/file")
+    os.mkfifo(top / "fifo", 0o600)
+    (top / "empty").mkdir(0o700)
+    (top / "empty").chmod(0o1770)
+    os.utime(top / "empty", ns=(1, 1_500_000_000_000_000_000))
+
+
+def _remove(top: Path) -> None:
+    shutil.rmtree(top)
+
+
+def _replace(top: Path) -> None:
+    shutil.rmtree(top)
+    top.write_text("a file\n")
+
+
+def _change(top: Path) -> None:
+    (top / "deep/file").write_text("changed\n")
+    (top / "deep/er/link").chmod(0o600)
+    (top / "symlink").unlink()
+    (top / "symlink").mkdir()
+    (top / "symlink/new").write_text("new\n")
+    (top / "empty").rmdir()
+    (top / "more").write_text("more\n")
+
+
+def _move(top: Path) -> None:
+    top.rename(top.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("is_mounted", [False, True])
+@pytest.mark.parametrize("origin", ["base", "generation"])
+@pytest.mark.parametrize("change", [_remove, _replace, _change, _move])
+def test_all_that_was_there_comes_back(
+    yolofs: Program, change: Callable[[Path], None], origin: str, is_mounted: bool
+) -> None:
+    if origin == "base":
+        fill(yolofs.project / "top")
+        os.setxattr(yolofs.project / "top/deep/file", "user.one", b"1")
+    with yolofs.mounted() as view:
+        if origin == "generation":
+            fill(view / "top")
+        (view / "beside").write_text("beside\n")
+        before = looks(view / "top")
+        yolofs("snapshot", "before")
+        change(view / "top")
+        (view / "beside").write_text("changed\n")
+        if is_mounted:
+            yolofs("restore", "--from", "before" if origin == "generation" else "base", "top")
+    if not is_mounted:
+        yolofs("restore", "--from", "before" if origin == "generation" else "base", "top")
+    with yolofs.mounted() as view:
+        assert looks(view / "top") == before
+        assert (view / "beside").read_text() == "changed\n"
+        if change is _move:
+            assert looks(view / "elsewhere").keys() == before.keys()
+        yolofs("commit", "--yes", "--trusted")
+    assert looks(yolofs.project / "top") == before
+    if origin == "base":
+        assert os.getxattr(yolofs.project / "top/deep/file", "user.one") == b"1"
+
+
+def test_what_base_has_is_not_staged_any_more(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        (view / "new").write_text("new\n")
+        yolofs("restore", "a.txt")
+        assert (view / "a.txt").read_text() == (yolofs.project / "a.txt").read_text()
+        assert [change["kind"] for change in yolofs("status", "--json").json["changes"]] == ["A"]
+        yolofs("restore", "new")
+        assert not (view / "new").exists()
+        assert yolofs("status", "--json").json["changes"] == []
+
+
+def test_one_way_back_is_a_travel(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        told = yolofs("restore", "a.txt").err
+        assert "to undo that: yolofs travel 1" in told
+        yolofs("travel", "1")
+        assert (view / "a.txt").read_text() == "changed\n"
+
+
+def test_a_run_names_what_it_left(yolofs: Program) -> None:
+    with yolofs.mounted("--root", "/") as mountpoint:
+        view = mountpoint / str(yolofs.project).lstrip("/")
+        yolofs("run", "--", "sh", "-c", "echo one > new")
+        yolofs("run", "--", "sh", "-c", "echo two > new")
+        yolofs("restore", "--from", "run", "1", "new")
+        assert (view / "new").read_text() == "one\n"
+        yolofs("restore", "--from", "run:2", "new")
+        assert (view / "new").read_text() == "two\n"
+
+
+def test_travel_brings_back_a_part_of_the_tree(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "one").write_text("one\n")
+        (view / "two").write_text("two\n")
+        yolofs("snapshot", "both")
+        (view / "one").unlink()
+        (view / "two").unlink()
+        yolofs("travel", "--only", "one", "both")
+        assert (view / "one").read_text() == "one\n"
+        assert not (view / "two").exists()
+
+
+def test_a_program_that_has_it_open_keeps_what_it_has_opened(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        with (view / "a.txt").open() as file:
+            yolofs("restore", "a.txt")
+            assert file.read() == "changed\n"
+            assert (view / "a.txt").read_text() == (yolofs.project / "a.txt").read_text()
+
+
+def test_what_is_nowhere_is_misspelt(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "new").write_text("new\n")
+        assert "neither in base nor in the view" in yolofs.refused("restore", "nwe", code=2)
+    assert "there is nothing at" in yolofs.refused("cat", "0:nwe", code=2)
+    assert "names no generation" in yolofs.refused("cat", "new", code=2)
+    assert "there is no snapshot named x" in yolofs.refused("cat", "x:new", code=7)
+
+
+def test_files_are_read_without_a_mount(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_bytes(b"\0first\n")
+        (view / "dir/sub").mkdir(parents=True)
+        (view / "dir/sub/x").write_text("x\n")
+        yolofs("snapshot", "one:two")
+        (view / "a.txt").unlink()
+        (view / "dir/sub/x").rename(view / "x")
+    assert yolofs("cat", "one:two:a.txt", ":x").out.encode() == b"\0first\nx\n"
+    assert "sub/x" in yolofs("ls", "-R", "one:two:dir").out.split()
+    assert yolofs("ls", "one:two:dir").out.split()[-1] == "sub/"
+    assert "sub/x" not in yolofs("ls", "-R", ":dir").out.split()
+    line = yolofs("ls", "-l", "one:two:a.txt").out.split()
+    assert line[0].startswith("-rw")
+    assert line[3] == "7"

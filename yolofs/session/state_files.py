@@ -1,0 +1,105 @@
+"""The files of one state, read as the view shows them, without a mount."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from yolofs.changes.changes import Side, side_of
+from yolofs.changes.matching import Identity, Node, StateReader
+from yolofs.paths import RelPath
+from yolofs.session.session import Session
+from yolofs.state.tree import Tree
+
+_CHUNK_BYTES = 1 << 20
+
+
+class File:
+    """Something that a state shows."""
+
+    def __init__(self, node: Node, side: Side) -> None:
+        self.path: RelPath = node.path
+        self.side = side
+        """Its attributes, and where to read it."""
+        self.st = node.st
+        """The same attributes; the size and the number of blocks may not be true."""
+        self.identity: Identity = node.identity
+        """The same for all names of one file."""
+        self.node = node
+
+    @property
+    def mtime_ns(self) -> int:
+        """When its content was changed last; of a directory, when a name came or went."""
+        entry = self.node.entry
+        return (entry.touched_ns if entry is not None and self.is_directory else 0) or self.st.st_mtime_ns
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.side.type == stat.S_IFDIR
+
+
+class StateFiles:
+    """Reads what a state shows, by paths relative to base.  Symbolic links are not followed."""
+
+    def __init__(self, session: Session, tree: Tree) -> None:
+        """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` returns it."""
+        self._base = session.base
+        self._store = session.store
+        self._reader = StateReader(tree, session.base, session.store)
+
+    def look(self, path: RelPath) -> File | None:
+        """Return what is at a path, None if nothing is.
+
+        Raises:
+            YolofsError: the store lacks something that the state shows.
+        """
+        node = self._reader.root()
+        for name in path.split(b"/") if path else ():
+            node = self._reader.child(node, name) if node is not None and stat.S_ISDIR(node.st.st_mode) else None
+        return self._file(node) if node is not None else None
+
+    def inside(self, directory: File) -> list[tuple[bytes, File]]:
+        """Return what is in a directory, by name, sorted.
+
+        Raises:
+            YolofsError: as :meth:`look`.
+        """
+        found = []
+        for name in sorted(self._reader.names(directory.node)):
+            node = self._reader.child(directory.node, name)
+            if node is not None:
+                found.append((name, self._file(node)))
+        return found
+
+    @contextlib.contextmanager
+    def open(self, file: File) -> Iterator[int]:
+        """Open a regular file for the time of the block, and yield a descriptor to read it from.
+
+        Raises:
+            OSError: as open(2); EISDIR and EINVAL for what is no regular file.
+        """
+        if file.side.type != stat.S_IFREG:
+            number = errno.EISDIR if file.is_directory else errno.EINVAL
+            raise OSError(number, os.strerror(number), file.side.meta)
+        fd = file.side.open(self._store)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def chunks(self, file: File) -> Iterator[bytes]:
+        """Yield the content of a regular file.
+
+        Raises:
+            OSError: as :meth:`open`.
+        """
+        with self.open(file) as fd:
+            while data := os.read(fd, _CHUNK_BYTES):
+                yield data
+
+    def _file(self, node: Node) -> File:
+        return File(node, side_of(node, self._base))
