@@ -22,7 +22,7 @@ from yolofs.session.state_files import File, StateFiles
 @click.option("-l", "--long", "is_long", is_flag=True, help="Also mode, owner, size in bytes and time.")
 @click.option("-R", "--recursive", "is_recursive", is_flag=True, help="Also what is in the directories below.")
 def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:
-    """List directories as they were in another generation, without a mount.
+    """List files as they were in another generation, without a mount.
 
     A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for where you were before
     the last travel; without one, as in :PATH, it is what the view shows now. A directory has a / at its end.

@@ -26,7 +26,7 @@ class _Command(click.Command):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(paths: tuple[bytes, ...], text: str, as_json: bool) -> None:
-    """Bring back what was at a path in another generation, or what base has there.
+    """Bring back what another generation has at a path, or base.
 
     It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
     before is a generation, to which you can travel. Base is not touched.
