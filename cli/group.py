@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,41 +11,20 @@ import click
 
 from yolofs import __version__
 from yolofs.cli import output
+from yolofs.cli.completing import VARIABLE
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
 
-COMMANDS = (
-    "init",
-    "mount",
-    "unmount",
-    "run",
-    "shell",
-    "status",
-    "diff",
-    "log",
-    "runs",
-    "blame",
-    "snapshot",
-    "travel",
-    "timeline",
-    "cat",
-    "ls",
-    "restore",
-    "commit",
-    "commits",
-    "undo",
-    "abort",
-    "gc",
-    "watch",
-    "asks",
-    "answer",
-    "rule",
-    "trust",
-    "sessions",
-    "doctor",
-    "hook",
-)
-"""In the order in which one meets them; each is ``command`` in the module of its name."""
+_GROUPS = {
+    "Work": ("init", "mount", "unmount", "run", "shell"),
+    "Look": ("status", "diff", "log", "runs", "blame", "timeline", "cat", "ls"),
+    "Keep": ("snapshot", "travel", "restore", "commit", "commits", "undo", "abort", "gc"),
+    "Rules": ("watch", "asks", "answer", "rule", "trust"),
+    "Machine": ("sessions", "doctor", "hook", "completion"),
+}
+"""In the order in which one meets them."""
+COMMANDS = tuple(name for group in _GROUPS.values() for name in group)
+"""Each is ``command`` in the module of its name."""
 
 
 class _Commands(click.Group):
@@ -52,6 +32,20 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands group by group."""
+        width = max(map(len, COMMANDS))
+        for title, names in _GROUPS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width - width))
+                        for name, command in commands
+                        if command is not None
+                    ]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         if cmd_name not in COMMANDS:
@@ -128,6 +122,11 @@ def _for_the_owner(words: Sequence[str]) -> list[str]:
 def carry_out(words: Sequence[str], options: Options | None) -> int:
     """Carry out a command line and return the exit code; ``options`` stand for those before the command."""
     try:
+        instruction = os.environ.get(VARIABLE)
+        if instruction is not None and not words and options is None:
+            from click.shell_completion import shell_complete
+
+            return shell_complete(cli, {}, "yolofs", VARIABLE, instruction)
         # Not cli.main(), which has ideas of its own about errors.
         with cli.make_context("yolofs", list(words), obj=options) as context:
             cli.invoke(context)

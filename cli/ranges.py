@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
+from yolofs.cli.completing import PATHS_KEY, staged_paths
 from yolofs.cli.options import start_directory
 from yolofs.errors import GenerationError
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
-
-_PATHS_KEY = "yolofs.paths"
 
 
 class PathsCommand(click.Command):
@@ -22,9 +22,15 @@ class PathsCommand(click.Command):
         """Set the paths apart before click looks at the rest."""
         if "--" in args:
             at = args.index("--")
-            ctx.meta[_PATHS_KEY] = tuple(map(os.fsencode, args[at + 1 :]))
+            ctx.meta[PATHS_KEY] = tuple(map(os.fsencode, args[at + 1 :]))
             args = args[:at]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what may stand at the end of a command line: after ``--`` a path."""
+        if PATHS_KEY in ctx.meta:
+            return staged_paths(ctx, self.params[0], incomplete)
+        return super().shell_complete(ctx, incomplete)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the pieces of the usage line."""
@@ -33,7 +39,7 @@ class PathsCommand(click.Command):
 
 def paths_given() -> Sequence[bytes]:
     """Return the paths after ``--`` of the command that runs."""
-    paths: Sequence[bytes] = click.get_current_context().meta.get(_PATHS_KEY, ())
+    paths: Sequence[bytes] = click.get_current_context().meta.get(PATHS_KEY, ())
     return paths
 
 

@@ -16,7 +16,7 @@ from yolofs.session.commit import abort
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def command(yes: bool) -> None:
     """Drop everything that is staged, snapshots too.
 

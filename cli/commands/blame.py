@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.runs import find_run, run_of
+from yolofs.cli.completing import staged_paths
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
@@ -28,7 +29,7 @@ class Origin(NamedTuple):
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=bytes))
+@click.argument("path", type=click.Path(path_type=bytes), shell_complete=staged_paths)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from yolofs.cli.completing import versions
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.versions import look_at, parse_version
 
 
 @click.command()
-@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True)
+@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True, shell_complete=versions)
 def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.
 

@@ -25,6 +25,7 @@ from yolofs.cli.commit.report import (
     trusted_text,
     warn_of_unfinished,
 )
+from yolofs.cli.completing import staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import ask, check_can_ask, phases, say, warn
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
@@ -71,7 +72,7 @@ class Asked(NamedTuple):
 
 
 @click.command()
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
 @click.option("--outside", is_flag=True, help="Also what lies outside the project.")
 @click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
 @click.option(
@@ -87,7 +88,7 @@ class Asked(NamedTuple):
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
 @click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
 @click.option(

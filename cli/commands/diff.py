@@ -10,6 +10,7 @@ import click
 
 from yolofs.audit.runs import find_run, generation_of
 from yolofs.changes.changes import Change, compare
+from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PathsCommand)
-@click.argument("range_text", metavar="[RANGE]", default="all")
+@click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
 @click.option("--run", "run", type=int, metavar="N", help="Only what run N changed.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")

@@ -34,7 +34,7 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 @click.option(
     "--keep-rest", "keeps_rest", is_flag=True, help="With --repair: take out the bad lines alone, and keep the rest."
 )
-@click.option("--yes", is_flag=True, help="With --repair: do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="With --repair: do not ask.")
 @click.option("--acknowledge", is_flag=True, help="Say no more what the journal has lost at its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:

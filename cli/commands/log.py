@@ -11,6 +11,7 @@ import click
 
 from yolofs.audit.audit import Note, RunEnd, RunStart, records_before
 from yolofs.audit.runs import find_run, run_of
+from yolofs.cli.completing import generations
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -37,7 +38,7 @@ class Entry(NamedTuple):
 
 
 @click.command(cls=PathsCommand)
-@click.argument("range_text", metavar="[RANGE]", default="all")
+@click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
 @click.option("--run", "run", type=int, metavar="N", help="Only what run N did.")
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")

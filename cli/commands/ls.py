@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import click
 
+from yolofs.cli.completing import versions
 from yolofs.cli.output import emit, local_time
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.versions import look_at, parse_version
@@ -18,7 +19,7 @@ from yolofs.session.state_files import File, StateFiles
 
 
 @click.command()
-@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True)
+@click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True, shell_complete=versions)
 @click.option("-l", "--long", "is_long", is_flag=True, help="Also mode, owner, size in bytes and time.")
 @click.option("-R", "--recursive", "is_recursive", is_flag=True, help="Also what is in the directories below.")
 def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:

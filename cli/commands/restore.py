@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.bring_back import bring_back
+from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.versions import joined_run
 
 
@@ -16,12 +17,15 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=bytes))
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=bytes), shell_complete=staged_paths
+)
 @click.option(
     "--from",
     "text",
     metavar="GENERATION|run N|base",
     default="base",
+    shell_complete=generations,
     help="The version to bring back: of a generation, as run N left it, or of base (so it is without this).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")

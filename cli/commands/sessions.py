@@ -63,7 +63,7 @@ _ADVICE = {
     type=click.Path(path_type=bytes),
     help="Let session ID, whose project is gone, go on with the directory PATH.",
 )
-@click.option("--yes", is_flag=True, help="With --forget: do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: bool, as_json: bool) -> None:
     """List your sessions on this machine, wherever their projects are.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from yolofs.cli.completing import generations
 from yolofs.cli.output import emit, emit_json, say
 from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation
 
 
 @click.command()
-@click.argument("target", metavar="GENERATION|NAME|-")
+@click.argument("target", metavar="GENERATION|NAME|-", shell_complete=generations)
 @click.option(
     "--force", is_flag=True, help="Also while files are open for writing; what is written to them afterwards is lost."
 )

@@ -39,7 +39,7 @@ _LISTED = 20
 @click.command()
 @click.argument("number", metavar="[N]", required=False)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")

@@ -22,6 +22,9 @@ ORDINARY = {
     "log": (),
     "runs": (),
     "blame": ("made",),
+    "cat": ("1:made",),
+    "ls": ("-l", "1:."),
+    "restore": ("--from", "1", "made"),
     "asks": (),
     "answer": ("1", "deny"),
     "rule": ("list",),
@@ -36,6 +39,7 @@ ORDINARY = {
     "sessions": (),
     "doctor": (),
     "hook": ("--help",),
+    "completion": ("bash",),
 }
 """Words of every command, in an order in which each finds something to do."""
 ELSEWHERE = {"shell", "watch"}

@@ -1,0 +1,106 @@
+"""What a shell completes: generations, names of snapshots, and paths that are staged.
+
+The shell asks while the user types, so whatever is wrong, nothing is offered and nothing is said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+from click.shell_completion import CompletionItem
+
+from yolofs.cli.options import Options, set_options, start_directory
+
+if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
+    from yolofs.session.session import Session
+
+VARIABLE = "_YOLOFS_COMPLETE"
+"""What a shell sets to have words completed."""
+PATHS_KEY = "yolofs.paths"
+"""Under this the context of a command has the paths after ``--``, where there may be any."""
+_MOST = 500
+_FILES = CompletionItem("", type="file")
+"""Has the shell offer the names of files, if there is nothing else."""
+
+Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
+    """Make of a function that finds words in a session one that click calls."""
+
+    @wraps(find)
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found: list[CompletionItem] = []
+        with contextlib.suppress(Exception), _session(context) as session:
+            for item in find(session, incomplete):
+                found.append(item)
+                if len(found) == _MOST:
+                    break
+        return found
+
+    return complete
+
+
+@contextlib.contextmanager
+def _session(context: click.Context) -> Iterator[Session]:
+    from yolofs.cli.here import find_project
+    from yolofs.session.session import Access, Session
+
+    set_options(Options(context.find_root().params.get("start") or b"."))
+    with Session.open(find_project(), Access.READ) as session:
+        yield session
+
+
+def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the generations, by number and by name."""
+    for number, marker in enumerate(session.journal.markers, 1):
+        name = os.fsdecode(marker.marker.name)
+        if name.isprintable() and name.startswith(incomplete) and not name.isdigit() and name:
+            yield CompletionItem(name, help=f"generation {number}")
+        if str(number).startswith(incomplete):
+            yield CompletionItem(str(number), help=name if name.isprintable() else None)
+    for word in ("base", "-"):
+        if word.startswith(incomplete):
+            yield CompletionItem(word)
+
+
+def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the generations, each with the colon before a path."""
+    for item in _generations(session, incomplete):
+        yield CompletionItem(f"{item.value}:", help=item.help)
+
+
+def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the staged paths, as one types them; else files."""
+    from yolofs.commit.select.units import natural_path
+
+    start = start_directory()
+    wanted = os.fsencode(incomplete)
+    is_none = True
+    for path, entry in session.state().walk():
+        if entry.staged is None and entry.base is not None and entry.base == natural_path(entry):
+            continue  # only passed on the way to others
+        typed = os.path.relpath(session.base.path(path), start)
+        if os.path.isabs(wanted):
+            typed = session.base.path(path)
+        text = os.fsdecode(typed)
+        if typed.startswith(wanted) and text.isprintable():
+            is_none = False
+            yield CompletionItem(text)
+    if is_none:
+        yield _FILES
+
+
+def generations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer generations; after ``--`` staged paths."""
+    return (staged_paths if PATHS_KEY in context.meta else _any_generation)(context, parameter, incomplete)
+
+
+_any_generation = _offered(_generations)
+versions = _offered(_versions)
+staged_paths = _offered(_staged_paths)
