@@ -21,6 +21,8 @@ from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.plan.overridden_names import survey
+from yolofs.commit.plan.planner import plan_commit
 from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
 from yolofs.store.base import Base
@@ -650,6 +652,22 @@ def test_a_file_loses_its_hard_links_by_moving_to_another_device(
     assert (read(scribe, b"e/a"), read(scribe, b"d/a")) == (b"new", b"base a")
 
 
+@pytest.mark.parametrize("other", ["inside", "outside"])
+def test_a_directory_that_moves_to_another_device_says_which_hard_links_it_loses(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None], other: str
+) -> None:
+    mount_tmpfs(scribe.base.path(RelPath(b"e")))
+    with open(scribe.base.path(RelPath(b"d/linked")), "wb"):
+        pass
+    os.link(
+        scribe.base.path(RelPath(b"d/linked")), scribe.base.path(RelPath(b"d/other" if other == "inside" else b"other"))
+    )
+    scribe.rename(b"d", b"e/d")
+    outcome = execute(scribe.plan(), scribe.store, parking=parking)
+    assert outcome.left_out == ({} if other == "inside" else {RelPath(b"e/d"): ("hard link",)})
+    assert stat_of(scribe, b"e/d/linked").st_nlink == (2 if other == "inside" else 1)
+
+
 def test_what_was_on_one_of_several_devices_stays_a_link_if_its_old_content_cannot_be_told(
     scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
 ) -> None:
@@ -662,3 +680,13 @@ def test_what_was_on_one_of_several_devices_stays_a_link_if_its_old_content_cann
     scribe.commit(parking)
     assert (read(scribe, b"d/a"), stat_of(scribe, b"d/a").st_nlink) == (b"new", 2)
     assert b"base a" in contents(parking + b"/replaced")
+
+
+def test_a_directory_that_the_host_works_in_while_it_is_planned_is_no_part_of_a_commit(scribe: CommitScribe) -> None:
+    """Else an ordinary user would hear that the time of /tmp could not be set."""
+    scribe.write(b"d/sub/new", b"new")
+    names = list(survey(scribe.tree, scribe.base))
+    with open(scribe.base.path(RelPath(b"d/by the host")), "wb"):
+        pass
+    steps = plan_commit(scribe.tree, scribe.base, scribe.store, names=names).steps
+    assert RelPath(b"d") not in [step.path for step in steps]

@@ -22,7 +22,7 @@ from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.ready import LINKED, Made
 from yolofs.commit.apply.step_log import UNKNOWN_NS, Identity, Line
-from yolofs.commit.apply.trees import copy_tree, ctimes_below, remove_tree
+from yolofs.commit.apply.trees import copy_tree, ctimes_below, has_names_elsewhere, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -421,6 +421,9 @@ class Steps(Preparing):
         else:
             return
         beside = self._beside(step.path, step.number)
+        self._unlocked(source)
+        if isinstance(step, Place) and self._loses_links(step, source):
+            self._note(step.path, ("hard link",))
         self._copy_tree(source, beside, step.path)
         self._copied.update(ctimes_below(self._at(beside)))
         self._mark_made(beside, step)
@@ -429,6 +432,11 @@ class Steps(Preparing):
         self._sync_directory(copied)
         self._leftovers.append(copied)
         self._swap_in(beside, step)
+
+    def _loses_links(self, step: Place, source: Spot) -> bool:
+        """Tell whether what is about to be copied is, or holds, a file of which other names stay where they are."""
+        is_linked_again = any(isinstance(other, Link) and other.existing == step.path for other in self._plan.steps)
+        return not is_linked_again and has_names_elsewhere(self._at(source))
 
     def _swap_in(self, source: Spot, step: _Arrival) -> None:
         """Rename ``source`` to the step's path and keep what it replaces, if it is to replace anything."""

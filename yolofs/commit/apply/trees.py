@@ -40,6 +40,25 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(left_out))
 
 
+def has_names_elsewhere(top: bytes) -> bool:
+    """Tell whether a file, or one in a directory, has other names (hard links) than those in there.
+
+    Raises:
+        OSError: a part cannot be looked at.
+    """
+    left: dict[tuple[int, int], int] = {}
+    todo = [top]
+    while todo:
+        path = todo.pop()
+        st = os.lstat(path)
+        if stat.S_ISDIR(st.st_mode):
+            todo += [os.path.join(path, os.fsencode(name)) for name in os.listdir(path)]
+        elif st.st_nlink > 1:
+            file = st.st_dev, st.st_ino
+            left[file] = left.get(file, st.st_nlink) - 1
+    return any(left.values())
+
+
 def ctimes_below(directory: bytes) -> dict[int, int]:
     """Return the ctime in ns, by inode number, of all that lies in a directory and can be looked at."""
     found: dict[int, int] = {}

@@ -253,6 +253,8 @@ class _Planner:
         if survivor is None:
             return FinishDirectory(name.path, ino, mtime_ns)
         was = self._attributes(survivor, xattrs=staged is not None)
+        if staged is None and not entry.touched_ns:  # the host may have changed it since the survey
+            mtime_ns = was.mtime_ns
         if staged is not None and self._has_metadata_of(was, staged):
             ino = None
         is_right = ino is None and mtime_ns == was.mtime_ns
