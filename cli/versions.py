@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import RelPath, display
@@ -56,7 +57,9 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
         UsageError: nothing.
     """
     files = StateFiles(session, version.tree)
-    file = files.look(version.path)
+    guard = options().guard
+    is_hidden = guard is not None and not guard.may_see(session.base.path(version.path))
+    file = files.look(version.path) if not is_hidden else None
     if file is None:
         where = display(session.base.path(version.path))
         raise UsageError(

@@ -30,17 +30,20 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PathsCommand)
-@click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
+@click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
 @click.option("--run", "run", type=int, metavar="N", help="Only what run N changed.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
-def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool, as_list: bool, as_json: bool) -> None:
+def command(
+    words: tuple[str, ...], run: int | None, scratch: bool, shows_hidden: bool, as_list: bool, as_json: bool
+) -> None:
     """Print what changed as a patch that `git apply` takes.
 
     RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all, which is what a commit
     would apply. A generation is a number, the name of a snapshot, base, or - for where you were before the last travel.
+    Two of GENERATION:PATH are compared with each other; without a generation, as in :PATH, it is the view as it is now.
 
     Paths are relative to the project; if something outside it changed, to the base directory, and stderr says so.
     stderr also lists what a patch cannot express, such as an empty directory or an owner. What changed in scratch
@@ -48,15 +51,20 @@ def command(range_text: str, run: int | None, scratch: bool, shows_hidden: bool,
     """
     with reading(find_project()) as session:
         paths = relative_paths(session, paths_given())
-        scratch = scratch or bool(paths)
-        if run is not None:
-            old, new = _of_run(session, run, range_text, paths)
+        scratch = scratch or bool(paths) or len(words) > 1
+        old: Generation | None
+        if len(words) > 1:
+            old, new, changes = None, None, _compare_two(session, words, run, paths)
         else:
-            old, new = parse_range(session.timeline, range_text)
-        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
-        changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
-        if run is not None:
-            changes = _made_by(session, run, old, new, changes)
+            range_text = words[0] if words else "all"
+            if run is not None:
+                old, new = _of_run(session, run, range_text, paths)
+            else:
+                old, new = parse_range(session.timeline, range_text)
+            # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
+            changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
+            if run is not None:
+                changes = _made_by(session, run, old, new, changes)
         guard, root = options().guard, session.base.root
         everything = seen(guard, changes, root)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -95,6 +103,26 @@ def _of_run(
     if before is None:
         raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
     return before, generation_of(run.end.after, session.journal) if run.end is not None else None
+
+
+def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
+    """Return what differs between two paths, each as it was in some generation.
+
+    Raises:
+        UsageError: there are more words than two, or something else, too; or one of the two is a directory.
+    """
+    if len(words) > 2 or run is not None or paths:
+        raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
+    from yolofs.changes.changes import compare_two
+    from yolofs.cli.versions import look_at, parse_version
+
+    found = [look_at(session, parse_version(session, word), word) for word in words]
+    for (_, file), word in zip(found, words, strict=True):
+        if file.is_directory:
+            raise UsageError(f"{word} is a directory", hint="yolofs diff GENERATION..GENERATION -- PATH")
+    (old_files, old), (new_files, new) = found
+    change = compare_two(old.node, new.node, old_files.reader, new_files.reader)
+    return [change] if change is not None else []
 
 
 def _made_by(
@@ -148,7 +176,7 @@ def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> No
 
 
 def _document(
-    session: Session, old: Generation, new: Generation | None, changes: Sequence[Change], marks: Marks
+    session: Session, old: Generation | None, new: Generation | None, changes: Sequence[Change], marks: Marks
 ) -> dict[str, Any]:
     regions = session.regions
     return {

@@ -173,3 +173,22 @@ def test_files_are_read_without_a_mount(yolofs: Program) -> None:
     line = yolofs("ls", "-l", "one:two:a.txt").out.split()
     assert line[0].startswith("-rw")
     assert line[3] == "7"
+
+
+def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "one").write_text("same\nold\n")
+        (view / "one").chmod(0o644)
+        yolofs("snapshot", "first")
+        (view / "one").unlink()
+        (view / "two").write_text("same\nnew\n")
+        (view / "two").chmod(0o755)
+    patch = yolofs("diff", "first:one", ":two").out
+    assert "-old\n+new\n" in patch
+    assert "new mode 100755" in patch
+    assert yolofs("diff", "first:one", "1:one").out == ""
+    document = yolofs("diff", "--json", "first:one", ":two").json
+    assert (document["from"], document["to"], len(document["changes"])) == (None, None, 1)
+    assert "is a directory" in yolofs.refused("diff", ":.", ":two", code=2)
+    assert "stand for themselves" in yolofs.refused("diff", ":two", ":two", "1", code=2)
+    assert "there is nothing at" in yolofs.refused("diff", ":one", ":two", code=2)

@@ -210,6 +210,11 @@ def _is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
     return True
 
 
+def compare_two(old: Node, new: Node, old_state: StateReader, new_state: StateReader) -> Change | None:
+    """Return what differs between two things, each of its own state, wherever they are; None if nothing does."""
+    return _Judge(old_state, new_state, expand_renames=True).change(Match(old, new))
+
+
 class _Judge:
     """Says what, if anything, differs between two nodes that belong together."""
 

@@ -49,7 +49,7 @@ class StateFiles:
         """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` returns it."""
         self._base = session.base
         self._store = session.store
-        self._reader = StateReader(tree, session.base, session.store)
+        self.reader = StateReader(tree, session.base, session.store)
 
     def look(self, path: RelPath) -> File | None:
         """Return what is at a path, None if nothing is.
@@ -57,9 +57,9 @@ class StateFiles:
         Raises:
             YolofsError: the store lacks something that the state shows.
         """
-        node = self._reader.root()
+        node = self.reader.root()
         for name in path.split(b"/") if path else ():
-            node = self._reader.child(node, name) if node is not None and stat.S_ISDIR(node.st.st_mode) else None
+            node = self.reader.child(node, name) if node is not None and stat.S_ISDIR(node.st.st_mode) else None
         return self._file(node) if node is not None else None
 
     def inside(self, directory: File) -> list[tuple[bytes, File]]:
@@ -69,8 +69,8 @@ class StateFiles:
             YolofsError: as :meth:`look`.
         """
         found = []
-        for name in sorted(self._reader.names(directory.node)):
-            node = self._reader.child(directory.node, name)
+        for name in sorted(self.reader.names(directory.node)):
+            node = self.reader.child(directory.node, name)
             if node is not None:
                 found.append((name, self._file(node)))
         return found
