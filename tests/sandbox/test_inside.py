@@ -135,6 +135,26 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
     assert "note: 1 files that may not be read are left out" in done.err
 
 
+def test_two_versions_of_what_is_hidden_or_may_not_be_read_are_not_shown(yolofs: Program) -> None:
+    for name in ("concealed", "denied", "shown"):
+        (yolofs.project / name).write_text(f"secret-old-{name}\n")
+    yolofs("run", "--no-review", "sh", "-c", "for f in concealed denied shown; do echo secret-new-$f > $f; done")
+    for name, state in (("concealed", "hidden"), ("denied", "deny")):
+        yolofs("rule", state, name)
+    try:
+        done = inside(yolofs, "; ".join(f"y diff base:{name} :{name}" for name in ("concealed", "denied", "shown")))
+        absent = inside(yolofs, "y diff base:absent-one :absent-one; true")
+    finally:
+        for name in ("concealed", "denied"):
+            yolofs("rule", "unset", name)
+    shown = done.out + done.err
+    assert "+secret-new-shown" in shown
+    for secret in ("secret-old-concealed", "secret-new-concealed", "secret-old-denied", "secret-new-denied"):
+        assert secret not in shown
+    hidden = next(line for line in done.err.splitlines() if "concealed" in line)
+    assert hidden.replace("concealed", "absent-one") in absent.err, "what is hidden is told as what is not there"
+
+
 def test_records_of_what_is_hidden_are_not_counted(yolofs: Program) -> None:
     for name in ("kept-from-it", "after"):
         script = f"mkdir concealed.{name}; echo 1 > concealed.{name}/a; echo 2 > open.{name}"
