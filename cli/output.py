@@ -42,6 +42,13 @@ def emit(text: str = "") -> None:
     sys.stdout.write(replace_harmful(text) + "\n")
 
 
+def emit_number(number: int, sentence: str) -> None:
+    """Write a number for programs to stdout, and a sentence for people to stderr; on a terminal the sentence alone."""
+    if not sys.stdout.isatty():
+        emit(str(number))
+    say(sentence)
+
+
 def emit_bytes(data: bytes) -> None:
     """Write data as it is."""
     sys.stdout.flush()

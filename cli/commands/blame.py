@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.runs import find_run, run_of
+from yolofs.changes.changes import Kind
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -15,6 +16,7 @@ from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import Place
 from yolofs.errors import UsageError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.session.session import Session
 from yolofs.state.tree import Shown, Staged
@@ -75,7 +77,10 @@ def find_origin(session: Session, path: RelPath) -> Origin | None:
             if what:
                 last = Origin(what, record, segment)
     if last is not None:
-        return last
+        is_written = last.what == "written" and all(
+            change.kind is not Kind.METADATA for change in session.compare(BASE, paths=[path])
+        )
+        return last if is_written or last.what != "written" else last._replace(what="metadata changed")
     return Origin("as in base", None, None) if shown is not None else None
 
 

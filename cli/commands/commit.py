@@ -197,6 +197,7 @@ def command(
         before = None if yes else _show_and_ask(project, guard, wish, asked)
         if before is not None and not before.taken:
             check_named(before)
+            _end_without_success_if(bool(paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
@@ -255,6 +256,14 @@ def command(
         _report(session, result, shown, was_told=shown == before)
     settled.check(session)
     check_named(shown)
+    is_settled = settled.merged or settled.marked or settled.dropped
+    _end_without_success_if(bool(paths) and result.number is None and not is_settled)
+
+
+def _end_without_success_if(is_none: bool) -> None:
+    """Who names paths expects that one of them is committed."""
+    if is_none:
+        raise click.exceptions.Exit(1)
 
 
 def _check_alone(*others: object) -> None:

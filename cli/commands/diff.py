@@ -111,6 +111,9 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     Raises:
         UsageError: there are more words than two, or something else, too; or one of the two is a directory.
     """
+    context = click.get_current_context()
+    if not all(":" in word for word in words):
+        raise click.UsageError(f"Got unexpected extra argument ({words[1]})", context)
     if len(words) > 2 or run is not None or paths:
         raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
     from yolofs.changes.changes import compare_two

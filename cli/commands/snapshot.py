@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.output import emit, emit_json, say
+from yolofs.cli.output import emit_json, emit_number, say
 from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation, display
 
@@ -26,8 +26,7 @@ def command(name: str, if_changed: bool, as_json: bool) -> None:
     elif generation is None:
         say("nothing has changed since the last generation")
     else:
-        emit(str(generation))
-        say(f"snapshot {generation}" + (f" {display(os.fsencode(name))}" if name else ""))
+        emit_number(generation, f"snapshot {generation}" + (f" {display(os.fsencode(name))}" if name else ""))
 
 
 def _snapshot(project: bytes, name: bytes, *, if_changed: bool) -> Generation | None:

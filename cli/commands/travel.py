@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.completing import generations
-from yolofs.cli.output import emit, emit_json, say
+from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation
 
@@ -39,8 +39,7 @@ def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) ->
     if as_json:
         emit_json({"target": shown, "generation": started})
     else:
-        emit(str(started))
-        say(f"generation {started} shows generation {shown}; back again: yolofs travel -")
+        emit_number(started, f"generation {started} shows generation {shown}; back again: yolofs travel -")
 
 
 def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:

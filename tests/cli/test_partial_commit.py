@@ -193,7 +193,7 @@ def test_paths_and_flags_contradict_each_other(yolofs: Program) -> None:
 def test_where_nothing_is_staged_that_is_said_and_nothing_is_asked(yolofs: Program) -> None:
     (yolofs.project / "same").write_text("same\n")
     for words in (["commit", "--yes", "same"], ["commit", "same"]):
-        done = yolofs(*words)
+        done = yolofs(*words, code=1)
         assert done.out == ""
         lines = done.err.splitlines()
         assert lines[:3] == [f"{yolofs.project}/same: nothing is staged there", "nothing to commit", lines[2]]
@@ -227,7 +227,7 @@ def test_what_lies_in_a_renamed_directory_is_held_with_it(yolofs: Program) -> No
     (yolofs.project / "before").mkdir()
     (yolofs.project / "before/file").write_text("1")
     (view(yolofs) / "project/before").rename(view(yolofs) / "project/after")
-    done = yolofs("commit", "after/file")
+    done = yolofs("commit", "after/file", code=1)
     both = f"{yolofs.project}/after, {yolofs.project}/before"
     assert f"  {both}: it goes only as a whole; yolofs commit" in done.err
     assert "nothing is staged there" not in done.err
@@ -245,7 +245,7 @@ def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> No
     (yolofs.project / "old/one").write_text("1")
     (view(yolofs) / "project/old/one").unlink()
     (view(yolofs) / "project/old").rmdir()
-    done = yolofs("commit", "--yes", "old/one")
+    done = yolofs("commit", "--yes", "old/one", code=1)
     assert f"  {yolofs.project}/old: it goes only as a whole; yolofs commit {yolofs.project}/old" in (done.err)
     assert (yolofs.project / "old/one").exists()
 
@@ -295,3 +295,14 @@ def test_a_link_to_a_file_elsewhere_that_stays_what_it_is_needs_no_more_than_its
         done = yolofs("commit", "--yes", "--exclude", other)
         assert "nothing to commit\n3 changes stay staged:\n" in done.err
         assert (other / "object").read_text() == "1\n"
+
+
+def test_paths_at_which_nothing_is_staged_are_no_success(yolofs: Program) -> None:
+    same = yolofs.project.parent / "other/same"
+    same.write_text("same\n")
+    assert "nothing is staged there" in yolofs("commit", "--yes", same, code=1).err
+    assert yolofs("commit", "--yes", "--json", same, code=1).json["commit"] is None
+    yolofs("commit", "--yes", "a")
+    yolofs("commit", "--yes", "a", code=1)
+    yolofs("commit", "--yes", "--outside", "--scratch")
+    yolofs("commit", "--yes")

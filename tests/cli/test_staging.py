@@ -450,3 +450,13 @@ def test_status_counts_all_that_the_session_takes(yolofs: Program) -> None:
     du = subprocess.run(["du", "--summarize", "--block-size=1", session], capture_output=True, text=True, check=True)
     taken = yolofs("status", "--json").json["size_bytes"]
     assert 0 <= int(du.stdout.split()[0]) - taken <= 16384  # du counts the directory itself, too
+
+
+def test_a_file_of_which_only_a_time_differs_was_not_written(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        os.utime(view / "a.txt", ns=(1, 2))
+        assert "a.txt: metadata changed, " in yolofs("blame", "a.txt").out
+        (view / "a.txt").write_bytes((view / "a.txt").read_bytes())
+        assert "a.txt: metadata changed, " in yolofs("blame", "a.txt").out
+        (view / "a.txt").write_text("other\n")
+        assert "a.txt: written, " in yolofs("blame", "a.txt").out

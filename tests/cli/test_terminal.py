@@ -119,3 +119,15 @@ def test_no_terminal_no_progress_bar(yolofs: Program, view: Path) -> None:
     for number in range(300):
         (view / f"f{number}").write_text("x")
     assert "committing" not in yolofs("commit", "--yes").err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [("snapshot", "snapshot 1"), ("travel", "generation 2 shows generation 0")]
+)
+def test_a_number_is_said_once(yolofs: Program, view: Path, command: str, said: str) -> None:
+    """Into a pipe it is alone on stdout, for programs."""
+    with Terminal(yolofs.project, [command, *(["0"] if command == "travel" else [])]) as terminal:
+        terminal.wait()
+        assert terminal.text.splitlines() == [terminal.text.strip()]
+        assert terminal.text.startswith(said)
+    assert yolofs("snapshot", "piped").out.strip().isdigit()

@@ -83,14 +83,24 @@ def test_the_nearest_name_is_offered(yolofs: Program) -> None:
     assert "hint: did you mean tests-pass?" in yolofs.refused("travel", "test-pass", code=7)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "doctor", "hook", "sessions")])
+WITHOUT_A_SESSION = {"init", "doctor", "hook", "sessions", "completion"}
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in WITHOUT_A_SESSION])
 def test_without_a_session_every_command_says_how_to_start_one(nowhere: Program, command: str) -> None:
     words = [
         command,
         *(
-            {"travel": ["x"], "run": ["true"], "blame": ["x"], "answer": ["1", "deny"], "rule": ["list"]}.get(
-                command, []
-            )
+            {
+                "travel": ["x"],
+                "run": ["true"],
+                "blame": ["x"],
+                "answer": ["1", "deny"],
+                "rule": ["list"],
+                "cat": ["1:x"],
+                "ls": [":x"],
+                "restore": ["x"],
+            }.get(command, [])
         ),
     ]
     message = nowhere.refused(*words, code=4)
@@ -264,3 +274,10 @@ def test_starting_is_quick_as_nothing_heavy_is_imported(nowhere: Program) -> Non
         [sys.executable, "-c", code], cwd=nowhere.project, capture_output=True, text=True, check=True, env=os.environ
     )
     assert not {"trio", "rich", "pyfuse3", "asyncio", "watchfiles", "prompt_toolkit"} & set(done.stdout.split())
+
+
+def test_a_root_that_is_none_is_a_mistake_of_who_said_so(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text('root = "/nonexistent"\n')
+    yolofs.trust()
+    assert "the root /nonexistent is not a directory" in yolofs.refused("status", code=3)
+    assert "'/missing' does not exist" in yolofs.refused("mount", "--root", "/missing", code=2)

@@ -7,7 +7,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import ConfigError, UsageError, YolofsError
 from yolofs.paths import display
 from yolofs.registry.private import write_private
 from yolofs.registry.search import Found
@@ -62,7 +62,8 @@ def settle_root(
     staged, so that it may change.
 
     Raises:
-        UsageError: the root cannot change now, or is no directory.
+        UsageError: the root cannot change now, or the one that the user asks for is no directory.
+        ConfigError: the one in the configuration is none.
         YolofsError: ``session.json`` cannot be read.
     """
     stored = read_session_file(directory)
@@ -81,7 +82,11 @@ def settle_root(
             hint="yolofs commit keeps what is wanted, and yolofs abort drops the rest; then again",
         )
     if not os.path.isdir(wanted):
-        raise UsageError(f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or --root")
+        if root is None:
+            raise ConfigError(
+                f"the root {display(wanted)} is not a directory", hint="set root in .yolofs.toml, or say --root DIR"
+            )
+        raise UsageError(f"the root {display(wanted)} is not a directory", hint="yolofs mount --root DIR")
     if may_write:
         write_session_file(
             directory, SessionFile(quote_from_bytes(wanted), quote_from_bytes(configured), quote_from_bytes(project))
