@@ -192,3 +192,24 @@ def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
     assert "is a directory" in yolofs.refused("diff", ":.", ":two", code=2)
     assert "stand for themselves" in yolofs.refused("diff", ":two", ":two", ":two", code=2)
     assert "there is nothing at" in yolofs.refused("diff", ":one", ":two", code=2)
+
+
+def test_what_its_own_mode_closes_comes_back(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "closed").mkdir()
+        (view / "closed/in it").write_text("in it\n")
+        (view / "locked").write_text("locked\n")
+        for name in ("closed", "locked"):
+            (view / name).chmod(0)
+        yolofs("snapshot", "both")
+        (view / "closed").chmod(0o700)
+        (view / "closed/in it").unlink()
+        (view / "closed").rmdir()
+        (view / "locked").unlink()
+        assert yolofs("cat", "both:locked", "both:closed/in it").out == "locked\nin it\n"
+        yolofs("restore", "--from", "both", "closed", "locked")
+        assert [stat.S_IMODE((view / name).stat().st_mode) for name in ("closed", "locked")] == [0, 0]
+        (view / "closed").chmod(0o700)
+        (view / "locked").chmod(0o600)
+        assert (view / "closed/in it").read_text() == "in it\n"
+        assert (view / "locked").read_text() == "locked\n"

@@ -35,6 +35,7 @@ _SANDBOX = {
 CHOSEN = {
     "an ordinary user": _SANDBOX
     | {
+        "tests/cli/test_bring_back.py": "",
         "tests/cli/test_partial_commit.py": "",
         "tests/mount/test_gate.py": "",
         "tests/mount/test_gate_paths.py": "",
