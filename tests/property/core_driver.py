@@ -23,21 +23,22 @@ OWNER = Owner(os.getuid(), os.getgid())
 
 
 class CoreDriver:
-    """A view of ``root``, whose session lies in it."""
+    """A view of ``root``, whose session is that of a project in it, or of ``root`` itself."""
 
     may_leave = False
     """Whether store inodes may be left that nothing shows: the host has taken away the directories of their names."""
 
-    def __init__(self, root: bytes) -> None:
+    def __init__(self, root: bytes, project: bytes | None = None) -> None:
         self.root = root
+        self.project = project if project is not None else root
         self.handles: dict[int, tuple[contextlib.ExitStack, Inode]] = {}
         self._known: dict[tuple[int, bytes], Inode] = {}
         """What :meth:`look` has found under a name of a directory: not looked up again, as little as by the kernel."""
-        Session.create(root)
+        Session.create(self.project)
         self._open()
 
     def _open(self) -> None:
-        self.session = Session.open(self.root, Access.WRITE, root=self.root)
+        self.session = Session.open(self.project, Access.WRITE, root=self.root)
         state = self.session.present()
         count = self.session.collect_unseen(state)
         assert not count or self.may_leave, "what nothing shows is removed when it is let go of"
