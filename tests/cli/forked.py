@@ -73,14 +73,15 @@ class Server:
         timeout_s: float,
         most_memory: int | None = None,
         script: str = "",
+        code: str = "",
     ) -> subprocess.CompletedProcess[bytes] | None:
         """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot.
 
         ``most_memory`` limits its address space, in bytes.  ``script`` is run instead of the program: a Python file,
-        which finds the checkout's modules.
+        which finds the checkout's modules; or ``code`` is, as by ``python -c``.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
-        what["script"] = script
+        what |= {"script": script, "code": code}
         request = json.dumps(what).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
@@ -191,11 +192,17 @@ def _serve(requests: socket.socket) -> None:
 
 
 def _import_program() -> None:
-    import yolofs.cli
-    import yolofs.daemon.main
-    import yolofs.fuse.mount
+    """Import all of it, and what it imports when it comes to that: else each command and daemon would."""
+    import multiprocessing.popen_fork  # noqa: F401
+    import tempfile  # noqa: F401
+    import termios  # noqa: F401
 
-    for module in pkgutil.walk_packages(yolofs.cli.__path__, "yolofs.cli."):
+    import anyio._backends._trio  # noqa: F401
+    import watchfiles  # noqa: F401
+
+    import yolofs
+
+    for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
         importlib.import_module(module.name)
 
 
@@ -226,12 +233,26 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         from yolofs.daemon.rpc import launch
 
         launch.subprocess = _Subprocess  # type: ignore[assignment, attr-defined]
+        if request["code"]:
+            _run_code(request["code"], request["words"])
         sys.argv = [main.__file__, *request["words"]]
         main.program()
     except BaseException:  # noqa: BLE001 - the process must not go on as a server
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+def _run_code(code: str, words: Sequence[str]) -> NoReturn:
+    sys.argv = ["-c", *words]
+    status: object = 0
+    try:
+        exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        status = end.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else int(status is not None))
 
 
 class _Daemon:

@@ -45,6 +45,15 @@ def run_program(words: Sequence[str], cwd: Path, *, most_memory: int | None = No
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
+def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python code, as by ``python -c``, that changes something of the program before it runs it."""
+    env = dict(os.environ)
+    done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, code=code)
+    if done is None:
+        done = _run_cold([*COMMAND[: COMMAND.index("-m")], "-c", code, *words], cwd, env)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
 def _run_forked(
     words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:

@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, run_code
 from yolofs.cli.main import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount
@@ -428,8 +427,7 @@ def test_a_commit_that_was_done_when_the_daemon_died_is_told_as_done(yolofs: Pro
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     try:
         (mountpoint / "new").write_text("x\n")
-        command = [sys.executable, "-P", "-c", DAEMON_DIES, str(yolofs.daemon["pid"])]
-        done = subprocess.run(command, cwd=yolofs.project, capture_output=True, text=True, check=False, timeout=60)
+        done = run_code(DAEMON_DIES, [str(yolofs.daemon["pid"])], yolofs.project)
     finally:
         yolofs("unmount", "--force")
     first, second = done.stderr.splitlines()

@@ -7,14 +7,12 @@ import errno
 import fcntl
 import os
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.crash.test_commit_taken_back import commit_failing, flagged
@@ -108,8 +106,7 @@ def test_when_names_in_the_store_are_gone_and_the_end_cannot_be_written_all_is_s
         pass  # such flags can be set here
     with program.mounted(expected_in_log=("can go neither on nor back",)) as view:
         expected = shown(view)
-        command = [sys.executable, "-P", "-c", NOT_ENDED]
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+        done = run_code(NOT_ENDED, [], project)
         directory = os.open(program.session / "commits/1", os.O_RDONLY)
         try:
             assert done.returncode == FAILED, done.stderr
@@ -131,8 +128,7 @@ def test_whoever_looks_then_finds_what_was_staged(tmp_path: Path) -> None:
     project = tmp_path / "project"
     prepare(project)
     program = Program(project)
-    command = [sys.executable, "-P", "-c", NOT_ENDED, "dies"]
-    assert subprocess.run(command, cwd=project, capture_output=True, check=False).returncode == 9
+    assert run_code(NOT_ENDED, ["dies"], project).returncode == 9
     for word in ("diff", "status", "log"):
         program(word)
     assert "missing from the store" not in program("doctor", code=1).out
@@ -160,8 +156,7 @@ def test_a_journal_that_cannot_be_put_away_does_not_end_the_mount(tmp_path: Path
     with program.mounted(expected_in_log=("its journal cannot be put away",)) as view:
         expected = shown(view)
         with flagged(program.session, 0):
-            command = [sys.executable, "-P", "-c", NOT_PUT_AWAY]
-            done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+            done = run_code(NOT_PUT_AWAY, [], project)
             assert done.returncode == 0, done.stderr
             assert "commit 1 done" in done.stderr
             assert "commit 1 is done, but its journal could not be put away: Operation not permitted" in done.stderr

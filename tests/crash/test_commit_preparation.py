@@ -5,13 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import prepare
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
@@ -74,8 +72,7 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     before = tree_of(project)
     times = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
     script = MAKING.format(act=FAILURES[failure])
-    command = [sys.executable, "-P", "-c", script, str(after), way]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    done = run_code(script, [str(after), way], project)
     assert done.returncode == CODES.get(failure, NOT_PREPARED), done.stderr
     if done.returncode == CODES.get("Ctrl-C"):
         assert "the commit was not begun, as it was interrupted; base is as it was, and all stays staged" in done.stderr
@@ -95,10 +92,7 @@ def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_p
     project = tmp_path / "project"
     expected = prepare(project)
     script = MAKING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script, "0", "linked"], cwd=project, capture_output=True, check=False
-    )
-    assert done.returncode == NOT_PREPARED
+    assert run_code(script, ["0", "linked"], project).returncode == NOT_PREPARED
     Program(project)("commit", "--yes", "c")
     assert (project / "c").read_bytes() == b"new c"
     Program(project)("commit", "--yes")

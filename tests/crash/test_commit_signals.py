@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.security.planting import interrupt_commit
@@ -50,8 +49,7 @@ def signalled(
     project: Path, where: str, number: signal.Signals, *words: str, at: int = 1
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that sends itself a signal at the end of the ``at``-th call of a function."""
-    command = [sys.executable, "-P", "-c", _SIGNALLED, where, str(at), str(int(number)), *words]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    return run_code(_SIGNALLED, [where, str(at), str(int(number)), *words], project)
 
 
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])

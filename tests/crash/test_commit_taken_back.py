@@ -8,7 +8,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
@@ -63,8 +62,7 @@ STEP = 12
 
 
 def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-c", FAILING.format(act=act), str(step)]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    return run_code(FAILING.format(act=act), [str(step)], project)
 
 
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
@@ -113,7 +111,7 @@ def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: 
     if (when, words[0]) == ("as it is put away", "undo"):
         module = "yolofs.session.undo"
     code = LATE.format(module=module, name=name)
-    done = subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=project, capture_output=True, text=True)
+    done = run_code(code, words, project)
     assert done.returncode == 0, done.stderr
     number = 2 if words[0] == "undo" else 1
     assert f"commit {number}" in done.stderr
@@ -149,7 +147,7 @@ def test_what_dies_before_its_plan_is_there_leaves_nothing(tmp_path: Path, act: 
     program = Program(project)
     code = LATE.format(module="yolofs.session.commit", name="_write_rest").replace("signal.SIGINT", act)
     words = ("commit", "--yes", "c")
-    done = subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=project, capture_output=True, text=True)
+    done = run_code(code, words, project)
     assert done.returncode == (130 if act == "signal.SIGINT" else -signal.SIGKILL), done.stderr
     assert exactly(project) == before
     program("abort", "--yes")
@@ -211,8 +209,7 @@ def test_a_conflict_that_was_overridden_is_one_again_after_it_was_taken_back(tmp
     program = Program(project)
     program("commit", "--yes", code=9)
     script = FAILING.format(act=FAILURES["no room"][0]).replace('"--yes"', '"--yes", "--force"')
-    done = subprocess.run([sys.executable, "-P", "-c", script, "1"], cwd=project, capture_output=True, check=False)
-    assert done.returncode == TAKEN_BACK
+    assert run_code(script, ["1"], project).returncode == TAKEN_BACK
     assert (project / "a").read_text() == "the host was here\n"
     program("commit", "--yes", code=9)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import mmap
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program, run_code, wait_until
 
 pytestmark = pytest.mark.mount
 
@@ -87,15 +85,8 @@ def test_open_files_show_what_was_merged(yolofs: Program) -> None:
 def kill_at(yolofs: Program, module: str, name: str, *, after: bool) -> None:
     """Have a merging commit killed when it calls a function, or has."""
     code = KILLED.format(module=module, name=name, after=after)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, "commit", "--yes", "--merge"],
-        cwd=yolofs.project,
-        env=os.environ,
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    done = run_code(code, ["commit", "--yes", "--merge"], yolofs.project)
+    assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) -> None:

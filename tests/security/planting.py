@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import run_program
+from tests.cli.program import run_code, run_program
 from tests.crash.test_commit_every_line import prepare
 from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.commit.plan.plan import Create, Plan
@@ -76,9 +75,8 @@ def interrupt_commit(project: Path, step: int, *paths: str) -> None:
 
 def interrupt(project: Path, step: int, *words: str) -> None:
     """Have a command that commits killed just before a step."""
-    command = [sys.executable, "-P", "-c", _KILLED, str(step), *words]
-    done = subprocess.run(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    done = run_code(_KILLED, [str(step), *words], project)
+    assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def staged(project: Path) -> Tree:

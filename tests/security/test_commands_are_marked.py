@@ -109,20 +109,18 @@ def test_the_abort_the_run_and_json_mark_it_too(yolofs: Program, top: Path) -> N
     }
 
 
-@pytest.mark.parametrize(
-    ("mode", "marked"),
-    [
-        (0o4644, ["setuid"]),
-        (0o2755, ["setgid"]),
-        (0o2644, []),
-        (0o6711, ["setuid", "setgid"]),
-        (0o1755, []),
-        (0o755, []),
-    ],
-)
-def test_setuid_and_setgid_of_a_file_are_marked(yolofs: Program, top: Path, mode: int, marked: list[str]) -> None:
-    script(top / "project/src/x", mode=mode)
-    assert marks(yolofs) == ({"project/src/x": marked} if marked else {})
+def test_setuid_and_setgid_of_a_file_are_marked(yolofs: Program, top: Path) -> None:
+    marked = {
+        0o4644: ["setuid"],
+        0o2755: ["setgid"],
+        0o2644: [],
+        0o6711: ["setuid", "setgid"],
+        0o1755: [],
+        0o755: [],
+    }
+    for mode in marked:
+        script(top / f"project/src/{mode:o}", mode=mode)
+    assert marks(yolofs) == {f"project/src/{mode:o}": texts for mode, texts in marked.items() if texts}
 
 
 def test_a_directory_with_setgid_is_ordinary(yolofs: Program, top: Path) -> None:
@@ -234,18 +232,21 @@ def test_a_directory_renamed_onto_one_of_path_or_above_it_counts(yolofs: Program
         assert not (above / "usr/bin/ls").exists()
 
 
-@pytest.mark.parametrize("entry", ["", ".", "src", "../project/src/", "{project}//src/./", "{mount}/src"])
 def test_what_path_means_by_the_current_directory_and_the_mount_counts(
-    yolofs: Program, top: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+    yolofs: Program, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = "src/tool" if "src" in entry else "tool"
-    script(top / f"project/{inside}")
-    entry = entry.format(project=yolofs.project, mount=top / "project")
-    assert marks(yolofs) == {}
-    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{entry}")
-    assert marks(yolofs) == {f"project/{inside}": ["command"]}
-    refused(yolofs)
-    yolofs("commit", "--yes", inside)
+    path = os.environ["PATH"]
+    for number, entry in enumerate(("", ".", "src", "../project/src/", "{project}//src/./", "{mount}/src")):
+        inside = f"src/tool{number}" if "src" in entry else f"tool{number}"
+        script(top / f"project/{inside}")
+        monkeypatch.setenv("PATH", path)
+        assert marks(yolofs) == {}, entry
+        monkeypatch.setenv("PATH", f"{path}:{entry.format(project=yolofs.project, mount=top / 'project')}")
+        assert marks(yolofs) == {f"project/{inside}": ["command"]}, entry
+        refused(yolofs)
+        assert not (yolofs.project / inside).exists(), entry
+        yolofs("commit", "--yes", inside)
+        assert (yolofs.project / inside).exists(), entry
 
 
 def test_a_link_on_the_way_to_a_directory_of_path_counts(yolofs: Program, top: Path) -> None:

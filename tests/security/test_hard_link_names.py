@@ -59,19 +59,25 @@ def check_one_file(project: Path, *expected: str) -> None:
     assert {st.st_nlink for st in stats} == {len(expected)}
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_a_name_that_was_renamed_leaves_the_other_where_it_is(yolofs: Program, look: str) -> None:
-    for change in CHANGES:
-        make_links(yolofs.project / change)
-    run(yolofs, "\n".join(f"(cd {name} && {look}; mv a c; {change})" for name, change in CHANGES.items()))
+def test_a_name_that_was_renamed_leaves_the_other_where_it_is(yolofs: Program) -> None:
+    looks = {f"look {number}": look for number, look in enumerate(LOOKS)}
+    for name, change in itertools.product(looks, CHANGES):
+        (yolofs.project / name).mkdir(exist_ok=True)
+        make_links(yolofs.project / name / change)
+    lines = [
+        f"(cd '{name}/{change}' && {look}; mv a c; {CHANGES[change]})"
+        for (name, look), change in itertools.product(looks.items(), CHANGES)
+    ]
+    run(yolofs, "\n".join(lines))
     yolofs("commit", "--yes", ".")
     contents = {"append": "data\nmore\n", "truncate": "da", "rewrite": "new\n"}
-    for change in CHANGES:
-        directory = yolofs.project / change
+    for name, change in itertools.product(looks, CHANGES):
+        directory = yolofs.project / name / change
         check_one_file(directory, *(("b", "c", "z") if change == "link" else ("b", "c")))
-        assert (directory / "b").read_text() == contents.get(change, "data\n")
-    assert (yolofs.project / "chmod/b").stat().st_mode & 0o777 == 0o600
-    assert (yolofs.project / "touch/b").stat().st_mtime < 10**9
+        assert (directory / "b").read_text() == contents.get(change, "data\n"), directory
+    for name in looks:
+        assert (yolofs.project / name / "chmod/b").stat().st_mode & 0o777 == 0o600, name
+        assert (yolofs.project / name / "touch/b").stat().st_mtime < 10**9, name
 
 
 def test_both_names_may_be_renamed(yolofs: Program) -> None:
@@ -115,32 +121,41 @@ def test_a_commit_of_one_path_leaves_the_view_as_it_was(yolofs: Program) -> None
     check_one_file(yolofs.project, "b", "c")
 
 
-@pytest.mark.parametrize(
-    ("moves", "shown"),
-    [
-        ("rm d; mv a m", ("b", "m")),
-        ("mv a m; rm d", ("b", "m")),
-        ("mv other2 d; mv a other3; mv other3 m", ("b", "m")),
-        ("mv a m; mv b n; rm d", ("m", "n")),
-        ("mkdir e; mv a e/a; mv e f; rm d", ("b", "f/a")),
-        ("rm a d", ("b",)),
-    ],
-)
-def test_a_commit_of_one_path_leaves_the_number_of_names_as_it_was(
-    yolofs: Program, moves: str, shown: tuple[str, ...]
-) -> None:
+MOVES = {
+    "rm d; mv a m": ("b", "m"),
+    "mv a m; rm d": ("b", "m"),
+    "mv other2 d; mv a other3; mv other3 m": ("b", "m"),
+    "mv a m; mv b n; rm d": ("m", "n"),
+    "mkdir e; mv a e/a; mv e f; rm d": ("b", "f/a"),
+    "rm a d": ("b",),
+}
+"""What is done to the names a, b and d of a file, and which names it has then."""
+
+
+def test_a_commit_of_one_path_leaves_the_number_of_names_as_it_was(yolofs: Program) -> None:
     """A name that has moved is not one less."""
-    (yolofs.project / "d").hardlink_to(yolofs.project / "a")
-    for name in ("other", "other2"):
-        (yolofs.project / name).write_text("other\n")
-    count = f'test "$(stat -c %h {" ".join(shown)} | sort -u)" = {len(shown)}'
-    run(yolofs, f"stat a b d; {moves}; echo new >other; {count}")
-    yolofs("commit", "--yes", "other")
-    run(yolofs, count)
+    moves = {f"{number}": move for number, move in enumerate(MOVES)}
+    for at in moves:
+        make_links(yolofs.project / at)
+        (yolofs.project / at / "d").hardlink_to(yolofs.project / at / "a")
+        for name in ("other", "other2"):
+            (yolofs.project / at / name).write_text("other\n")
+    run(yolofs, "\n".join(f"(cd {at}; stat a b d; {move}; echo new >other)" for at, move in moves.items()))
+    counts = []
+    for at, move in moves.items():
+        shown = MOVES[move]
+        count = f'test "$(stat -c %h {" ".join(shown)} | sort -u)" = {len(shown)}'
+        counts.append(f"(cd {at}; {count}) || {{ echo 'it is another after {move}'; exit 1; }}")
+    run(yolofs, "\n".join(counts))
+    for at in moves:
+        yolofs("commit", "--yes", f"{at}/other")
+        run(yolofs, "\n".join(counts))
     yolofs("unmount")  # with which the kernel forgets what it was told before
-    run(yolofs, count)
+    run(yolofs, "\n".join(counts))
     yolofs("commit", "--yes", ".")
-    assert {(yolofs.project / name).stat().st_nlink for name in shown} == {len(shown)}
+    for at, move in moves.items():
+        shown = MOVES[move]
+        assert {(yolofs.project / at / name).stat().st_nlink for name in shown} == {len(shown)}, move
 
 
 def test_the_listing_says_which_names_come_go_and_stay(yolofs: Program) -> None:

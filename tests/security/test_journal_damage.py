@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Done, Program, connected, kill, wait_until
+from tests.property.core_driver import CoreDriver
 
 pytestmark = pytest.mark.mount
 
@@ -27,7 +28,10 @@ def yolofs(tmp_path: Path) -> Program:
     (project / "a.txt").write_text("a\n")
     program = Program(project)
     program("init")
-    stage(program, *NAMES)
+    view = CoreDriver(os.fsencode(project))
+    for name in NAMES:
+        view.create(name.encode(), f"{name}\n".encode(), 0o644)
+    view.close()
     return program
 
 

@@ -76,7 +76,7 @@ def check(text: str) -> None:
     """Fail if there is anything in a text that a terminal must not get."""
     bad = {
         f"U+{ord(char):04X}"
-        for char in text
+        for char in set(text)
         if char != "\n" and (not char.isprintable() or char in UNSEEN or unicodedata.category(char).startswith("C"))
     }
     assert not bad, f"{sorted(bad)} in {text!r}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
 from tests.support.earlier_session import add_records, put_earlier_session, sealed
 from yolofs.errors import SessionBusyError
@@ -248,7 +248,7 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
         "m.register = killed\n"
         f"with m.earlier_session({os.fsencode(project)!r}) as earlier: m.move_into_state(earlier)\n"
     )
-    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 9
+    assert run_code(code, [], project).returncode == 9
     assert session.is_dir()
     assert list((state / "registry").iterdir())
     assert staged(Program(project)) == STAGED
@@ -272,7 +272,8 @@ def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, 
         f"    with m.earlier_session({os.fsencode(project)!r}) as earlier: m.move_into_state(earlier)\n"
         "except (OSError, YolofsError) as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    done = run_code(code, [], project)
+    assert done.returncode == 0, done.stderr
     found = next(state.glob("sessions/*/precious"), None) if kind == "directory" else other / "precious"
     assert found is not None
     assert found.read_text() == "mine\n"
