@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.cli.program import Program
+from yolofs.cli import man_page
 from yolofs.cli.group import COMMANDS, cli
 from yolofs.cli.reference import render
 from yolofs.daemon.control import _Conversation
@@ -102,3 +103,10 @@ def test_info_is_documented_field_by_field() -> None:
     row = next(line for line in (DOCS / "rpc.md").read_text().splitlines() if line.startswith("| `info`"))
     fields: list[Any] = [field.name for field in msgspec.structs.fields(protocol.Info)]
     assert re.findall(r"`(\w+)`", row)[1:] == fields
+
+
+def test_the_manual_page_says_the_same() -> None:
+    written = (DOCS.parent / "yolofs.1").read_text()
+    assert written == man_page.render(), "run: python -m yolofs.cli.man_page > docs/yolofs.1"
+    for name in COMMANDS:
+        assert f'.SS "yolofs {name}' in written
