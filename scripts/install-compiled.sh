@@ -10,6 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 # A copy, as what a build leaves in build/ would be taken for part of the next wheel.
 mkdir "$scratch/source"
 cp -a yolofs cli config daemon pyproject.toml setup.py README.md LICENSE "$scratch/source"
+install -D -m 644 docs/yolofs.1 "$scratch/source/docs/yolofs.1"
 
 log=$scratch/log
 YOLOFS_COMPILE=1 .venv/bin/python -m build --wheel --no-isolation --outdir "$scratch" "$scratch/source" >"$log" 2>&1 || {
