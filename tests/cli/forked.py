@@ -3,7 +3,8 @@
 A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports, and the tests
 give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
 All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
-as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way.
+as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way, and the daemon's
+watcher from it.
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
 start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
@@ -32,7 +33,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
+
+import trio
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC_")
 """Variables that Python, libc and the loader read when a process starts: a fork would have its parent's."""
@@ -317,7 +321,9 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
             warnings.simplefilter("ignore", category)
         gc.enable()
         from yolofs.daemon import main
+        from yolofs.daemon.follow import base_watch
 
+        base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
         sys.argv = [main.__file__, *words]
@@ -328,6 +334,52 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+class _Trio:
+    """What :mod:`yolofs.daemon.follow.base_watch` uses of ``trio``."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(trio, name)
+
+    @staticmethod
+    async def run_process(command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
+        """Start a watcher, and end it with the task."""
+        ends, writing = os.pipe()
+        reading, tells = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become_watcher(command, ends, tells)
+        os.close(ends)
+        os.close(tells)
+        pidfd = os.pidfd_open(pid)
+        async with trio.lowlevel.FdStream(reading) as stdout:
+            task_status.started(SimpleNamespace(stdout=stdout))
+            try:
+                await trio.lowlevel.wait_readable(pidfd)
+            finally:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                os.close(pidfd)
+                os.close(writing)
+
+
+def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
+    """Be the process of a watcher."""
+    try:
+        signal.set_wakeup_fd(-1)
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        os.closerange(3, _MAX_FD)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        from yolofs.daemon.follow import watcher
+
+        os._exit(watcher.main(command[command.index(watcher.__name__) + 1 :]))
+    except BaseException:  # noqa: BLE001 - the process must not go on as a daemon
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":
