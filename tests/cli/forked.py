@@ -3,7 +3,8 @@
 A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports, and the tests
 give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
 All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
-as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way.
+as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way, and the daemon's
+watcher from it.
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
 start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
@@ -32,7 +33,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
+
+import trio
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC_")
 """Variables that Python, libc and the loader read when a process starts: a fork would have its parent's."""
@@ -96,6 +100,74 @@ class Server:
         if b"\n" not in end:
             raise RuntimeError(f"the server of commands has ended: {self._process.communicate()[1].decode()}")
         return subprocess.CompletedProcess(words, int(end.split()[1]), out, err)
+
+    def start(
+        self, words: Sequence[str], *, cwd: str, env: Mapping[str, str], streams: tuple[int, int, int]
+    ) -> Started | None:
+        """Start a command with its stdin, stdout and stderr, in a session of its own; None if that cannot be done."""
+        what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
+        request = json.dumps(what | {"script": "", "code": ""}).encode()
+        if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
+            return None
+        reading, writing = os.pipe()
+        theirs = array.array("i", [streams[1], streams[2], writing, streams[0]])
+        try:
+            self._requests.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs)])
+        finally:
+            os.close(writing)
+        return Started(words, reading)
+
+
+class Started:
+    """A command that was started, as whoever started it sees it in ``subprocess.Popen``."""
+
+    def __init__(self, words: Sequence[str], told: int) -> None:
+        """``told``: where the server tells its pid and how it ended."""
+        self.words = words
+        self.returncode: int | None = None
+        self._told = told
+        self._said = b""
+        while b" " not in self._said:
+            self._hear()
+        self.pid = int(self._said.split()[0])
+
+    def poll(self) -> int | None:
+        """Return how it ended, None if it has not."""
+        while self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            self._hear()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            if not select.select([self._told], [], [], left)[0]:
+                raise subprocess.TimeoutExpired(self.words, timeout or 0)
+            self._hear()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _hear(self) -> None:
+        said = os.read(self._told, 100)
+        assert said, "the server of commands has ended"
+        self._said += said
+        if said.endswith(b"\n"):
+            self.returncode = int(self._said.split()[1])
+            os.close(self._told)
 
 
 @cache
@@ -177,14 +249,14 @@ def _serve(requests: socket.socket) -> None:
                     _tell(telling, f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n")
                     os.close(telling)
                     continue
-                data, fds, _, _ = socket.recv_fds(requests, 2 * _LONGEST_REQUEST, 3)
+                data, fds, _, _ = socket.recv_fds(requests, 2 * _LONGEST_REQUEST, 4)
                 if not data:
                     return
                 pid = os.fork()
                 if pid == 0:
                     _become_command(json.loads(data), fds)
-                os.close(fds[0])
-                os.close(fds[1])
+                for fd in (*fds[:2], *fds[3:]):
+                    os.close(fd)
                 _tell(fds[2], f"{pid} ")
                 pidfd = os.pidfd_open(pid)
                 at_work[pidfd] = pid, fds[2]
@@ -212,10 +284,14 @@ def _tell(fd: int, text: str) -> None:
 
 
 def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
-    """Be the process of a command; the streams of Python stay, as they are the same: no terminals."""
+    """Be the process of a command; the streams of Python stay where they are the same: no terminals."""
     try:
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
+        if fds[3:]:
+            os.dup2(fds[3], 0)
+            os.setsid()
+            _open_streams()
         os.closerange(3, _MAX_FD)
         os.chdir(request["cwd"])
         os.umask(request["umask"])
@@ -241,6 +317,16 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+def _open_streams() -> None:
+    """Make the streams of Python as it does at its start: of a terminal they are written to line by line."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        how = {"encoding": old.encoding, "errors": old.errors, "newline": "\n", "closefd": False}
+        stream = open(fd, "w" if fd else "r", buffering=1 if name == "stderr" else -1, **how)  # noqa: SIM115 - for good
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _run_code(code: str, words: Sequence[str]) -> NoReturn:
@@ -317,7 +403,9 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
             warnings.simplefilter("ignore", category)
         gc.enable()
         from yolofs.daemon import main
+        from yolofs.daemon.follow import base_watch
 
+        base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
         sys.argv = [main.__file__, *words]
@@ -328,6 +416,52 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+class _Trio:
+    """What :mod:`yolofs.daemon.follow.base_watch` uses of ``trio``."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(trio, name)
+
+    @staticmethod
+    async def run_process(command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
+        """Start a watcher, and end it with the task."""
+        ends, writing = os.pipe()
+        reading, tells = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become_watcher(command, ends, tells)
+        os.close(ends)
+        os.close(tells)
+        pidfd = os.pidfd_open(pid)
+        async with trio.lowlevel.FdStream(reading) as stdout:
+            task_status.started(SimpleNamespace(stdout=stdout))
+            try:
+                await trio.lowlevel.wait_readable(pidfd)
+            finally:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                os.close(pidfd)
+                os.close(writing)
+
+
+def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
+    """Be the process of a watcher."""
+    try:
+        signal.set_wakeup_fd(-1)
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        os.closerange(3, _MAX_FD)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        from yolofs.daemon.follow import watcher
+
+        os._exit(watcher.main(command[command.index(watcher.__name__) + 1 :]))
+    except BaseException:  # noqa: BLE001 - the process must not go on as a daemon
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,25 @@ from typing import Self
 
 import pyte
 
+from tests.cli import forked
 from tests.cli.program import COMMAND, DEADLINE_S
 
 _PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
 """Questions about the terminal, such as vim asks: the screen that we keep takes them for something else."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+def _start(
+    command: Sequence[str], words: Sequence[str], cwd: str, env: dict[str, str], streams: tuple[int, int, int]
+) -> subprocess.Popen[bytes] | forked.Started:
+    """Start a command in a session of its own; ``yolofs`` as a fork, where that is as good."""
+    started = forked.server().start(words, cwd=cwd, env=env, streams=streams) if command == COMMAND else None
+    if started is not None:
+        return started
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(
+        [*command, *words], cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+    )
 
 
 class Terminal:
@@ -47,15 +61,8 @@ class Terminal:
         """All that has been shown, escapes included."""
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", **env}
         environment.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
-        self.process = subprocess.Popen(
-            [*command, *words],
-            cwd=project,
-            env=environment,
-            stdin=slave,
-            stdout=slave if stdout is None else stdout,
-            stderr=slave,
-            start_new_session=True,
-        )
+        streams = slave, slave if stdout is None else stdout, slave
+        self.process = _start(command, words, str(project), environment, streams)
         os.close(slave)
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ import pytest
 from tests.cli.program import Program, kill, wait_until
 
 CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
+
+
+@pytest.fixture
+def yolofs(yolofs: Program) -> Program:
+    """The program in the project, whose daemon starts a watcher as everywhere."""
+    return replace(yolofs, starts_cold=True)
 
 
 @pytest.fixture

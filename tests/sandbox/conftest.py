@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +29,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     program = Program(project)
     program("init")
     with program.mounted("--root", "/"):
-        wait_until(lambda: _is_watched(project), "the daemon has started its watcher")  # else it starts in some test
+        wait_until(lambda: "is watched" in program.log, "the daemon has started its watcher")  # else in some test
         yield program
 
 
@@ -40,12 +38,3 @@ def yolofs(shared: Program) -> Iterator[Program]:
     """Return the program in the project, with nothing staged at the end."""
     yield shared
     shared("travel", "base", "--force")
-
-
-def _is_watched(project: Path) -> bool:
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if b"yolofs.daemon.follow.watcher" in words and bytes(project) in words:
-                return True
-    return False

@@ -53,7 +53,7 @@ class Ran(NamedTuple):
     code: int
     """Its exit code; minus the signal that ended it."""
     lines: int
-    """How many lines of what is traced it ran, if it came to its end."""
+    """How many lines of what is traced it ran, if it came to its end and had any faults; else 0."""
     calls: tuple[int, ...]
     """The lines at which it made calls that can be failed, as all are that change the disk, if it had any faults."""
     switch: tuple[int, ...]
@@ -126,7 +126,8 @@ def _be(
         if faults is not None:
             faults.before_each = note
         with faults.at_work() if faults is not None else nullcontext():
-            sys.settrace(trace)
+            if line or faults is not None:  # else nobody asks which line it is at, and it takes many times as long
+                sys.settrace(trace)
             code = main.main(words)
             sys.settrace(None)
         sys.stdout.flush()
