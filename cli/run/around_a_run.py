@@ -75,7 +75,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         described = read_daemon_file(session)
         if described is None:
             raise DaemonError("the daemon has just ended", hint="yolofs mount")
-        _check_root(root_path(described))
+        _check_root(root_path(described), settings)
         directory = start_directory()
         started_ns = time.time_ns()
         begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
@@ -147,8 +147,9 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
 
 @contextlib.contextmanager
 def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator[Client]:
-    """Connect to the project's daemon, or start one."""
+    """Connect to the project's daemon, or start one; where there is no sandbox, what was started ends again."""
     client = Client.connect(directory)
+    is_started = client is None
     if client is None:
         started = _launched(project, directory, settings)
         started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
@@ -158,7 +159,13 @@ def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator
         if client is None:
             raise DaemonError("the daemon has ended at once", hint=f"see {display(log_path(directory))}")
     with client:
-        yield client
+        try:
+            yield client
+        except SandboxError:
+            if is_started:
+                with contextlib.suppress(YolofsError):  # others are at work in it by now: it stays for them
+                    client.stop(force=False)
+            raise
 
 
 def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
@@ -181,11 +188,13 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
         ) from error
 
 
-def _check_root(root: bytes) -> None:
+def _check_root(root: bytes, settings: Settings) -> None:
     if root != b"/":
+        hint = "commit or abort what is staged, then: yolofs unmount, and yolofs mount --root /"
+        if settings.root != "/":
+            hint += f"; root in .yolofs.toml is {display(os.fsencode(settings.root))}"
         raise SandboxError(
-            f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox",
-            hint="commit or abort what is staged, then: yolofs unmount, and yolofs mount --root /",
+            f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox", hint=hint
         )
 
 

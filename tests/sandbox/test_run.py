@@ -344,6 +344,36 @@ def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None
         assert "only a view of / can be the root of a sandbox" in small.refused("run", "true", code=14)
 
 
+def test_where_the_settings_name_another_base_the_hint_says_so_and_no_mount_is_left(tmp_path: Path) -> None:
+    project = tmp_path / "small"
+    project.mkdir()
+    (project / ".yolofs.toml").write_text('root = "."\n')
+    small = Program(project)
+    small("init")
+    small.trust()
+    refused = small.refused("run", "true", code=14)
+    assert "yolofs mount --root /" in refused
+    assert "root in .yolofs.toml is ." in refused
+    assert "not mounted" in small("status").out
+    small("mount", "--root", "/")
+    try:
+        small("run", "--no-review", "true")
+    finally:
+        small("unmount")
+
+
+def test_without_a_sandbox_no_mount_is_left_but_one_that_was_there_stays(tmp_path: Path) -> None:
+    project = tmp_path / "small"
+    project.mkdir()
+    small = Program(project)
+    small("init")
+    small.refused("run", "true", code=14, PATH="/nowhere")
+    assert "not mounted" in small("status").out
+    with small.mounted("--root", "/"):
+        small.refused("run", "true", code=14, PATH="/nowhere")
+        assert "mounted at" in small("status").out
+
+
 def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_path: Path) -> None:
     small = _with_its_own_base(tmp_path)
     refused = small.refused("run", "true", code=14)
