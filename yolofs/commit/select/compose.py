@@ -325,7 +325,7 @@ class _Composing:
                 self._refuse(path)
         elif place is None:
             self._stage(path, thing, st, slot, there)
-        elif self._is_changed(thing.base, st):
+        elif self._is_changed(thing.base, st) or (is_directory and self._loses_epoch(thing.entry, thing.base, st)):
             self._stage_again(path, thing, st, place)
         else:
             touched = self._touched(thing.entry, thing.base, st) if is_directory else 0
@@ -495,11 +495,21 @@ class _Composing:
         """Return the time that a directory shows, if base has another one afterwards; else 0."""
         if entry is not None and entry.touched_ns:
             return entry.touched_ns
+        return st.st_mtime_ns if self._gets_other_time(rel, st) else 0
+
+    def _loses_epoch(self, entry: Entry | None, rel: RelPath, st: os.stat_result) -> bool:
+        """Tell whether a directory shows the time 0, which only a store inode can say, and base has another then."""
+        is_touched = entry is not None and entry.touched_ns
+        return not st.st_mtime_ns and not is_touched and self._gets_other_time(rel, st)
+
+    def _gets_other_time(self, rel: RelPath, st: os.stat_result) -> bool:
         holder = self._survivors.name_of.get(rel)
-        if holder is None:
-            return 0
-        after = holder.touched_ns or (self._survivors.st(holder.staged).st_mtime_ns if holder.staged is not None else 0)
-        return st.st_mtime_ns if after and after != st.st_mtime_ns else 0
+        if holder is None or (holder.staged is None and not holder.touched_ns):
+            return False
+        after = holder.touched_ns
+        if not after and holder.staged is not None:
+            after = self._survivors.st(holder.staged).st_mtime_ns
+        return after != st.st_mtime_ns
 
     def _stage(
         self, path: RelPath, thing: _Thing, st: os.stat_result, slot: RelPath | None, there: Entry | None
@@ -634,7 +644,7 @@ class _Composing:
         root, st = self._second.root, self._base.lstat(ROOT)
         if root.staged is not None:
             self._add(Keep(0, ROOT, root.staged.ino, origin=ROOT, touched_ns=root.touched_ns), root.staged)
-        elif self._is_changed(ROOT, st):
+        elif self._is_changed(ROOT, st) or self._loses_epoch(root, ROOT, st):
             self._stage_again(ROOT, _Thing(root, None, ROOT), st, ROOT)
         elif touched := self._touched(root, ROOT, st):
             self._add(Keep(0, ROOT, source=ROOT, touched_ns=touched))

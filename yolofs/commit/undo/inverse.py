@@ -474,6 +474,14 @@ class _Inverting:
             place.was = step.was
         if st.st_mtime_ns == step.mtime_ns:
             place.touched_ns = step.was.mtime_ns
+            if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
+                place.was = self._as_it_is(step.path, st)
+
+    def _as_it_is(self, path: RelPath, st: os.stat_result) -> Attributes:
+        """Return what a directory of base is, but for its time, which is to be 0."""
+        xattrs = copying.read_metadata(self._base.path(path)).xattrs
+        found = tuple((os.fsencode(name), value) for name, value in xattrs)
+        return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)
 
     # ---- as records
 

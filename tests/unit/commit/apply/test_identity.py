@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply import execution, part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.steps import Steps
@@ -236,3 +237,116 @@ def test_what_is_written_back_is_durable_before_its_backup_goes(
     roll_back(plan, scribe.store, parking=parking)
     assert calls == ["write back", "sync", "clear"]
     assert at(scribe, b"g2").read_text() == "base g1\n"
+
+
+def put_another(path: Path, mode: int = 0o644) -> None:
+    """Put a file of the host's where one of base is, which keeps its number under another name."""
+    path.rename(path.with_name(f"was {path.name}"))
+    path.write_text("the host's\n")
+    path.chmod(mode)
+
+
+def test_a_file_of_the_hosts_is_not_written_back_over(scribe: CommitScribe, parking: bytes) -> None:
+    """Killed before the log says that the file was written that was there."""
+    scribe.write(b"g1", b"staged")
+    plan = scribe.plan()
+    killed_after(
+        Steps, "do", lambda step: isinstance(step, Rewrite), partial(execute, plan, scribe.store, parking=parking)
+    )
+    put_another(at(scribe, b"g1"))
+    roll_back(plan, scribe.store, parking=parking)
+    assert at(scribe, b"g1").read_text() == "the host's\n"
+
+
+def test_a_file_of_the_hosts_is_not_closed_for_one_that_may_have_been_opened_up(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    at(scribe, b"g1").chmod(0o444)
+    scribe.write(b"g1", b"staged")
+    plan = scribe.plan()
+    killed_after(Steps, "look", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
+    put_another(at(scribe, b"g1"), 0o644)
+    roll_back(plan, scribe.store, parking=parking)
+    assert at(scribe, b"g1").stat().st_mode & 0o777 == 0o644
+
+
+def test_what_went_with_a_directory_of_the_hosts_is_told_though_another_is_in_its_place(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.mkdir(b"new", 0o755)
+    scribe.rename(b"a", b"new/a")
+    plan = all_done(scribe, parking)
+    at(scribe, b"new").rename(at(scribe, b"moved"))
+    at(scribe, b"a").write_text("the host's\n")
+    assert roll_back(plan, scribe.store, parking=parking).gone == [b"a"]
+    assert at(scribe, b"a").read_text() == "the host's\n"
+    assert at(scribe, b"moved/a").read_text() == "base a\n"
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
+    scribe: CommitScribe, parking: bytes, is_moved: bool
+) -> None:
+    if is_moved:
+        scribe.rename(b"a", b"z")
+    else:
+        scribe.remove(b"a")
+    plan = all_done(scribe, parking)
+    if is_moved:
+        at(scribe, b"z").unlink()
+    at(scribe, b"a").write_text("the host's\n")
+    resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"a").read_text() == "the host's\n"
+
+
+@pytest.mark.parametrize("way", [resume, roll_back])
+def test_a_directory_of_the_hosts_is_not_closed_for_one_that_was_opened_up(
+    tmp_path: Path, parking: bytes, way: Callable[..., object]
+) -> None:
+    directory = tmp_path / "base/d"
+    directory.mkdir(parents=True)
+    directory.chmod(0o500)
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    scribe.write(b"d/n", b"staged")
+    plan = all_done(scribe, parking)
+    directory.rename(tmp_path / "base/was d")
+    directory.mkdir(0o700)
+    way(plan, scribe.store, parking=parking)
+    assert directory.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("way", [resume, roll_back])
+def test_a_directory_that_a_killed_commit_has_opened_up_is_closed_again(
+    tmp_path: Path, parking: bytes, way: Callable[..., object]
+) -> None:
+    directory = tmp_path / "base/d"
+    directory.mkdir(parents=True)
+    directory.chmod(0o500)
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    scribe.write(b"d/n", b"staged")
+    plan = all_done(scribe, parking)
+    directory.chmod(0o700)
+    way(plan, scribe.store, parking=parking)
+    assert directory.stat().st_mode & 0o777 == 0o500
+
+
+def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    file = at(scribe, b"g1").stat()
+    scribe.remove(b"g1")
+    plan = scribe.plan()
+    child = os.fork()
+    if not child:
+        really = part_links.put_in_place
+
+        def put_in_place(copies: list[part_links.Apart]) -> None:
+            really(copies)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        execution.put_in_place = put_in_place  # type: ignore[attr-defined]
+        execute(plan, scribe.store, parking=parking)
+        os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    resume(plan, scribe.store, parking=parking)
+    assert list(part_links.parted_from(parking).values()) == [(file.st_dev, file.st_ino)]

@@ -1,0 +1,112 @@
+"""A commit that was killed in the middle, and then other commands, in any order: nothing that it needs goes by them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, run_program
+from tests.crash.test_commit_every_line import exactly, populate, work
+from tests.crash.test_commit_preparation import tree_of
+from tests.property.core_driver import CoreDriver
+from tests.security.planting import interrupt
+from tests.support.seed import sample
+
+pytestmark = pytest.mark.timeout(300)
+INTERRUPTED = 12
+REFUSED = (("abort", "--yes"), ("travel", "0"), ("undo", "--yes"), ("undo", "1", "--yes", "--force"), ("snapshot",))
+OTHERS = (("gc",), ("gc", "--generations"), ("unmount",), ("unmount", "--force"), ("commits",))
+ORDERS = sample(list(itertools.permutations((*REFUSED, *OTHERS[:3]))), 6, "orders")
+
+
+def with_commits(project: Path) -> dict[bytes, tuple[object, ...]]:
+    """Make a project with two commits, of which one is to be kept, and work staged; return what the view shows."""
+    project.mkdir()
+    populate(os.fsencode(project))
+    view = CoreDriver(os.fsencode(project))
+    for name in (b"first", b"second"):
+        view.create(name, name, 0o644)
+        view.commit()
+    work(view)
+    expected = view.tree()
+    view.close()
+    (project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    Program(project).trust()
+    return expected
+
+
+def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
+    """Return all that there is of a commit, and of what is staged, but for what the commands note beside."""
+    tops = (program.session / f"commits/{number}", program.session / "files")
+    paths = [*(path for top in tops for path in top.rglob("*")), program.session / "journal"]
+    return {str(path): (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_size) for path in paths}
+
+
+@pytest.mark.parametrize("way", ["--continue", "--roll-back"])
+@pytest.mark.parametrize("point", range(len(ORDERS)))
+def test_whatever_is_called_meanwhile_it_can_be_finished_and_taken_back(tmp_path: Path, point: int, way: str) -> None:
+    project = tmp_path / "project"
+    expected = with_commits(project)
+    program = Program(project)
+    before = exactly(project)
+    interrupt(project, 1 + 4 * point, "commit", "--yes")
+    half, kept = exactly(project), needed(program, 3)
+    assert half != before
+    for words in ORDERS[point]:
+        done = run_program(words, project)
+        if words in REFUSED:
+            assert done.returncode == INTERRUPTED, (words, done)
+            assert "a commit was interrupted: commit 3" in done.stderr
+            assert "yolofs commit --continue" in done.stderr
+            assert "yolofs commit --roll-back" in done.stderr
+        assert exactly(project) == half, words
+        assert needed(program, 3) == kept, words
+    program("commit", way)
+    if way == "--roll-back":
+        assert exactly(project) == before
+        program("commit", "--yes")
+    settings = {b".yolofs.toml"}
+    assert {path: what for path, what in tree_of(project).items() if path not in settings | {b""}} == {
+        path: what for path, what in expected.items() if path not in settings | {b""}
+    }
+
+
+def test_an_undo_of_a_commit_that_gc_has_taken_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    with_commits(project)
+    program = Program(project)
+    program("commit", "--yes")
+    program("gc")
+    before, kept = exactly(project), needed(program, 3)
+    for words in (("undo", "1", "--yes"), ("undo", "1", "first", "--yes"), ("undo", "2", "--yes", "--force")):
+        said = program.refused(*words, code=run_program(words, project).returncode)
+        assert f"commit {words[1]}" in said
+        assert "hint: yolofs " in said
+        assert exactly(project) == before
+        assert needed(program, 3) == kept
+    program("undo", "3", "--yes")
+
+
+def test_what_an_undo_needs_is_kept_by_the_undo_itself(tmp_path: Path) -> None:
+    """What a commit had kept came back, and went again; the commit that kept it first is gone by then."""
+    project = tmp_path / "project"
+    with_commits(project)
+    program = Program(project)
+    program("abort", "--yes")
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"first")
+    view.close()
+    before = exactly(project)
+    program("commit", "--yes")
+    after = exactly(project)
+    program("undo", "--yes")
+    assert exactly(project) == before
+    program("undo", "4", "--yes")
+    assert exactly(project) == after
+    program("gc")
+    assert [one["commit"] for one in program("commits", "--json").json["commits"]] == [5]
+    program("undo", "5", "--yes")
+    assert exactly(project) == before
