@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import trio
 
@@ -125,6 +125,8 @@ class Started:
         """``told``: where the server tells its pid and how it ended."""
         self.words = words
         self.returncode: int | None = None
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
         self._told = told
         self._said = b""
         while b" " not in self._said:
