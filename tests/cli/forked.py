@@ -437,15 +437,14 @@ class _Trio:
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
-        async with trio.lowlevel.FdStream(reading) as stdout:
-            task_status.started(SimpleNamespace(stdout=stdout))
-            try:
-                await trio.lowlevel.wait_readable(pidfd)
-            finally:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                os.close(pidfd)
-                os.close(writing)
+        task_status.started(SimpleNamespace(stdout=trio.lowlevel.FdStream(reading)))  # who reads it may do so still
+        try:
+            await trio.lowlevel.wait_readable(pidfd)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pidfd)
+            os.close(writing)
 
 
 def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
