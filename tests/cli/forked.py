@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import trio
 
@@ -125,6 +125,8 @@ class Started:
         """``told``: where the server tells its pid and how it ended."""
         self.words = words
         self.returncode: int | None = None
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
         self._told = told
         self._said = b""
         while b" " not in self._said:
@@ -435,15 +437,14 @@ class _Trio:
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
-        async with trio.lowlevel.FdStream(reading) as stdout:
-            task_status.started(SimpleNamespace(stdout=stdout))
-            try:
-                await trio.lowlevel.wait_readable(pidfd)
-            finally:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                os.close(pidfd)
-                os.close(writing)
+        task_status.started(SimpleNamespace(stdout=trio.lowlevel.FdStream(reading)))  # who reads it may do so still
+        try:
+            await trio.lowlevel.wait_readable(pidfd)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pidfd)
+            os.close(writing)
 
 
 def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, can_append, can_read, replace_text, wait_until
+from tests.support.rows import row
 from yolofs.daemon.rpc.client import Client
 from yolofs.rules import PathRule, RuleState, spell
 
@@ -80,51 +81,54 @@ def test_the_list_as_json_has_all_rules(ruled: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.mount
-@pytest.mark.parametrize("name", [b"a*b", b"**", b"\xff", b"new\nline"])
-def test_a_file_of_any_name_can_be_named(ruled: Program, name: bytes) -> None:
-    path = os.fsencode(ruled.project) + b"/" + name
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
-    ruled("rule", "deny", name)
-    assert ruled("rule", "explain", name).out.splitlines()[1].endswith(".yolofs/rules.toml:5")
-    ruled("rule", "unset", name)
-    assert learned(ruled) == {}
+def test_a_file_of_any_name_can_be_named(ruled: Program) -> None:
+    for name in (b"a*b", b"**", b"\xff", b"new\nline"):
+        with row(name):
+            path = os.fsencode(ruled.project) + b"/" + name
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+            ruled("rule", "deny", name)
+            assert ruled("rule", "explain", name).out.splitlines()[1].endswith(".yolofs/rules.toml:5")
+            ruled("rule", "unset", name)
+            assert learned(ruled) == {}
 
 
 @pytest.mark.mount
-@pytest.mark.parametrize("name", [b"a*b", b"**/x", b"\xff", b"file:/x"])
-def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program, name: bytes) -> None:
+def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program) -> None:
     """What it is about may be gone, so that its name could be taken for a pattern."""
-    path = Path(os.fsdecode(os.fsencode(ruled.project) + b"/" + name))
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    ruled("rule", "deny", spell(PathRule(os.fsencode(path), RuleState.DENY, "")))
-    assert list(learned(ruled).values()) == ["deny"]
-    path.unlink()
-    listed = [rule["key"] for rule in ruled("rule", "list", "--json").json["rules"] if "rules.toml" in rule["source"]]
-    ruled("rule", "unset", *listed)
-    assert learned(ruled) == {}
+    for name in (b"a*b", b"**/x", b"\xff", b"file:/x"):
+        with row(name):
+            path = Path(os.fsdecode(os.fsencode(ruled.project) + b"/" + name))
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+            ruled("rule", "deny", spell(PathRule(os.fsencode(path), RuleState.DENY, "")))
+            assert list(learned(ruled).values()) == ["deny"]
+            path.unlink()
+            rules = ruled("rule", "list", "--json").json["rules"]
+            ruled("rule", "unset", *(rule["key"] for rule in rules if "rules.toml" in rule["source"]))
+            assert learned(ruled) == {}
+
+
+SENSELESS = [
+    (["allow", "file:///%"], "expected %XX, with two hex digits but 00"),
+    (["allow", "x*y"], "x*y is neither a pattern nor a file that is there"),
+    (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
+    (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
+    (["allow", ".yolofs/journal"], "is the session's own: it is always hidden, and no rule can show it"),
+    (["unset", "x"], "nothing was learned about x"),
+    (["rw", "x"], "no such command"),
+    (["hidden", ""], "an empty path means nothing"),
+    (["deny", "file:/etc/hosts"], "file:/etc/hosts is neither a file that is there nor a URI that is understood"),
+    (["deny", "FILE:///etc/**"], "FILE:///etc/** is neither a file that is there nor a URI that is understood"),
+    (["explain", ""], "an empty path means nothing"),
+    (["unset", ""], "an empty path means nothing"),
+]
 
 
 @pytest.mark.mount
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["allow", "file:///%"], "expected %XX, with two hex digits but 00"),
-        (["allow", "x*y"], "x*y is neither a pattern nor a file that is there"),
-        (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
-        (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
-        (["allow", ".yolofs/journal"], "is the session's own: it is always hidden, and no rule can show it"),
-        (["unset", "x"], "nothing was learned about x"),
-        (["rw", "x"], "no such command"),
-        (["hidden", ""], "an empty path means nothing"),
-        (["deny", "file:/etc/hosts"], "file:/etc/hosts is neither a file that is there nor a URI that is understood"),
-        (["deny", "FILE:///etc/**"], "FILE:///etc/** is neither a file that is there nor a URI that is understood"),
-        (["explain", ""], "an empty path means nothing"),
-        (["unset", ""], "an empty path means nothing"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(ruled: Program, words: list[str], message: str) -> None:
-    assert message in ruled.refused("rule", *words, code=2)
+def test_what_makes_no_sense_is_refused(ruled: Program) -> None:
+    for words, message in SENSELESS:
+        with row(*words):
+            assert message in ruled.refused("rule", *words, code=2)
 
 
 def test_a_name_cannot_give_the_terminal_commands(ruled: Program) -> None:

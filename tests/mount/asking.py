@@ -44,7 +44,7 @@ class Reader:
 
     def __init__(self, *paths: Path, script: str = READ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", script, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-I", "-S", "-c", script, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
     def end(self) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program, can_read
 from tests.mount.gate_tools import EXCHANGE, refused, renameat2
+from tests.support.rows import row
 from yolofs.rules import RuleState
 
 pytestmark = pytest.mark.mount
@@ -71,45 +72,62 @@ def replacements(view: Path, name: str) -> dict[str, Callable[[], None]]:
     }
 
 
+def make_real(project: Path) -> None:
+    """Make a directory for each state, that a link may lead to."""
+    for state in STATES:
+        (project / f"real-{state}").mkdir()
+        (project / f"real-{state}/secret").write_text(state)
+
+
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("state", STATES)
 def test_a_link_between_a_rules_path_and_where_it_leads_is_not_replaced(
-    yolofs: Program, config: Path, state: str, source: str
+    yolofs: Program, config: Path, source: str
 ) -> None:
     project = yolofs.project
-    (project / "data").symlink_to("mid")
-    (project / "mid").symlink_to("real")
-    write_rules(yolofs, config, source, data=state)
+    make_real(project)
+    for state in STATES:
+        (project / f"data-{state}").symlink_to(f"mid-{state}")
+        (project / f"mid-{state}").symlink_to(f"real-{state}")
+    write_rules(yolofs, config, source, **{f"data-{state}": state for state in STATES})
     with yolofs.mounted() as view:
         (view / "new").symlink_to("other")
-        for name, act in replacements(view, "mid").items():
-            with refused():
-                act()
-            assert os.readlink(view / "mid") == "real", name
-        with refused():
-            os.rename(view / "new", view / "data")
-        assert can_read(view / "real/secret") is (state in READABLE)
+        for state in STATES:
+            with row(state):
+                check_link_stays(yolofs, view, state)
         assert can_read(view / "other/secret")
-        assert state_of(yolofs, "mid") == ("allow", "built-in: The project")
-        held = yolofs("rule", "explain", "mid", "--json").json["held"]
-        assert (held["key"], held["state"]) == (f"{project}/data", state)
+
+
+def check_link_stays(yolofs: Program, view: Path, state: str) -> None:
+    data, mid = f"data-{state}", f"mid-{state}"
+    for name, act in replacements(view, mid).items():
+        with refused():
+            act()
+        assert os.readlink(view / mid) == f"real-{state}", name
+    with refused():
+        os.rename(view / "new", view / data)
+    assert can_read(view / f"real-{state}/secret") is (state in READABLE)
+    assert can_read(view / "other/secret")
+    assert state_of(yolofs, mid) == ("allow", "built-in: The project")
+    held = yolofs("rule", "explain", mid, "--json").json["held"]
+    assert (held["key"], held["state"]) == (f"{yolofs.project}/{data}", state)
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("state", STATES)
-def test_a_link_in_a_hidden_directory_shows_nothing_of_it(
-    yolofs: Program, config: Path, state: str, source: str
-) -> None:
+def test_a_link_in_a_hidden_directory_shows_nothing_of_it(yolofs: Program, config: Path, source: str) -> None:
     project = yolofs.project
-    (project / "data").symlink_to("private/cur")
-    (project / "private/cur").symlink_to("../real")
-    write_rules(yolofs, config, source, private="hidden", data=state)
+    make_real(project)
+    for state in STATES:
+        (project / f"data-{state}").symlink_to(f"private/cur-{state}")
+        (project / f"private/cur-{state}").symlink_to(f"../real-{state}")
+    write_rules(yolofs, config, source, private="hidden", **{f"data-{state}": state for state in STATES})
     with yolofs.mounted() as view:
-        for name in ("private", "private/cur", "private/secret"):
-            assert not os.path.lexists(view / name)
+        for name in ("private", *(f"private/cur-{state}" for state in STATES), "private/secret"):
+            assert not os.path.lexists(view / name), name
         assert "private" not in os.listdir(view)
-        assert can_read(view / "real/secret") is (state in READABLE)
-        assert state_of(yolofs, "private/cur")[0] == "hidden"
+        for state in STATES:
+            with row(state):
+                assert can_read(view / f"real-{state}/secret") is (state in READABLE)
+                assert state_of(yolofs, f"private/cur-{state}")[0] == "hidden"
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -87,17 +87,24 @@ class Traces:
             if not name.isdigit() or int(name) == os.getpid() or forked.is_server(int(name)):
                 continue
             with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
-                process = Path("/proc", name)
-                if wanted in _environment(process).split(b"\0"):
-                    command = process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").strip()
+                process = f"/proc/{name}"
+                environment = _environment(process)
+                if wanted in environment and wanted in environment.split(b"\0"):
+                    command = _read(f"{process}/cmdline").replace(b"\0", b" ").strip()
                     yield int(name), command.decode(errors="replace")
 
 
-def _environment(process: Path) -> bytes:
+def _read(path: str) -> bytes:
+    """Read a file: before and after each test that mounts, one of each process there is, so that it has to be quick."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
+def _environment(process: str) -> bytes:
     """Return the environment of a process; one that has just been started shows none until the kernel has set it up."""
     for _ in range(_LOOKS):
-        found = process.joinpath("environ").read_bytes()
-        if found or not process.joinpath("maps").read_bytes():  # without memory: a zombie, or of the kernel
+        found = _read(f"{process}/environ")
+        if found or not _read(f"{process}/maps"):  # without memory: a zombie, or of the kernel
             return found
         time.sleep(0.001)  # between two looks at a condition, of which there are so many at most
     return b""
