@@ -1,5 +1,7 @@
 """What base files were when the view took them over: the ground of a merge (``docs/design/merging.md``).
 
+Texts are kept, for merges, and indexes of git's, to tell whether the host has done more to them than look.
+
 One file, ``bases`` in the store, that is only appended to: 16 random bytes, then entries, each of which begins with
 them again::
 
@@ -33,6 +35,7 @@ from yolofs.store.copying import Metadata
 from yolofs.store.store import Store
 from yolofs.system.plain_files import open_plain
 from yolofs.text.git_binary import is_binary
+from yolofs.text.git_index_format import may_be_index
 
 MOST_KEPT_BYTES = 4 << 20
 """Of a larger text nothing is kept, as nothing larger is merged."""
@@ -148,7 +151,7 @@ class KeptBases:
             self._fd = -1
 
     def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int) -> None:
-        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read, if it is a text.
+        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read: a text or an index.
 
         ``fd`` may be a copy of it.  Blocks while up to :data:`MOST_COPIED_BYTES` are copied.
         """
@@ -158,11 +161,11 @@ class KeptBases:
         header = KeptBase(path, known, owned(metadata))
         with contextlib.suppress(OSError):
             if size > _LEAST_SHARED_BYTES and (
-                is_binary(os.pread(fd, _SNIFFED_BYTES, 0)) or self._share(header, metadata.st, fd)
+                not _is_of_use(path, os.pread(fd, _SNIFFED_BYTES, 0)) or self._share(header, metadata.st, fd)
             ):
                 return
             content = os.pread(fd, size + 1, 0) if size <= MOST_COPIED_BYTES else b""
-            if len(content) == size and not is_binary(content):
+            if len(content) == size and _is_of_use(path, content):
                 self._append(header, content)
 
     def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
@@ -238,6 +241,11 @@ class KeptBases:
             os.close(fd)
             raise
         self._fd = fd
+
+
+def _is_of_use(path: RelPath, head: bytes) -> bool:
+    """Tell from its first bytes whether a file is one that is kept: a text, for merges, or an index of git's."""
+    return not is_binary(head) or may_be_index(path, head)
 
 
 def path_in(store: Store) -> bytes:

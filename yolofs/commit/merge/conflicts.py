@@ -12,7 +12,8 @@ What the override tree can tell:
   there: if it has nothing any more, the host has deleted it.
 
 No conflict is a file that both sides have changed to the same, as git does with its index: if base has a file of the
-same content at the very name, and nothing but their times differs, a commit loses nothing but a time.
+same content at the very name, and nothing but their times differs, a commit loses nothing but a time.  Nor is an index
+of git's that the host has but looked at (:mod:`yolofs.commit.merge.git_indexes`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.commit.merge.git_indexes import indexes_looked_at_alone
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, is_gone, is_later
@@ -51,7 +53,7 @@ def find_conflicts(
     nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base, store))
     homes = {staged.home for staged in nameless if staged.home is not None}
     found = [name for name in names if _is_conflict(name, base, store, in_use, restored)]
-    agreed = _agreed(tree, base, store, [name.path for name in found if _may_agree(name)])
+    agreed = _agreed(tree, base, store, [name for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
 
 
@@ -63,13 +65,15 @@ def _may_agree(name: Name) -> bool:
     return staged.home in (None, name.natural) and not staged.links and here.st_nlink == 1
 
 
-def _agreed(tree: Tree, base: Base, store: Store, paths: list[RelPath]) -> frozenset[RelPath]:
-    """Return the paths at which the view and base show the same, but for its time."""
-    if not paths:
+def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
+    """Return the paths at which the view and base show the same but for its time, or the host lost nothing else."""
+    if not names:
         return frozenset()
-    changes = compare(Tree(), tree, base, store, paths=paths)
-    differing = {path for change in changes if not _is_time_alone(change) for path in change.paths}
-    return frozenset(paths) - differing
+    changes = compare(Tree(), tree, base, store, paths=[name.path for name in names])
+    differing = {path: change for change in changes if not _is_time_alone(change) for path in change.paths}
+    indexes = [(name, change) for name in names if (change := differing.get(name.path)) is not None]
+    disagreed = differing.keys() - indexes_looked_at_alone(base, store, indexes)
+    return frozenset(name.path for name in names) - disagreed
 
 
 def _is_time_alone(change: Change) -> bool:

@@ -30,6 +30,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+from yolofs.text.git_binary import is_binary
 
 
 class Theirs(NamedTuple):
@@ -65,7 +66,7 @@ class Refused(msgspec.Struct, frozen=True):
     reason: str
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """Why a path cannot be merged, as a sentence about it without a subject's name."""
 
 
@@ -113,7 +114,7 @@ class _Merger:
         """Merge one staged file, by all its names that are in conflict."""
         try:
             return self._merge(paths)
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             return Refused(paths, str(refusal))
         except OSError as error:
             return Refused(paths, f"it cannot be read: {error.strerror}")
@@ -125,14 +126,16 @@ class _Merger:
         meta = self._store.path(staged.ino)
         mine = copying.read_metadata(meta, st=os.lstat(meta))
         if not stat.S_ISREG(mine.st.st_mode):
-            raise _RefusedError("it is no regular file here")
+            raise RefusedError("it is no regular file here")
         theirs = read_base(self._base, home)
         self._check_links(staged, theirs.st)
         fingerprint = self._base.fingerprint(theirs.st)
         kept = self._kept.get((home, known_by(staged)))
+        if kept is not None and is_binary(kept.content):  # an index of git's, in whose place both have a text
+            kept = None
         if staged.origin is not None:
             if staged.origin != home:
-                raise _RefusedError("its content is that of another file of base")
+                raise RefusedError("its content is that of another file of base")
             metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         if staged.home == home and staged.base is not None and staged.base.fits(fingerprint):
@@ -141,11 +144,11 @@ class _Merger:
         ours = self._read_staged(staged)
         why_not = why_not_text(ours, theirs.content)
         if why_not:
-            raise _RefusedError(why_not)
+            raise RefusedError(why_not)
         is_large = max(len(ours), len(theirs.content)) > MOST_COPIED_BYTES  # it was, too, if it took a name of base's
         if kept is None and (staged.base is not None or is_large):
             most = f"{MOST_COPIED_BYTES >> 20} MiB"
-            raise _RefusedError(
+            raise RefusedError(
                 f"what base had is not known: it was no text, or had more than {most}, when the view took it over"
             )
         merged = merge_texts(ours, kept.content if kept is not None else None, theirs.content)
@@ -161,11 +164,11 @@ class _Merger:
 
     def _staged(self, entry: Entry | None) -> Staged:
         if entry is None:
-            raise _RefusedError("none of its names is known")
+            raise RefusedError("none of its names is known")
         if entry.is_tombstone:
-            raise _RefusedError("it is deleted here, and changed in base")
+            raise RefusedError("it is deleted here, and changed in base")
         if entry.staged is None:
-            raise _RefusedError("it was renamed here, and base has changed there")
+            raise RefusedError("it was renamed here, and base has changed there")
         return entry.staged
 
     def _home(self, entry: Entry | None, staged: Staged, count: int) -> RelPath:
@@ -175,20 +178,20 @@ class _Merger:
         if directory is not None:
             st = self._base.look(directory)
             if st is None or not stat.S_ISDIR(st.st_mode):
-                raise _RefusedError("its directory is gone from base")
+                raise RefusedError("its directory is gone from base")
         if has_changed(staged, self._base, self._store):
             assert staged.home is not None
             return staged.home
         natural = natural_path(entry)
         if natural is None or count > 1 or len(staged.names) > 1 or staged.links:
-            raise _RefusedError("it has several names (hard links)")
+            raise RefusedError("it has several names (hard links)")
         return natural
 
     def _check_links(self, staged: Staged, st: os.stat_result) -> None:
         """See that base has the very file under as many names as it had, as all of them are to show the result."""
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
-            raise _RefusedError("its names in base (hard links) are others than they were")
+            raise RefusedError("its names in base (hard links) are others than they were")
 
     def _read_staged(self, staged: Staged) -> bytes:
         fd = self._store.open(staged.ino, os.O_RDONLY)
@@ -201,13 +204,13 @@ def read_base(base: Base, path: RelPath) -> Theirs:
 
     Raises:
         OSError: it cannot be read.
-        _RefusedError: there is none, or it changed while it was read.
+        RefusedError: there is none, or it changed while it was read.
     """
     st = base.look(path)
     if st is None:
-        raise _RefusedError("it is gone from base")
+        raise RefusedError("it is gone from base")
     if not stat.S_ISREG(st.st_mode):
-        raise _RefusedError("it is no regular file in base")
+        raise RefusedError("it is no regular file in base")
     with _opened(base, path) as fd:
         before = os.fstat(fd)
         metadata = copying.read_metadata(fd, st=before)
@@ -220,7 +223,7 @@ def read_base(base: Base, path: RelPath) -> Theirs:
         after = os.fstat(fd)
     now = base.look(path)
     if now is None or not _is_same(before, after) or not _is_same(before, now):
-        raise _RefusedError("base changes just now")
+        raise RefusedError("base changes just now")
     return Theirs(path, before, metadata, content)
 
 
@@ -245,7 +248,7 @@ def _merged_metadata(mine: copying.Metadata, theirs: copying.Metadata, was: Owne
     """Return the metadata of both: of what one side alone has changed, that.
 
     Raises:
-        _RefusedError: both have changed the same, or it is not known which has.
+        RefusedError: both have changed the same, or it is not known which has.
     """
     ours_now, theirs_now = owned(mine), owned(theirs)
     known = was if was is not None else None
@@ -264,7 +267,7 @@ def _takes_theirs(what: str, ours: object, theirs: object, was: object) -> bool:
     if theirs in (ours, was):
         return False
     if ours != was:
-        raise _RefusedError(
+        raise RefusedError(
             f"both changed its {what}" if was is not None else f"its {what} differs, and not known is who"
         )
     return True

@@ -1,0 +1,93 @@
+"""An agent commits to git in the view, and the user works with git on the host meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+def git(directory: Path, *words: str) -> str:
+    environment = {**os.environ, "HOME": str(directory), "GIT_CONFIG_NOSYSTEM": "1"}
+    for role in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{role}_NAME": "n", f"GIT_{role}_EMAIL": "n@example.org"}
+    done = subprocess.run(["git", *words], cwd=directory, check=True, capture_output=True, text=True, env=environment)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(yolofs: Program) -> Program:
+    """Return the program in a project that is a repository, with nothing to be committed to it."""
+    git(yolofs.project, "init")
+    (yolofs.project / ".git/info/exclude").write_text(".yolofs*\n")
+    git(yolofs.project, "add", ".")
+    git(yolofs.project, "commit", "-m", "one")
+    return yolofs
+
+
+def commit_in(view: Path) -> None:
+    """Commit twice, as agents do: the second index takes the place of a staged one."""
+    for text in ("two", "three"):
+        (view / "a.txt").write_text(f"{text}\n")
+        git(view, "commit", "-a", "-m", text)
+
+
+def look(project: Path) -> None:
+    """Have ``git status`` write the index anew."""
+    before = (project / ".git/index").read_bytes()
+    os.utime(project / "dir/b.txt", (1, 1))
+    git(project, "status")
+    assert (project / ".git/index").read_bytes() != before
+
+
+def test_a_git_commit_in_the_view_is_committed_though_the_host_has_looked(repository: Program) -> None:
+    project = repository.project
+    with repository.mounted() as view:
+        commit_in(view)
+        look(project)
+        assert "changed in base" not in repository("status").out
+        repository("commit", "--yes", ".git", "a.txt")
+    assert git(project, "log", "--format=%s").split() == ["three", "two", "one"]
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_both_have_but_looked(repository: Program) -> None:
+    with repository.mounted() as view:
+        os.utime(view / "a.txt", (2, 2))
+        git(view, "status")
+        look(repository.project)
+        repository("commit", "--yes", ".git")
+    assert git(repository.project, "status", "--porcelain") == ""
+
+
+def stage(project: Path) -> None:
+    (project / "dir/b.txt").write_text("by the host\n")
+    git(project, "add", ".")
+
+
+def close_to_others(project: Path) -> None:
+    look(project)
+    (project / ".git/index").chmod(0o600)
+
+
+def tear(project: Path) -> None:
+    look(project)
+    content = (project / ".git/index").read_bytes()
+    (project / ".git/index").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+
+@pytest.mark.parametrize("does", [stage, close_to_others, tear])
+def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
+    with repository.mounted() as view:
+        commit_in(view)
+        does(repository.project)
+        before = (repository.project / ".git/index").read_bytes()
+        assert "base has changed at 1 path " in repository("commit", "--yes", ".git", code=9).err
+        assert (repository.project / ".git/index").read_bytes() == before

@@ -1,0 +1,77 @@
+"""Git's index, to which both sides have written: whether the host has done nothing to it but look.
+
+``git status`` writes an index anew to remember when it last looked at which file.  A commit that replaces what the host
+has so written loses nothing: git looks again.  So it is no conflict if what base has says the same as
+
+* what base had when the view put its own there, of which a copy was kept (:mod:`yolofs.state.kept_bases`): whatever the
+  view did since, base did nothing;
+* or what is staged.
+
+Mode, owner and extended attributes have to be the same, too.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+
+from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.plan.overridden_names import Name
+from yolofs.paths import RelPath
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, find_kept, known_by, owned
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
+
+
+def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[Name, Change]]) -> frozenset[RelPath]:
+    """Return at which names that differ the host has but looked at git's index; each with how it differs from base.
+
+    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read; of larger ones nothing is kept, and none is agreed.
+    """
+    indexes = [(name, change) for name, change in differing if _may_be(name, change)]
+    if not indexes:
+        return frozenset()
+    wanted = {_place(name) for name, _ in indexes}
+    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    return frozenset(
+        name.path for name, change in indexes if _is_looked_at_alone(base, change, store, name, kept.get(_place(name)))
+    )
+
+
+def _may_be(name: Name, change: Change) -> bool:
+    sides = (change.old, change.new)
+    return (
+        change.kind is Kind.MODIFIED
+        and change.old_path is None
+        and name.natural is not None
+        and may_be_index(name.natural, SIGNATURE)
+        and all(side is not None and stat.S_ISREG(side.type) and side.size <= MOST_KEPT_BYTES for side in sides)
+    )
+
+
+def _place(name: Name) -> tuple[RelPath, bytes]:
+    """Return by what the base file is found that a staged one took the place of."""
+    assert name.natural is not None
+    assert name.entry.staged is not None
+    return name.natural, known_by(name.entry.staged)
+
+
+def _is_looked_at_alone(base: Base, change: Change, store: Store, name: Name, kept: Kept | None) -> bool:
+    assert name.natural is not None
+    assert change.new is not None
+    try:
+        theirs = read_base(base, name.natural)
+        if (
+            kept is not None
+            and kept.owned == owned(theirs.metadata)
+            and is_same_but_for_caches(kept.content, theirs.content)
+        ):
+            return True
+        if not set(change.metadata) <= {Aspect.TIME}:
+            return False
+        with open(change.new.open(store), "rb") as file:
+            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), theirs.content)
+    except (OSError, RefusedError):
+        return False
