@@ -17,7 +17,7 @@ from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.found import FOUND, is_mixture, place_for, places_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Looks, Made, Ready
+from yolofs.commit.apply.ready import Looks, Made, Ready, looks_of
 from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import UNMADE, Steps
 from yolofs.commit.apply.trees import remove_tree
@@ -69,6 +69,7 @@ class ResumedSteps(Steps):
         self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
+        self._looks = ready.looks
         for step in self._plan.steps:
             if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
                 if self._made[step.number].is_link:
@@ -114,7 +115,7 @@ class ResumedSteps(Steps):
         """
         match step:
             case Park() | Remove():
-                if self._inode(Spot(*split(step.path))) == step.inode:
+                if self._is_there_still(step, said):
                     self.do(step)
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
@@ -142,6 +143,15 @@ class ResumedSteps(Steps):
                     super().do(step)
             case Fetch() | FinishDirectory():
                 self.do(step)
+
+    def _is_there_still(self, step: Park | Remove, said: Line) -> bool:
+        """Tell whether what the log says went is where it was; what the host has made there may have got its number."""
+        spot = Spot(*split(step.path))
+        if self._inode(spot) != step.inode:
+            return False
+        st = os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False)
+        is_older = said.went is None or st.st_ctime_ns <= said.went.ctime_ns
+        return is_older or looks_of(st) == self._looks.get(st.st_ino)
 
     def _was_never_named(self, step: Create, made: Made) -> bool:
         """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
