@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from typing import IO, TypeAlias
 
@@ -53,6 +54,7 @@ class ResumedSteps(Steps):
         super().__init__(plan, store, directory, durable=durable)
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
+        self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
         self._looks: dict[int, Looks] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
@@ -150,8 +152,12 @@ class ResumedSteps(Steps):
         if self._inode(spot) != step.inode:
             return False
         st = os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False)
-        is_older = said.went is None or st.st_ctime_ns <= said.went.ctime_ns
-        return is_older or looks_of(st) == self._looks.get(st.st_ino)
+        if said.went is None or st.st_ctime_ns <= said.went.ctime_ns or looks_of(st) == self._looks.get(st.st_ino):
+            return True
+        if stat.S_ISDIR(st.st_mode) or st.st_nlink > 1:  # later steps may have changed it, and the disk has that alone
+            return True
+        place = self._places.get(step.number) if isinstance(step, Park) else None
+        return place is not None and place.path in self._changed_paths
 
     def _was_never_named(self, step: Create, made: Made) -> bool:
         """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
