@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from typing import IO, TypeAlias
 
@@ -17,7 +18,7 @@ from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.found import FOUND, is_mixture, place_for, places_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Looks, Made, Ready
+from yolofs.commit.apply.ready import Looks, Made, Ready, looks_of
 from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import UNMADE, Steps
 from yolofs.commit.apply.trees import remove_tree
@@ -53,6 +54,7 @@ class ResumedSteps(Steps):
         super().__init__(plan, store, directory, durable=durable)
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
+        self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
         self._looks: dict[int, Looks] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
@@ -69,6 +71,7 @@ class ResumedSteps(Steps):
         self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
+        self._looks = ready.looks
         for step in self._plan.steps:
             if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
                 if self._made[step.number].is_link:
@@ -114,7 +117,7 @@ class ResumedSteps(Steps):
         """
         match step:
             case Park() | Remove():
-                if self._inode(Spot(*split(step.path))) == step.inode:
+                if self._is_there_still(step, said):
                     self.do(step)
             case Link():
                 if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
@@ -142,6 +145,19 @@ class ResumedSteps(Steps):
                     super().do(step)
             case Fetch() | FinishDirectory():
                 self.do(step)
+
+    def _is_there_still(self, step: Park | Remove, said: Line) -> bool:
+        """Tell whether what the log says went is where it was; what the host has made there may have got its number."""
+        spot = Spot(*split(step.path))
+        if self._inode(spot) != step.inode:
+            return False
+        st = os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False)
+        if said.went is None or st.st_ctime_ns <= said.went.ctime_ns or looks_of(st) == self._looks.get(st.st_ino):
+            return True
+        if stat.S_ISDIR(st.st_mode) or st.st_nlink > 1:  # later steps may have changed it, and the disk has that alone
+            return True
+        place = self._places.get(step.number) if isinstance(step, Park) else None
+        return place is not None and place.path in self._changed_paths
 
     def _was_never_named(self, step: Create, made: Made) -> bool:
         """Tell whether a store inode has never got a name in base: that would have changed its ctime."""

@@ -283,6 +283,16 @@ def test_what_went_with_a_directory_of_the_hosts_is_told_though_another_is_in_it
     assert at(scribe, b"moved/a").read_text() == "base a\n"
 
 
+def take_number(path: Path, number: int) -> None:
+    """Make a file that has a number which has just become free, where the filesystem gives it again."""
+    for count in range(100):
+        made = path.with_name(f"made {count}")
+        made.touch()
+        if made.stat().st_ino == number:
+            made.rename(path)
+            return
+
+
 @pytest.mark.parametrize("is_moved", [True, False])
 def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
     scribe: CommitScribe, parking: bytes, is_moved: bool
@@ -293,7 +303,9 @@ def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
         scribe.remove(b"a")
     plan = all_done(scribe, parking)
     if is_moved:
+        number = at(scribe, b"z").stat().st_ino
         at(scribe, b"z").unlink()
+        take_number(at(scribe, b"a"), number)
     at(scribe, b"a").write_text("the host's\n")
     resume(plan, scribe.store, parking=parking)
     assert at(scribe, b"a").read_text() == "the host's\n"
