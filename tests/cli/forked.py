@@ -82,12 +82,12 @@ class Server:
     ) -> subprocess.CompletedProcess[bytes] | None:
         """Do what ``subprocess.run`` does of a command whose output is captured; None if it cannot.
 
-        ``given``: its input, if it gets any, as much as a pipe holds; it is in a session of its own then.
+        ``given``: its input, if it gets any, as much as a pipe holds.
         ``most_memory`` limits its address space, in bytes.  ``script`` is run instead of the program: a Python file,
         which finds the checkout's modules; or ``code`` is, as by ``python -c``.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
-        what |= {"script": script, "code": code}
+        what |= {"script": script, "code": code, "leads": False}
         request = json.dumps(what).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
@@ -110,7 +110,7 @@ class Server:
     ) -> Started | None:
         """Start a command with its stdin, stdout and stderr, in a session of its own; None if that cannot be done."""
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
-        request = json.dumps(what | {"script": "", "code": ""}).encode()
+        request = json.dumps(what | {"script": "", "code": "", "leads": True}).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
         reading, writing = os.pipe()
@@ -305,8 +305,9 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.dup2(fds[1], 2)
         if fds[3:]:
             os.dup2(fds[3], 0)
-            os.setsid()
             _open_streams()
+        if request["leads"]:
+            os.setsid()
         os.closerange(3, _MAX_FD)
         os.chdir(request["cwd"])
         os.umask(request["umask"])
