@@ -78,24 +78,28 @@ class Server:
         most_memory: int | None = None,
         script: str = "",
         code: str = "",
+        given: bytes | None = None,
     ) -> subprocess.CompletedProcess[bytes] | None:
-        """Do what ``subprocess.run`` does of a command without input whose output is captured; None if it cannot.
+        """Do what ``subprocess.run`` does of a command whose output is captured; None if it cannot.
 
+        ``given``: its input, if it gets any, as much as a pipe holds.
         ``most_memory`` limits its address space, in bytes.  ``script`` is run instead of the program: a Python file,
         which finds the checkout's modules; or ``code`` is, as by ``python -c``.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
-        what |= {"script": script, "code": code}
+        what |= {"script": script, "code": code, "leads": False}
         request = json.dumps(what).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
         pipes = [os.pipe() for _ in range(3)]
         theirs = array.array("i", [writing for _, writing in pipes])
+        if given is not None:
+            theirs.append(_pipe_of(given))
         try:
             self._requests.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs)])
         finally:
-            for _, writing in pipes:
-                os.close(writing)
+            for fd in theirs:
+                os.close(fd)
         out, err, end = _read_all([reading for reading, _ in pipes], timeout_s)
         if b"\n" not in end:
             raise RuntimeError(f"the server of commands has ended: {self._process.communicate()[1].decode()}")
@@ -106,7 +110,7 @@ class Server:
     ) -> Started | None:
         """Start a command with its stdin, stdout and stderr, in a session of its own; None if that cannot be done."""
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
-        request = json.dumps(what | {"script": "", "code": ""}).encode()
+        request = json.dumps(what | {"script": "", "code": "", "leads": True}).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
         reading, writing = os.pipe()
@@ -188,6 +192,15 @@ def stop() -> None:
     if server.cache_info().currsize:
         server().stop()
         server.cache_clear()
+
+
+def _pipe_of(given: bytes) -> int:
+    """Return the end to read from of a pipe that holds something, and then ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    assert os.write(writing, given) == len(given), "it is more than a pipe holds"
+    os.close(writing)
+    return reading
 
 
 def _read_all(fds: Sequence[int], timeout_s: float) -> list[bytes]:
@@ -292,8 +305,9 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.dup2(fds[1], 2)
         if fds[3:]:
             os.dup2(fds[3], 0)
-            os.setsid()
             _open_streams()
+        if request["leads"]:
+            os.setsid()
         os.closerange(3, _MAX_FD)
         os.chdir(request["cwd"])
         os.umask(request["umask"])

@@ -45,6 +45,17 @@ def run_program(words: Sequence[str], cwd: Path, *, most_memory: int | None = No
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
+def run_with_input(words: Sequence[str], cwd: Path, given: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run ``yolofs`` with something short to read, whatever comes of it."""
+    env = dict(os.environ)
+    done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, given=given)
+    if done is not None:
+        return done
+    return subprocess.run(
+        [*COMMAND, *words], cwd=cwd, env=env, input=given, capture_output=True, check=False, timeout=DEADLINE_S
+    )
+
+
 def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run Python code, as by ``python -c``, that changes something of the program before it runs it."""
     env = dict(os.environ)

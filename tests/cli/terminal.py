@@ -25,11 +25,15 @@ _PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
-def _start(
-    command: Sequence[str], words: Sequence[str], cwd: str, env: dict[str, str], streams: tuple[int, int, int]
+def start(
+    words: Sequence[str],
+    cwd: Path,
+    env: dict[str, str],
+    streams: tuple[int, int, int],
+    command: Sequence[str] = COMMAND,
 ) -> subprocess.Popen[bytes] | forked.Started:
     """Start a command in a session of its own; ``yolofs`` as a fork, where that is as good."""
-    started = forked.server().start(words, cwd=cwd, env=env, streams=streams) if command == COMMAND else None
+    started = forked.server().start(words, cwd=str(cwd), env=env, streams=streams) if command == COMMAND else None
     if started is not None:
         return started
     stdin, stdout, stderr = streams
@@ -62,7 +66,7 @@ class Terminal:
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", **env}
         environment.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
         streams = slave, slave if stdout is None else stdout, slave
-        self.process = _start(command, words, str(project), environment, streams)
+        self.process = start(words, project, environment, streams, command)
         os.close(slave)
 
     def __enter__(self) -> Self:

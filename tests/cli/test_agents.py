@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Program, run_with_input
 from yolofs.cli.agents.guides import AGENTS, BEGIN, END, with_guide
 from yolofs.cli.agents.wrapping import is_wrapped, wrap
 
@@ -20,9 +20,7 @@ TRICKY = "cd a && rm -rf b; echo 'it'\"'\"'s' | tee c $(id) `id` # x\necho 2"
 
 def hook(agent: str, request: object, code: int = 0) -> Any:
     """Return what the hook answers."""
-    done = subprocess.run(
-        [*COMMAND, "hook", agent], input=json.dumps(request).encode(), capture_output=True, check=False, timeout=60
-    )
+    done = run_with_input(["hook", agent], Path.cwd(), json.dumps(request).encode())
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout) if code == 0 else done.stderr.decode()
 

@@ -3,6 +3,7 @@ the view was."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cli.program import run_program
-from tests.cli.terminal import Terminal
+from tests.cli.program import DEADLINE_S, run_program
+from tests.cli.terminal import Terminal, start
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
 from tests.security.planting import interrupt_commit, run, session_of, staged
@@ -52,18 +53,18 @@ def populate(project: Path) -> None:
 
 def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
     """Start a commit and kill it once its log has that many lines; return whether it was still at work."""
-    command = [sys.executable, "-m", "yolofs.cli.main", "commit", "--yes", *paths]
-    with subprocess.Popen(
-        command, cwd=project.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as commit:
-        log = project.directory / ".yolofs/commits/1/progress"
-        while commit.poll() is None:
-            try:
-                if log.read_bytes().count(b"\n") >= lines:
-                    break
-            except FileNotFoundError:
-                pass
-        commit.send_signal(signal.SIGKILL)
+    null = os.open(os.devnull, os.O_RDWR)
+    commit = start(["commit", "--yes", *paths], project.directory, dict(os.environ), (null, null, null))
+    os.close(null)
+    log = project.directory / ".yolofs/commits/1/progress"
+    while commit.poll() is None:
+        try:
+            if log.read_bytes().count(b"\n") >= lines:
+                break
+        except FileNotFoundError:
+            pass
+    commit.send_signal(signal.SIGKILL)
+    commit.wait(DEADLINE_S)
     return commit.returncode == -signal.SIGKILL and not (log.parent / "done").exists()
 
 

@@ -19,9 +19,12 @@ from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
 from tests.cli.program import wait_until
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 ROOT = Path(__file__).parents[2]
+MODES = points([mode.value for mode in Mode], "modes", some=1)
+"""Those that all rows are measured in: both by night, else one of them."""
 SMALL = (sys.executable, "-m", "benchmarks", "--size", "tiny", "--rounds", "1")
 
 
@@ -48,14 +51,14 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         "stat_beside",
     ]
     words: list[str | Path] = [*SMALL, "--only", ",".join(names), "--scratch", scratch, "--trace"]
-    words += ["--json", json, "--svg", svg]
+    words += ["--json", json, "--svg", svg, "--modes", ",".join(MODES)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = Results.load(json)
     assert results.failures == []
     assert present >= {"plain", "yolofs"}
     assert (set(results.columns), present & set(results.missing)) == (present, set())
-    for mode in ("free", "pinned"):
+    for mode in MODES:
         rows = {row.name: row for row in results.rows if row.mode == mode}
         assert set(names) - {"snapshots", "stat_beside", "commit", "rename_directory"} <= set(rows)
         assert rows["snapshots_last"].notes == {"plain": "has no snapshots"}

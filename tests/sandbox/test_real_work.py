@@ -24,7 +24,7 @@ make -s CFLAGS=-O1 && ./m
 """
 PYTEST = f"""
 echo 'def test_it(tmp_path): (tmp_path / "f").write_text("x")' > test_it.py
-{sys.executable} -m pytest -q | tail -1
+PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q | tail -1
 """
 PIP = f"""
 python3 -c "import zipfile

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import COMMAND, Program, run_with_input, wait_until
 from tests.security.planting import interrupt_commit
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
@@ -28,9 +28,7 @@ pytestmark = pytest.mark.mount
 
 def run(yolofs: Program, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run a command in the sandbox, with bytes in and out."""
-    return subprocess.run(
-        [*COMMAND, "run", *words], cwd=yolofs.project, input=stdin, capture_output=True, check=False, timeout=60
-    )
+    return run_with_input(["run", *words], yolofs.project, stdin)
 
 
 def run_notes(yolofs: Program) -> list[dict[str, Any]]:

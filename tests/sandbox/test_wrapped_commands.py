@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, Program, run_with_input
 
 pytestmark = pytest.mark.mount
 
@@ -34,9 +34,7 @@ COMMANDS = {
 def test_it_does_in_the_view_what_it_would_have_done(yolofs: Program, tmp_path: Path, command: str) -> None:
     wanted = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False, timeout=60)
     request = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}}
-    answer = subprocess.run(
-        [*COMMAND, "hook", "claude"], input=json.dumps(request).encode(), capture_output=True, check=True, timeout=60
-    )
+    answer = run_with_input(["hook", "claude"], tmp_path, json.dumps(request).encode())
     wrapped = json.loads(answer.stdout)["hookSpecificOutput"]["updatedInput"]["command"]
     names = tmp_path / "bin"
     names.mkdir()

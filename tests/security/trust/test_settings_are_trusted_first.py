@@ -355,6 +355,7 @@ def test_what_was_done_is_said_though_the_file_is_not_in_order(clone: Program) -
     """Under a mount the rules that it had before stay in force, so a command that needs no others works."""
     with clone.mounted("--root", ".", expected_in_log=("not TOML",)) as view:
         (clone.project / ".yolofs.toml").write_text("[rules\n")
+        wait_until(lambda: "not TOML" in clone.log, "the daemon has seen it")
         for words in (["mount"], ["rule", "list"], ["rule", "explain", "a"], ["status"]):
             done = clone(*words)
             assert 1 <= done.err.count("not TOML") <= 2, (words, done.err)
