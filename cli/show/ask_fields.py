@@ -22,6 +22,8 @@ def ask_fields(ask: AskInfo) -> dict[str, Any]:
         "size": ask.size,
         "process": _process_fields(ask.process),
         "parent": _process_fields(ask.parent),
+        "run": ask.run or None,
+        "is_started_by_run": ask.is_started_by_run,
         "requesters": ask.requesters,
         "since_ns": ask.since_ns,
         "left_ms": ask.left_ms,

@@ -195,7 +195,9 @@ def _circumstances(board: Board, members: Sequence[AskInfo], width: int) -> list
     lines += _labelled("who", process_text(first), width)
     if first.process.pid:
         lines += _labelled("command", command_text(first.process.command), width, max_lines=_MAX_COMMAND_LINES)
-    if first.parent.pid:
+    if first.is_started_by_run:
+        lines += _labelled("started by", f"run {first.run}", width)
+    elif first.parent.pid:
         parent = f"{command_text(first.parent.command)}, process {first.parent.pid}"
         lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
     for at, why in enumerate(dict.fromkeys(map(rule_text, members))):

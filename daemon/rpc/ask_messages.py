@@ -58,6 +58,10 @@ class AskInfo(msgspec.Struct, frozen=True):
     """How long it will still wait, in milliseconds."""
     widest: str = "/"
     """The highest path a rule for which settles it; percent-encoded."""
+    run: int = 0
+    """The run that ``process`` belongs to, 0 for none."""
+    is_started_by_run: bool = False
+    """Whether ``parent`` is the first process of that run's sandbox, which is bubblewrap's."""
 
 
 class EndedInfo(msgspec.Struct, frozen=True):
@@ -154,6 +158,8 @@ def ask_info(ask: Ask) -> AskInfo:
         ask.since_ns,
         max(round((ask.deadline - time.monotonic()) * 1000), 0),
         quote(widest_scope(question)),
+        first.requester.run,
+        first.commands.is_started_by_run,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from collections.abc import Iterator
@@ -32,6 +33,12 @@ class Disk:
                     file.write(b"x" * 4096)
             except OSError:
                 pass
+
+    @property
+    def free(self) -> int:
+        """How many bytes may be written."""
+        room = os.statvfs(self.path)
+        return room.f_bavail * room.f_frsize
 
     def make_room(self) -> None:
         (self.path / "fill").unlink()
@@ -86,6 +93,25 @@ def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, d
     disk.make_room()
     program("commit", "--yes")
     assert (program.project / "a").read_text() == "changed\n"
+
+
+@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
+def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *, is_mounted: bool) -> None:
+    with contextlib.ExitStack() as stack:
+        if is_mounted:
+            view = stack.enter_context(program.mounted("--root", "."))
+            (view / "big").write_bytes(bytes(100_000))
+        journal = program.session / "journal"
+        os.truncate(journal, journal.stat().st_size)  # as if what it has ahead of its end were used up
+        disk.fill()
+        full = disk.free
+        program("abort", "--yes")
+        assert disk.free > full
+        assert "no changes" in program("status").out
+        disk.make_room()
+        if is_mounted:
+            (view / "a").write_text("again\n")
+    assert ("M  a" in program("status").out) == is_mounted
 
 
 @pytest.mark.parametrize("trouble", ["full", "read-only"])

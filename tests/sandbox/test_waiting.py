@@ -70,6 +70,25 @@ def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking
     assert "waits for an answer" not in err
 
 
+def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
+    asking("run", "true")
+    with start(asking, "cat", "secret/a") as process, connected(asking) as client:
+        try:
+            (ask,) = wait_for_asks(client, 1)
+            assert (ask.run, ask.is_started_by_run) == (2, True)
+            with Terminal(asking.project, ["watch"]) as watching:
+                watching.wait_for("started by")
+                assert re.search(r"started by +run 2\b", watching.screen)
+                assert "bwrap" not in watching.screen
+        finally:
+            client.answer(AnswerParams(ask.id, "allow"))
+    with start(asking, "sh", "-c", "cat secret/a; true") as process, connected(asking) as client:
+        (ask,) = wait_for_asks(client, 1)
+        assert (ask.run, ask.is_started_by_run, ask.parent.command[0]) == (3, False, "sh")
+        client.answer(AnswerParams(ask.id, "allow"))
+        process.communicate(timeout=60)
+
+
 def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
     with start(asking, "sh", "-c", "cat secret/a & cat secret/b & wait; cat secret/a") as process:
         assert process.stderr is not None

@@ -61,10 +61,11 @@ class Room:
         self._end = 0
 
 
-def create(path: bytes, key: int) -> int:
+def create(path: bytes, key: int, *, spare: bytes | None = None) -> int:
     """Make a journal with a key and without records (mode 0600); return a descriptor for reading and appending.
 
-    It is durable when this returns, and appears complete or not at all.
+    It is durable when this returns, and appears complete or not at all.  On a full disk the file ``spare`` becomes it,
+    if there is one: what it has of the disk is enough.
 
     Raises:
         FileExistsError: there is something at ``path`` already.
@@ -75,18 +76,40 @@ def create(path: bytes, key: int) -> int:
     unfinished = path + b".new"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(unfinished)
-    fd = os.open(unfinished, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = -1
     try:
-        write_whole(fd, header(key))
+        try:
+            fd = os.open(unfinished, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            write_whole(fd, header(key))
+        except OSError as error:
+            if spare is None or error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.lexists(spare):
+                raise
+            if fd >= 0:
+                os.close(fd)
+            fd = -1
+            os.rename(spare, unfinished)
+            fd = _written_over(unfinished, header(key))
         os.fsync(fd)
         os.rename(unfinished, path)
         sync_directory_of(path)
     except BaseException:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(unfinished)
         raise
     return fd
+
+
+def _written_over(path: bytes, data: bytes) -> int:
+    """Make ``data`` all that a file holds, without more of the disk; return a descriptor for reading and appending."""
+    fd = open_plain(path, os.O_WRONLY)  # by O_APPEND nothing is written over
+    try:
+        write_whole(fd, data)
+        os.ftruncate(fd, len(data))
+    finally:
+        os.close(fd)
+    return open_plain(path, os.O_RDWR | os.O_APPEND)
 
 
 def write_whole(fd: int, data: bytes) -> None:

@@ -104,8 +104,10 @@ class Journal:
     # --- opening and closing ---
 
     @classmethod
-    def create(cls, path: bytes, *, key: int | None = None) -> Self:
+    def create(cls, path: bytes, *, key: int | None = None, spare: bytes | None = None) -> Self:
         """Make an empty journal (mode 0600) and open it for writing.  It appears complete or not at all.
+
+        On a full disk the file ``spare`` becomes it.
 
         Its ``key`` is drawn, so that no line of another journal is ever taken for one of this.
 
@@ -114,7 +116,7 @@ class Journal:
             OSError: it cannot be written.
         """
         drawn = int.from_bytes(os.urandom(4), "big") % KEY_LIMIT if key is None else key
-        fd = journal_file.create(path, drawn)
+        fd = journal_file.create(path, drawn, spare=spare)
         return cls(path, fd, journal_file.read_form(fd, path), read_only=False)
 
     @classmethod

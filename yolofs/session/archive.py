@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from yolofs.errors import JournalError, TrustError, YolofsError
+from yolofs.journal import length as journal_length
 from yolofs.journal.archive_index import numbers_of
 from yolofs.journal.cuts import TORN_SUFFIX
 from yolofs.journal.file import sync_directory_of
@@ -286,13 +287,15 @@ def finish_put_away(directory: bytes) -> None:
 def replace_journal(path: bytes) -> None:
     """Put an empty journal in the place of another one, durably and at once: no crash leaves none.
 
+    On a full disk, where this is what makes room, the note of the old one's length becomes the new one.
+
     Raises:
         OSError: no journal can be made; the old one stays.
     """
     empty = path + b".next"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(empty)
-    Journal.create(empty).close()
+    Journal.create(empty, spare=path + journal_length.SUFFIX).close()
     os.rename(empty, path)
     sync_directory_of(path)
 

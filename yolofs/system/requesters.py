@@ -16,6 +16,7 @@ CUT = "…".encode()
 """Stands behind an argument that was cut, or in the place of those that were left out."""
 
 _field = re.compile(rb"^(Tgid|PPid|SigPnd|ShdPnd|SigBlk|SigIgn):\s*(\w+)", re.MULTILINE)
+_numbers = re.compile(rb"^NSpid:((?:\s+\d+)+)$", re.MULTILINE)
 _STATUS_BYTES = 16384
 
 
@@ -39,6 +40,8 @@ class Commands(NamedTuple):
     parent: tuple[bytes, ...] = ()
     parent_name: bytes = b""
     """As :attr:`Requester.name`."""
+    is_started_by_run: bool = False
+    """Whether the parent is the first process of the run's sandbox: what the user has started is the run."""
 
 
 def read_requester(thread: int) -> Requester:
@@ -53,7 +56,8 @@ def read_requester(thread: int) -> Requester:
 def read_commands(requester: Requester) -> Commands:
     """Return the command lines of a requester and its parent; may wait."""
     parent = requester.parent
-    return Commands(_read_command(requester.pid), _read_command(parent), _read_name(parent))
+    is_started_by_run = bool(requester.run) and _is_first(parent)
+    return Commands(_read_command(requester.pid), _read_command(parent), _read_name(parent), is_started_by_run)
 
 
 def wants_no_answer(thread: int) -> bool:
@@ -73,6 +77,13 @@ def _fields(status: bytes) -> dict[bytes, bytes]:
     """Return the fields that are of use here; none unless all are there."""
     found = dict(_field.findall(status))
     return found if len(found) == 6 else {}
+
+
+def _is_first(pid: int) -> bool:
+    """Tell whether a process is the first one of a pid namespace below ours."""
+    found = _numbers.search(_read(b"/proc/%d/status" % pid, _STATUS_BYTES)) if pid > 0 else None
+    numbers = found[1].split() if found is not None else []
+    return len(numbers) > 1 and numbers[-1] == b"1"
 
 
 def _read_name(pid: int) -> bytes:
