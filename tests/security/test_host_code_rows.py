@@ -1,4 +1,4 @@
-"""Every row of the table of what becomes code on the host, with real files: a plain commit leaves them staged.
+"""The rows of the table of what becomes code on the host, with real files: a plain commit leaves them staged.
 
 The machine is a directory that a child takes for its root, so that rows about ``/etc`` and homes mean what they say.
 """
@@ -22,6 +22,8 @@ import pytest
 
 import yolofs
 from tests.property.core_driver import CoreDriver
+from tests.support.model_steps import how_many
+from tests.support.seed import sample
 from yolofs.cli import main
 from yolofs.hostcode.table import GIT_ROWS, rows
 
@@ -31,6 +33,8 @@ for _name in ("encodings.idna", *(one.name for one in pkgutil.walk_packages(yolo
     importlib.import_module(_name)  # there is no Python in the child's root
 
 UNNAMED = 16
+_BY_DAY = 120
+"""So many rows are tried in each way; by night all."""
 HOME, PROJECT = "/home/u", "/home/u/p"
 EVIL = b"[core]\n\tfsmonitor = ./x\n"
 """Also git's settings count with that, by their content."""
@@ -201,7 +205,8 @@ def chunks(paths: list[str]) -> Iterable[list[str]]:
 def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_not(tmp_path: Path, way: str) -> None:
     machine = Machine(tmp_path)
     act, before = WAYS[way]
-    samples = [one for one in SAMPLES if way != "executable" or one.pattern not in BY_CONTENT]
+    found = [one for one in SAMPLES if way != "executable" or one.pattern not in BY_CONTENT]
+    samples = sample(found, how_many(ci=_BY_DAY, nightly=len(found)), "host code", way)
     named = [one.path for one in samples]
     near = list(dict.fromkeys(path for one in samples for path in one.near))
     sources = [source_of(path) for path in [*named, *near]] if way == "renamed" else []
