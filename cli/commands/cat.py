@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
+
 import click
 
 from yolofs.cli.completing import versions
@@ -16,10 +19,22 @@ def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.
 
     A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for where you were before
-    the last travel; without one, as in :PATH, it is what the view shows now.
+    the last travel; without one, as in :PATH, it is what the view shows now. On a terminal, what could harm it is shown
+    as ^X; into a pipe the content goes as it is.
     """
     with reading(find_project()) as session:
         for text in versions:
             files, file = look_at(session, parse_version(session, text), text)
-            for chunk in files.chunks(file):
-                emit_bytes(chunk)
+            for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
+                emit_bytes(part)
+
+
+def _for_a_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a content line by line so that it cannot give the terminal commands."""
+    from yolofs.cli.show.patch_colour import visible
+
+    pending = b""
+    for chunk in chunks:
+        *lines, pending = (pending + chunk).split(b"\n")
+        yield b"".join(visible(line) + b"\n" for line in lines)
+    yield visible(pending)

@@ -40,7 +40,7 @@ class PatchPainter:
 
     def _painted(self, line: bytes) -> bytes:
         style = self._style(line)
-        shown = _doubtful.sub(_visible, line)
+        shown = visible(line)
         return style + shown + _PLAIN if style and shown and self._has_colour else shown
 
     def _style(self, line: bytes) -> bytes:
@@ -56,6 +56,11 @@ class PatchPainter:
             self._new_lines = int(hunk[2]) if hunk[2] is not None else 1
             return _STYLES[b"@"]
         return _HEADER if line.startswith((b"diff ", b"--- ", b"+++ ", b"index ")) else b""
+
+
+def visible(text: bytes) -> bytes:
+    """Return whole lines of a text as a terminal may get them."""
+    return b"\n".join(_doubtful.sub(_visible, line) for line in text.split(b"\n"))
 
 
 def _visible(found: re.Match[bytes]) -> bytes:

@@ -254,13 +254,47 @@ def test_a_hook_is_safe_and_says_the_same(agent: str, tmp_path: Path) -> None:
     assert not answers or any(HOSTILE in shlex.split(one, posix=False)[-1] or HOSTILE in one for one in answers)
 
 
+def test_what_is_brought_back_or_listed_is_safe_and_says_the_same(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    small = Program(project)
+    small("init")
+    with small.mounted() as view:
+        for name in NAMES:
+            Path(os.fsdecode(os.fsencode(view) + b"/" + name)).write_text(HOSTILE)
+        small("snapshot", "all of them")
+        for name in NAMES:
+            os.unlink(os.fsencode(view) + b"/" + name)
+        paths = [os.fsdecode(b"./" + name) for name in NAMES]
+        shown(small, "ls", "-lR", "all of them:.")
+        shown(small, "ls", *(f"all of them:{path}" for path in paths))
+        shown(small, "cat", paths[0] + "nowhere:x", code=7)
+        with Terminal(project, ["cat", f"all of them:{paths[0]}"]) as terminal:
+            assert terminal.wait() == 0
+            check(terminal.seen.replace("\r\n", "\n").replace("\t", " "))
+            assert "<202e>" in terminal.seen
+        shown(small, "ls", f":{paths[0]}", code=2)
+        shown(small, "restore", paths[0] + "nowhere", code=2)
+        document = shown(small, "restore", "--json", "--from", "all of them", *paths).json
+        assert set(NAMES) <= names_in(document)
+        shown(small, "restore", *paths)
+        shown(small, "diff", *(f"all of them:{path}" for path in paths[:2]), "--list")
+
+
 def test_every_command_that_prints_json_is_tested() -> None:
     """One that is added has to be added here."""
     found = set()
     for path in (Path(__file__).parents[2] / "cli").rglob("*.py"):
         if '"--json"' in path.read_text():
             found.add(path.stem)
-    tested = {name.split()[0] for name in JSON_COMMANDS} | {"blame", "run", "commit", "travel", "undo"}
+    tested = {name.split()[0] for name in JSON_COMMANDS} | {
+        "blame",
+        "restore",
+        "run",
+        "commit",
+        "travel",
+        "undo",
+    }
     assert found == tested
 
 
