@@ -98,8 +98,8 @@ def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, d
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *, is_mounted: bool) -> None:
     with contextlib.ExitStack() as stack:
-        if is_mounted:
-            view = stack.enter_context(program.mounted("--root", "."))
+        view = stack.enter_context(program.mounted("--root", ".")) if is_mounted else None
+        if view is not None:
             (view / "big").write_bytes(bytes(100_000))
         journal = program.session / "journal"
         os.truncate(journal, journal.stat().st_size)  # as if what it has ahead of its end were used up
@@ -109,7 +109,7 @@ def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *
         assert disk.free > full
         assert "no changes" in program("status").out
         disk.make_room()
-        if is_mounted:
+        if view is not None:
             (view / "a").write_text("again\n")
     assert ("M  a" in program("status").out) == is_mounted
 

@@ -73,8 +73,8 @@ def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking
 def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
     asking("run", "true")
     with start(asking, "cat", "secret/a") as process, connected(asking) as client:
+        (ask,) = wait_for_asks(client, 1)
         try:
-            (ask,) = wait_for_asks(client, 1)
             assert (ask.run, ask.is_started_by_run) == (2, True)
             with Terminal(asking.project, ["watch"]) as watching:
                 watching.wait_for("started by")

@@ -42,6 +42,9 @@ class Forgetting:
         self._tell = tell
         self._is_stuck = is_stuck
         self._threads: list[threading.Thread] = []
+        self._has_ended = False
+        self._changing = threading.Lock()
+        """Guards these two: the mount may be ended by another thread."""
 
     def forget(self, names: Iterable[tuple[int, bytes]]) -> bool:
         """Send messages; on return all are sent but those about locked directories, which follow as soon as may be.
@@ -50,20 +53,27 @@ class Forgetting:
         """
         batch = _Batch(self._tell, names)
         patience_s = _PATIENCE_S
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        with self._changing:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
         while batch.has_more:
             thread = threading.Thread(target=batch.work, name="forgetting", daemon=True)
-            thread.start()
-            self._threads.append(thread)  # danger: not before it has started, as another thread may be in join
+            with self._changing:
+                if self._has_ended:  # with the mount the kernel forgets all
+                    return True
+                thread.start()
+                self._threads.append(thread)
             if batch.is_done_or_stuck(patience_s, partial(self._is_stuck, thread)):
                 break
             patience_s = _SHORT_PATIENCE_S
         return batch.is_done
 
     def join(self, timeout_s: float) -> None:
-        """Wait for messages that are still to follow."""
+        """Send no more messages, and wait for those that are still to follow."""
         deadline = time.monotonic() + timeout_s
-        for thread in self._threads:
+        with self._changing:
+            self._has_ended = True
+            threads = self._threads.copy()
+        for thread in threads:
             thread.join(max(deadline - time.monotonic(), 0))
 
 

@@ -73,16 +73,31 @@ def test_what_is_stuck_holds_up_nothing_else_and_follows(kernel: Kernel) -> None
     assert sorted(kernel.told) == sorted(NAMES)
 
 
+@pytest.mark.parametrize("at", ["before", "after"])
 def test_the_mount_may_end_just_when_messages_are_about_to_be_sent(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
+    """What has begun is waited for, and nothing begins after that: the session is closed then."""
     forgetting = Forgetting(kernel.tell, kernel.is_stuck)
     start = threading.Thread.start
+    joined: list[list[tuple[int, bytes]]] = []
+
+    def end() -> None:
+        forgetting.join(20)
+        joined.append(kernel.told.copy())
+
+    ending = threading.Thread(target=end)
 
     def start_late(thread: threading.Thread) -> None:
-        forgetting.join(0)  # as by another thread, at that moment
+        if thread is not ending and not ending.ident:
+            start(ending)  # another thread ends the mount at that very moment
+            if at == "before":
+                time.sleep(0.2)
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_late)
     assert forgetting.forget([(1, b"a"), (2, b"b")])
-    assert sorted(kernel.told) == [(1, b"a"), (2, b"b")]
+    ending.join(20)
+    assert joined == [kernel.told], "something was sent when the mount had ended"
+    assert forgetting.forget([(3, b"c")])
+    assert joined == [kernel.told]
