@@ -45,9 +45,9 @@ class Project:
         directory.mkdir()
         self.run("init")
 
-    def run(self, *words: str) -> str:
+    def run(self, *words: str, code: int = 0) -> str:
         done = run_program(words, self.directory)
-        assert done.returncode == 0, f"yolofs {words}: {done.stdout} {done.stderr}"
+        assert done.returncode == code, f"yolofs {words}: {done.stdout} {done.stderr}"
         return done.stdout
 
     @property

@@ -26,6 +26,7 @@ _STATX_BYTES: Final = 256
 _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 """STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND."""
 _STATX_MNT_ID: Final = 0x1000
+_STATX_BTIME: Final = 0x800
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -106,6 +107,19 @@ def may_never_change(path: bytes) -> bool:
     """
     found = _statx(path, 0)
     return bool(int.from_bytes(found[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+
+
+def birth_ns(path: bytes) -> int | None:
+    """Return when what is at a path, a link itself, was made, in ns; None where the filesystem does not tell.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    found = _statx(path, _STATX_BTIME)
+    if not int.from_bytes(found[:4], sys.byteorder) & _STATX_BTIME:
+        return None
+    seconds = int.from_bytes(found[80:88], sys.byteorder, signed=True)
+    return seconds * 10**9 + int.from_bytes(found[88:92], sys.byteorder)
 
 
 def device_and_mount(path: bytes) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
+from yolofs.commit.apply.commit_directory import PLAN
 from yolofs.commit.apply.part_links import File, metadata_of
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
@@ -42,6 +43,7 @@ from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+from yolofs.system import syscalls
 
 _ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
 _Arrival: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
@@ -341,10 +343,20 @@ class _Inverting:
         st = self._base.look(name)
         if st is not None and file[0] != copy.st_dev and not self._is_still(st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
+        if name is not None and st is not None and not self._was_there(name, st, copy, kept):
+            name = None
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
+
+    def _was_there(self, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
+        """Tell whether a file of base is older than the commit: the host may have given its number to another since."""
+        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
+            return False
+        birth_ns = syscalls.birth_ns(self._base.path(name))
+        begun = os.lstat(os.path.join(self._commits, b"%d" % kept.commit, PLAN))
+        return birth_ns is None or birth_ns <= begun.st_mtime_ns
 
     def _goes(self, path: RelPath) -> bool:
         """Tell whether what the commit brought to a path, or the directory that it made around it, is taken away."""
