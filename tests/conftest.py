@@ -62,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Have models and properties draw from the seed of this run, unless one of their own is given."""
     if config.getoption("hypothesis_seed", None) is None:
+        # as Hypothesis's own plugin sets it for --hypothesis-seed; it is typed as what it is at first, None
         core.global_force_seed = SEED  # type: ignore[assignment]
 
 

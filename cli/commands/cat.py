@@ -11,6 +11,7 @@ from yolofs.cli.completing import versions
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.versions import look_at, parse_version
+from yolofs.errors import UsageError
 
 
 @click.command()
@@ -25,6 +26,8 @@ def command(versions: tuple[str, ...]) -> None:
     with reading(find_project()) as session:
         for text in versions:
             files, file = look_at(session, parse_version(session, text), text)
+            if file.is_directory:
+                raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
             for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
                 emit_bytes(part)
 

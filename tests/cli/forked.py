@@ -280,12 +280,12 @@ def _serve(requests: socket.socket) -> None:
 
 def _import_program() -> None:
     """Import all of it, and what it imports when it comes to that: else each command and daemon would."""
-    import multiprocessing.popen_fork  # noqa: F401
-    import tempfile  # noqa: F401
-    import termios  # noqa: F401
+    import multiprocessing.popen_fork  # noqa: F401 - so that it is there
+    import tempfile  # noqa: F401 - the same
+    import termios  # noqa: F401 - the same
 
-    import anyio._backends._trio  # noqa: F401
-    import watchfiles  # noqa: F401
+    import anyio._backends._trio  # noqa: F401 - the same
+    import watchfiles  # noqa: F401 - the same
 
     import yolofs
 
@@ -324,6 +324,7 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         from yolofs.cli import main
         from yolofs.daemon.rpc import launch
 
+        # a class in the place of a module: what of it is used, it has
         launch.subprocess = _Subprocess  # type: ignore[assignment, attr-defined]
         if request["code"]:
             _run_code(request["code"], request["words"])
@@ -421,6 +422,7 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         from yolofs.daemon import main
         from yolofs.daemon.follow import base_watch
 
+        # an object in the place of a module, which passes on all but the one call that it replaces
         base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)

@@ -155,6 +155,7 @@ def test_what_is_nowhere_is_misspelt(yolofs: Program) -> None:
         assert "neither in base nor in the view" in yolofs.refused("restore", "nwe", code=2)
     assert "there is nothing at" in yolofs.refused("cat", "0:nwe", code=2)
     assert "names no generation" in yolofs.refused("cat", "new", code=2)
+    assert "hint: yolofs ls 0:dir" in yolofs.refused("cat", "0:dir", code=2)
     assert "there is no snapshot named x" in yolofs.refused("cat", "x:new", code=7)
 
 

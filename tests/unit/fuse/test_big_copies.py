@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
 from yolofs.fuse.handlers import Handlers, PostponedError
+from yolofs.overlay import Owner
 
 MIB = 1 << 20
 BIG = os.urandom(MIB) * 3
@@ -140,7 +141,7 @@ def test_a_snapshot_meanwhile_is_not_reached_into(base: Path) -> None:
 
 def test_a_change_of_metadata_after_a_snapshot_waits_for_the_copy_too(base: Path) -> None:
     with handlers_of(base) as handlers:
-        opened, _ = handlers.create(1, b"f", 0o100644, os.O_WRONLY, (os.getuid(), os.getgid()))  # type: ignore[arg-type]
+        opened, _ = handlers.create(1, b"f", 0o100644, os.O_WRONLY, Owner(os.getuid(), os.getgid()))
         handlers.write(opened.handle, 0, BIG)
         old = handlers.overlay.inodes.by_number[opened.number].staged
         assert old is not None

@@ -356,6 +356,7 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
             really(copies)
             os.kill(os.getpid(), signal.SIGKILL)
 
+        # the child alone is patched; mypy takes what a module imports for no attribute of it
         execution.put_in_place = put_in_place  # type: ignore[attr-defined]
         execute(plan, scribe.store, parking=parking)
         os._exit(1)

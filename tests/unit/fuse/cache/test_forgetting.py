@@ -92,7 +92,7 @@ def test_the_mount_may_end_just_when_messages_are_about_to_be_sent(
         if thread is not ending and not ending.ident:
             start(ending)  # another thread ends the mount at that very moment
             if at == "before":
-                time.sleep(0.2)
+                time.sleep(0.2)  # so that the end comes first, as a rule; either way the same must hold
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_late)
