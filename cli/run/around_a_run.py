@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
+_INTERACTIVE = frozenset({b"-i", b"-l", b"-il", b"-li", b"--login"})
 SOCKET_VARIABLE = b"YOLOFS_SOCKET"
 RUN_VARIABLE = b"YOLOFS_RUN"
 
@@ -145,6 +146,11 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
     return os.fsencode(text)
 
 
+def _is_for_shell(words: Sequence[bytes]) -> bool:
+    """Tell whether a command is a shell that reads from the terminal."""
+    return os.path.basename(words[0]) in _SHELLS and _INTERACTIVE.issuperset(words[1:])
+
+
 @contextlib.contextmanager
 def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator[Client]:
     """Connect to the project's daemon, or start one; where there is no sandbox, what was started ends again."""
@@ -219,6 +225,7 @@ def _confined(
         directory=directory,
         native=by_directory(native, mounts),
         has_network=settings.network == "host",
+        is_for_shell=_is_for_shell(words),
     )
     stdin = Stdin()
     try:

@@ -322,3 +322,21 @@ def test_ignored_signals_stay_ignored(yolofs: Program) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     assert done.stdout == b"alive\n"
+
+
+@pytest.mark.parametrize("words", ["shell", "run -- /bin/sh", "run -- dash -i"])
+def test_a_shell_that_gives_the_terminal_back_ends_as_it_was_told(shell: Terminal, words: str) -> None:
+    """Dash does so at its end, and so do others: they cannot if they do not know to whom."""
+    type_line(shell, f"SHELL=/bin/sh PS1='in''side> ' {YOLOFS} {words}; echo code=$?")
+    shell.wait_for("inside> ")
+    type_line(shell, "sh -c 'echo rea''dy; exec sleep 1000'")
+    shell.wait_for("ready\n")
+    shell.type("\x03")
+    shell.wait_for("inside> ", count=2)
+    type_line(shell, "exit 5")
+    shell.wait_for("code=5")
+    assert "process group" not in shell.text
+    assert "job control" not in shell.text
+    shell.wait_for("outside> ", count=2)
+    type_line(shell, "echo the $((1 + 1))nd line is read")
+    shell.wait_for("the 2nd line is read")

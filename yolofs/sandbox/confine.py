@@ -51,6 +51,8 @@ class Place(NamedTuple):
     native: Mapping[bytes, Sequence[bytes]]
     """What comes straight from base, as :func:`yolofs.sandbox.native_mounts.mount_over` takes it."""
     has_network: bool
+    is_for_shell: bool = False
+    """Whether the command is a shell for somebody at a terminal."""
 
 
 class Confined:
@@ -90,9 +92,11 @@ class Confined:
                 each_look=self._names.look,
                 tell=tell,
             )
+            if _has_terminal():  # before a shell in there puts a group of its own into the foreground
+                terminal.lend(self._process.pid)
             with contextlib.suppress(BrokenPipeError):  # the sandbox is gone: its exit code tells
                 os.write(self._block_fd, b"\n")
-            code = job.wait(wants_terminal=os.isatty(0) and os.isatty(1))
+            code = job.wait()
             if job.was_killed:
                 terminal.restore()
         finally:
@@ -190,7 +194,7 @@ def confined(
         kept.callback(here.close)
         handed_on.callback(there.close)
         with ignoring_signals() as ignored:
-            start = _start(report_write, ignored, place.directory, command)
+            start = _start(report_write, ignored, place, command)
             process = _popen(program, sandbox, native, guarded, start, environment, stdin, report_write, there)
         handed_on.close()
         names = HostNames(_received(here, kept), [path for paths in native.values() for path in paths])
@@ -248,12 +252,17 @@ def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:
     return fds
 
 
-def _start(report: int, ignored: Sequence[int], directory: bytes, command: Sequence[bytes]) -> list[bytes]:
+def _start(report: int, ignored: Sequence[int], place: Place, command: Sequence[bytes]) -> list[bytes]:
     """Return the command line of the launcher."""
     with open(launcher.__file__, "rb") as file:
         source = file.read()
     numbers = ",".join(map(str, ignored)).encode()
-    return [_python(), b"-I", b"-S", b"-c", source, b"%d" % report, numbers, directory, *command]
+    leads = b"%d" % (place.is_for_shell and _has_terminal())
+    return [_python(), b"-I", b"-S", b"-c", source, b"%d" % report, numbers, leads, place.directory, *command]
+
+
+def _has_terminal() -> bool:
+    return os.isatty(0) and os.isatty(1)
 
 
 def _python() -> bytes:

@@ -144,14 +144,12 @@ class Job:
         self.was_killed = False
         """Whether it did not end by itself when it should have."""
 
-    def wait(self, *, wants_terminal: bool) -> int:
+    def wait(self) -> int:
         """Wait for the end, passing signals on and stopping and going on together; return the exit code.
 
-        ``wants_terminal``: it gets the terminal at once, not when it asks for it.
+        Where the job has not been lent the terminal, it gets it when it asks for it.
         """
         with _woken_by_signals() as woken, self._passing_on():
-            if wants_terminal:
-                self._terminal.lend(self._group)
             while True:
                 pid, status = os.waitpid(self._group, os.WUNTRACED | os.WNOHANG)
                 if pid and not os.WIFSTOPPED(status):
