@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 import zipfile
 from pathlib import Path
@@ -90,3 +92,29 @@ def test_every_module_imports_from_the_installed_wheel(installed: Path, tmp_path
 
 def test_the_installed_command_knows_its_version(installed: Path, tmp_path: Path) -> None:
     assert yolofs.__version__ in run(installed / "yolofs", "--version", cwd=tmp_path)
+
+
+def test_setup_says_which_package_pyfuse3_lacks_and_how_to_get_it() -> None:
+    """As an ordinary user, who cannot have it installed: pyfuse3 would fail later, in words of its own."""
+    place = Path(tempfile.mkdtemp())
+    try:
+        place.chmod(0o755)
+        (place / "scripts").mkdir()
+        for name in ("scripts/setup.sh", "pyproject.toml"):
+            shutil.copy(ROOT / name, place / name)
+        done = subprocess.run(
+            ["bash", "scripts/setup.sh"],
+            cwd=place,
+            env={"PATH": os.environ["PATH"], "PKG_CONFIG_LIBDIR": "/nowhere"},
+            user=65534 if os.geteuid() == 0 else None,
+            extra_groups=[] if os.geteuid() == 0 else None,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert "these Debian packages are missing; install them and run this again:" in done.stderr
+        assert re.search(r"sudo apt-get update && sudo apt-get install -y .*\blibfuse3-dev\b", done.stderr)
+        assert not (place / ".venv").exists()
+    finally:
+        shutil.rmtree(place)
