@@ -114,3 +114,17 @@ def test_credentials_are_out_of_reach_and_the_rest_of_home_is_asked(view: tuple[
     assert [note.path for note in notes if isinstance(note, AskNote)] == [f"{home}/notes.txt"]
     refused = {note.path for note in notes if isinstance(note, RefusalNote)}
     assert refused == {"/usr/bin/new"}
+
+
+def test_git_says_at_once_that_it_may_not_change_the_users_settings(view: tuple[Program, Path], home: Path) -> None:
+    """A question could only lead to a refusal: the file whose place the lock takes is read-only."""
+    done = run(view, home, "git config --global user.name x")
+    assert "could not lock config file" in done.stderr
+    notes = noted(view[0])
+    assert [note for note in notes if isinstance(note, AskNote)] == []
+    assert {note.path for note in notes if isinstance(note, RefusalNote)} == {f"{home}/.gitconfig.lock"}
+    for name in (".gitconfig", ".gitconfig.lock"):
+        view[0]("rule", "allow", home / name)
+    done = run(view, home, "git config --global user.name x && git config user.name")
+    assert done.stdout == "x\n"
+    assert "Somebody" in (home / ".gitconfig").read_text()

@@ -452,6 +452,7 @@ SECTIONS: tuple[Section, ...] = (
         "~/.config/starship.toml",
         "~/.terminfo/**",
         "~/.gitconfig",
+        ("~/.gitconfig.lock", "takes its place by `git config --global`: to have that changed, allow both"),
         "~/.config/git",
         "~/.gitignore_global",
         "~/.vimrc",
