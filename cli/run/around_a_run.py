@@ -31,7 +31,7 @@ from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.confine import Place, confined
 from yolofs.sandbox.descriptors import Stdin, check_descriptors
-from yolofs.sandbox.environment import hidden_variables, without
+from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
 from yolofs.sandbox.native_here import bindable, by_directory
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
@@ -241,7 +241,8 @@ def _confined(
 
 def _environment(begun: BeginRunResult, place: Place, settings: RunSettings) -> Mapping[bytes, bytes]:
     hidden = hidden_variables(os.environ, settings.hide_env, settings.keep_env)
-    environment = {os.fsencode(k): os.fsencode(v) for k, v in without(os.environ, hidden).items()}
+    own = with_own_tmux(without(os.environ, hidden), settings.keep_env)
+    environment = {os.fsencode(k): os.fsencode(v) for k, v in own.items()}
     environment[SOCKET_VARIABLE] = agent_socket_inside(place.runtime_root)
     environment[RUN_VARIABLE] = b"%d" % begun.run
     return environment

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -560,3 +561,16 @@ def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_ar
         config.write_text(before)
     assert [change["region"] for change in told["changes"]] == ["scratch"]
     assert told["outside"] == 0
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_tmux_starts_in_the_sandbox_and_leaves_that_of_the_host_alone(yolofs: Program, tmp_path: Path) -> None:
+    """Twice, as the first server leaves its socket behind; from within a tmux, too."""
+    script = "tmux new-session -d 'sleep 100'; tmux list-sessions -F '#{session_windows}'"
+    host, directory = f"{tmp_path}/host,1,0", str(tmp_path)
+    for _ in range(2):
+        done = yolofs("run", "--no-review", "sh", "-c", script, TMUX=host, TMUX_PANE="%0", TMUX_TMPDIR=directory)
+        assert done.out == "1\n"
+    assert not list(tmp_path.iterdir())
+    assert not os.path.lexists(f"/var/tmp/tmux-{os.getuid()}")
+    assert yolofs("run", "--no-review", "sh", "-c", "echo $TMUX_TMPDIR $TMUX").out == "/var/tmp\n"

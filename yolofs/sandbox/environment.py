@@ -21,6 +21,20 @@ def hidden_variables(names: Iterable[str], hide: Iterable[str], keep: Iterable[s
     return sorted(name for name in names if hidden.fit(name) and not kept.fit(name))
 
 
+OUTER_TERMINALS = ("TMUX", "TMUX_PANE")
+"""Lead into the terminal around the sandbox, by a socket that is not there inside."""
+TMUX_DIRECTORY = ("TMUX_TMPDIR", "/var/tmp")
+"""Where tmux has its sockets inside, as the place where the host has them is hidden."""
+
+
+def with_own_tmux(environment: Mapping[str, str], keep: Iterable[str]) -> dict[str, str]:
+    """Return an environment in which tmux starts, but for variables that ``keep`` names: these stay as they are."""
+    kept = Wildcards(keep)
+    own = without(environment, [name for name in OUTER_TERMINALS if not kept.fit(name)])
+    name, directory = TMUX_DIRECTORY
+    return own if name in own and kept.fit(name) else {**own, name: directory}
+
+
 def without(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Return an environment without some variables."""
     left_out = frozenset(names)
