@@ -4,7 +4,7 @@ A command takes 100 to 250 ms of processor time, most of it for the start of Pyt
 give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
 All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
 as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way, and the daemon's
-watcher from it.
+watcher from it; what it looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
 start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
@@ -45,6 +45,7 @@ _INHERITED = ("Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Seccomp:", "SigBlk:", "
 _LONGEST_REQUEST = 100_000
 _MAX_FD = 1 << 20
 _CHECKOUT = str(Path(__file__).parents[2])
+_SURVEY = f"{_CHECKOUT}/tests/support/kept_survey.py"
 
 
 class Server:
@@ -419,10 +420,11 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
         gc.enable()
-        from yolofs.daemon import main
+        from yolofs.daemon import main, native_binds
         from yolofs.daemon.follow import base_watch
 
         # an object in the place of a module, which passes on all but the one call that it replaces
+        native_binds.native_survey = SimpleNamespace(__file__=_SURVEY)  # type: ignore[assignment]
         base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
