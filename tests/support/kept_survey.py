@@ -28,9 +28,10 @@ def kept(directory: bytes) -> bytes:
             return file.read()
     except FileNotFoundError:
         found = report(directory)
-        with open(path + b".%d" % os.getpid(), "wb") as file:
-            file.write(found)
-        os.rename(file.name, path)
+        new = path + b".%d" % os.getpid()
+        with open(new, "wb") as writing:
+            writing.write(found)
+        os.rename(new, path)
         return found
 
 
