@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected
+from tests.cli.program import Program, connected, wait_until
 from yolofs.audit.audit import AskNote, Note, RefusalNote, read_audit
 
 pytestmark = [
@@ -128,3 +128,36 @@ def test_git_says_at_once_that_it_may_not_change_the_users_settings(view: tuple[
     done = run(view, home, "git config --global user.name x && git config user.name")
     assert done.stdout == "x\n"
     assert "Somebody" in (home / ".gitconfig").read_text()
+
+
+def test_a_directory_that_leads_to_built_in_rules_is_made_without_a_question(
+    view: tuple[Program, Path], home: Path
+) -> None:
+    """As by ``pip install --user`` in a new home: it is refused where it would install, at once."""
+    done = run(view, home, "mkdir -p ~/.local/lib/python3 || stat -c %a ~/.local")
+    assert done.stdout == "755\n", done.stderr
+    notes = noted(view[0])
+    assert [note for note in notes if isinstance(note, AskNote)] == []
+    assert {note.path for note in notes if isinstance(note, RefusalNote)} == {f"{home}/.local/lib"}
+
+
+def test_other_directories_at_home_are_asked_about(view: tuple[Program, Path], home: Path) -> None:
+    program, _ = view
+    settings = program.project / ".yolofs.toml"
+    settings.write_text(settings.read_text() + '[rules]\n"~/tree/below" = "deny"\n')
+    wait_until(lambda: f"{home}/tree/below" in program("rule", "list").out, "the tree's rule is in force")
+    program("rule", "ask", home / ".cargo")
+    program("rule", "read-only", home / "mine/below")
+    scripts = (
+        "mkdir ~/unknown",
+        "mkdir ~/tree",  # what is below is no built-in rule
+        "mkdir ~/mine",
+        "mkdir ~/.cargo",  # the user says so
+        "umask 0; mkdir ~/.config",  # others could put into it what they like
+        "touch ~/.config",
+    )
+    for script in scripts:
+        assert "Permission denied" in run(view, home, script).stderr, script
+    assert run(view, home, "ln -s /tmp ~/.local").returncode != 0
+    asked = [note.path for note in noted(program) if isinstance(note, AskNote)]
+    assert asked == [f"{home}/{name}" for name in ("unknown", "tree", "mine", ".cargo", ".config", ".config")]

@@ -194,6 +194,16 @@ class Gate:
         if not verdict.may_write:
             self._require([self._new(directory, name, verdict, Operation.CREATE)])
 
+    def check_mkdir(self, directory: Inode, name: bytes, mode: int) -> None:
+        """Raise unless a directory may be made.
+
+        Nobody is asked about one that leads to what the built-in rules know by its path, such as ``~/.local``: it is
+        empty, and what comes into it is judged by itself.  Not one that others may write to.
+        """
+        verdict = self.verdict_below(directory, name)
+        if not verdict.may_write and not (verdict.leads_to_built_in and not mode & 0o7022):
+            self._require([self._new(directory, name, verdict, Operation.CREATE)])
+
     def check_symlink(self, directory: Inode, name: bytes) -> None:
         """Raise unless a symbolic link may be made."""
         verdict = self.verdict_below(directory, name)

@@ -141,7 +141,7 @@ class Handlers:
     def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Answer:
         """Create a directory."""
         directory = self._inode(parent)
-        self.gate.check_create(directory, name)
+        self.gate.check_mkdir(directory, name, mode)
         return self._answer(directory, name, self.overlay.mkdir(directory, name, mode, owner)[1])
 
     def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Answer:

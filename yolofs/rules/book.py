@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from yolofs.rules.rule_states import RuleState
+from yolofs.rules.sources import PRESET_SOURCE
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, Waypoint, subject
 
 _EVERY_RANK = sys.maxsize
@@ -186,6 +187,16 @@ class Verdict:
             return self.node.readmits_below
         stricter = (rule for state, rule in self.node.states_below.items() if state.is_stricter_than(self.state))
         return next(stricter, self.node.leads_by_link_below)
+
+    @property
+    def leads_to_built_in(self) -> bool:
+        """Whether a built-in rule asks before changes here, and another one is about a path strictly below.
+
+        Rules of a tree and of the user's own open nothing by this.
+        """
+        if not self.asks_to_write or self.node is None or self.rule is None or not _is_built_in(self.rule):
+            return False
+        return any(map(_is_built_in, self.node.states_below.values()))
 
     def astray_by_link(self) -> Rule | None:
         """Return a rule whose path or directory would lead elsewhere if this were a symbolic link, None if none would.
@@ -526,6 +537,10 @@ def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
 
 def _counts_everywhere(rule: Rule) -> bool:
     return isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE
+
+
+def _is_built_in(rule: Rule) -> bool:
+    return rule.source.startswith(PRESET_SOURCE)
 
 
 def _ending(name: bytes) -> bytes:
