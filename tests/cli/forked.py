@@ -424,7 +424,7 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         from yolofs.daemon.follow import base_watch
 
         # an object in the place of a module, which passes on all but the one call that it replaces
-                native_binds.native_survey = SimpleNamespace(__file__=_SURVEY)  # type: ignore[assignment, attr-defined]
+        native_binds.native_survey = SimpleNamespace(__file__=_SURVEY)  # type: ignore[assignment, attr-defined]
         base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
