@@ -30,6 +30,7 @@ from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
+from yolofs.commit.apply.ready import decode
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.registry.seal import Sealer
@@ -170,8 +171,13 @@ def recorded_part(place: Path) -> Recorded:
 class Numbers:
     """Has this process see other inode numbers than the disk gives; and what nobody has touched is as old as can be."""
 
-    def __init__(self, known: dict[tuple[int, int], int]) -> None:
+    def __init__(self, known: dict[tuple[int, int], int], session: bytes) -> None:
         self.known = known
+        self.births: dict[int, int] = {}
+        for made in Path(os.fsdecode(session)).glob("commits/*/made"):
+            ready = decode(made.read_bytes())
+            assert ready is not None
+            self.births |= ready.births
         self.ctimes: dict[tuple[int, int], int] = {}
 
     def of(self, st: os.stat_result) -> os.stat_result:
@@ -190,7 +196,12 @@ class Numbers:
         file = st.st_dev, st.st_ino
         return file in self.known and self.ctimes.setdefault(file, st.st_ctime_ns) == st.st_ctime_ns
 
+    def birth_ns(self, path: bytes) -> int | None:
+        """Return when the commit has noted that a thing was born; what it has noted nothing of was born just now."""
+        return self.births.get(os.lstat(path).st_ino)
+
     def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(syscalls, "birth_ns", self.birth_ns)
         for name in ("stat", "lstat", "fstat"):
             really = getattr(os, name)
             patch.setattr(os, name, lambda *args, really=really, **options: self.of(really(*args, **options)))
@@ -251,7 +262,7 @@ def on_disk(recorded: Recorded, image: Image) -> Iterator[None]:
         patch.setattr(os, "fdatasync", lambda _: None)
         patch.setattr(os, "sync", lambda: None)
         patch.setattr(syscalls, "sync_filesystem", lambda _: None)
-        Numbers(numbers).patch(patch)
+        Numbers(numbers, recorded.session).patch(patch)
         yield
 
 

@@ -6,18 +6,12 @@ gone.  A number and a time of birth together are never given twice on one disk.
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import os
-import struct
 
 import msgspec
 
-_AT_FDCWD = -100
-_AT_SYMLINK_NOFOLLOW = 0x100
-_AT_EMPTY_PATH = 0x1000
-_STATX_INO_BTIME = 0x100 | 0x800
-_STATX_BYTES = 256
-_libc = ctypes.CDLL(None, use_errno=True)
+from yolofs.system import syscalls
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -49,22 +43,20 @@ def identity_of(target: bytes | int) -> Identity:
         OSError: as statx(2).
     """
     st = os.lstat(target) if isinstance(target, bytes) else os.fstat(target)
-    return Identity(st.st_dev, st.st_ino, _birth_ns(target))
+    return Identity(st.st_dev, st.st_ino, syscalls.look(target).birth_ns)
 
 
-def _birth_ns(target: bytes | int) -> int | None:
-    statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
-    if statx is None:
-        return None
-    found = ctypes.create_string_buffer(_STATX_BYTES)
-    if isinstance(target, bytes):
-        failed = statx(_AT_FDCWD, target, _AT_SYMLINK_NOFOLLOW, _STATX_INO_BTIME, found)
-    else:
-        failed = statx(target, b"", _AT_EMPTY_PATH, _STATX_INO_BTIME, found)
-    if failed:
-        return None
-    (mask,) = struct.unpack_from("I", found, 0)
-    if not mask & 0x800:
-        return None
-    seconds, nanoseconds = struct.unpack_from("qI", found, 80)  # stx_btime: statx(2), <linux/stat.h>
-    return int(seconds) * 1_000_000_000 + int(nanoseconds) or None  # 0: some filesystems say so of all they have
+def lasting_identity_of(directory: bytes) -> Identity:
+    """Return the identity that a directory has and keeps.
+
+    OverlayFS, which containers lie on, tells another time of birth once something in a directory of the image is
+    changed.  So it is made to do what it does then: the times of such a directory are set to what they are.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    if not syscalls.look(directory).keeps_birth:
+        st = os.lstat(directory)
+        with contextlib.suppress(OSError):  # another user's, or read-only
+            os.utime(directory, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=False)
+    return identity_of(directory)

@@ -15,7 +15,7 @@ from yolofs.config.load import load_file, user_file
 from yolofs.config.settings import UserSettings
 from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, is_below
-from yolofs.registry.identity import identity_of
+from yolofs.registry.identity import lasting_identity_of
 from yolofs.registry.private import ELSEWHERE
 from yolofs.registry.registry import Entry, Registry
 from yolofs.registry.search import Found, is_safe_directory, session_of, somebody_elses
@@ -66,7 +66,7 @@ def start(project: bytes, state: bytes | None = None) -> Started:
         session_id = os.urandom(6).hex().encode()
         session = os.path.join(place, SESSIONS, session_id)
         make_session(place, session_id)
-        entry = Entry.make(session, project, identity_of(project))
+        entry = Entry.make(session, project, lasting_identity_of(project))
         register(entry, place)
     return Started(Found(project, entry), is_new=True, copies_because=why)
 

@@ -16,7 +16,7 @@ from yolofs.journal import length as journal_length
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
-from yolofs.registry.identity import NO_IDENTITY, identity_of
+from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
 from yolofs.registry.link import exclude_from_git, put_link, remove_link
 from yolofs.registry.private import private_directory
 from yolofs.registry.registry import Entry
@@ -60,7 +60,7 @@ def move_session(found: Found) -> Found:
             if content is not None and not is_interrupted:  # it may be in line already, if the last try was killed
                 is_copy = not entry.identity.is_same(identity_of(new))
                 _follow(session, content, before, new, is_copy=is_copy)
-            after = Entry.make(session, new, identity_of(new))
+            after = Entry.make(session, new, lasting_identity_of(new))
             register(after, state_of(session), instead_of=entry)
     except FileNotFoundError:
         raise NoSessionError(

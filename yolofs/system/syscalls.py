@@ -8,7 +8,7 @@ import functools
 import os
 import stat
 import sys
-from typing import Final
+from typing import Final, NamedTuple
 
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
@@ -22,11 +22,16 @@ _AT_FDCWD: Final = -100
 _RESOLVE_NO_SYMLINKS: Final = 0x04
 
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
+_AT_EMPTY_PATH: Final = 0x1000
 _STATX_BYTES: Final = 256
 _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 """STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND."""
 _STATX_MNT_ID: Final = 0x1000
 _STATX_BTIME: Final = 0x800
+_STATFS_BYTES: Final = 256
+"""More than ``struct statfs`` has anywhere; its first field, a long, is the type."""
+_LONG_BYTES: Final = ctypes.sizeof(ctypes.c_long)
+_OVERLAYFS: Final = 0x794C7630
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -97,6 +102,58 @@ def _open_by_components(path: bytes, flags: int) -> int:
         os.close(above)
 
 
+class Facts(NamedTuple):
+    """What ``os.stat`` does not tell of a thing."""
+
+    is_fixed: bool
+    """Whether it is immutable or append-only (chattr), for root too; False where the system does not tell."""
+    birth_ns: int | None
+    """When it was made, in ns since 1970; None where the filesystem does not tell."""
+    keeps_birth: bool
+    """Whether it will tell the same as long as the thing is there."""
+
+    @property
+    def lasting_birth_ns(self) -> int | None:
+        """When it was made, if that is known and stays so."""
+        return self.birth_ns if self.keeps_birth else None
+
+
+def look(target: bytes | int) -> Facts:
+    """Return the facts about what is at a path (a link itself), or is open.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    found = _statx(target, _STATX_BTIME)
+    is_fixed = bool(int.from_bytes(found[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+    if not int.from_bytes(found[:4], sys.byteorder) & _STATX_BTIME:
+        return Facts(is_fixed, None, keeps_birth=False)
+    birth_ns = int.from_bytes(found[80:88], sys.byteorder, signed=True) * 10**9 + int.from_bytes(
+        found[88:92], sys.byteorder
+    )
+    device = found[136:144]
+    if device not in _is_overlay:
+        _is_overlay[device] = _is_on_overlay(target)
+    return Facts(is_fixed, birth_ns or None, keeps_birth=not _is_overlay[device])  # 0: some say so of all they have
+
+
+_is_overlay: dict[bytes, bool] = {}
+"""By device, as statx(2) writes it."""
+
+
+def _is_on_overlay(target: bytes | int) -> bool:
+    """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that one's birth."""
+    fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) if isinstance(target, bytes) else target
+    told = ctypes.create_string_buffer(_STATFS_BYTES)
+    try:
+        if _libc.fstatfs(fd, told):
+            _raise(b"")
+    finally:
+        if isinstance(target, bytes):
+            os.close(fd)
+    return int.from_bytes(told.raw[:_LONG_BYTES], sys.byteorder) == _OVERLAYFS
+
+
 def may_never_change(path: bytes) -> bool:
     """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root too.
 
@@ -105,21 +162,16 @@ def may_never_change(path: bytes) -> bool:
     Raises:
         OSError: as statx(2).
     """
-    found = _statx(path, 0)
-    return bool(int.from_bytes(found[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+    return bool(int.from_bytes(_statx(path, 0)[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
 
 
 def birth_ns(path: bytes) -> int | None:
-    """Return when what is at a path, a link itself, was made, in ns; None where the filesystem does not tell.
+    """Return when what is at a path, a link itself, was made, in ns; None where that is not told, or not for good.
 
     Raises:
         OSError: as statx(2).
     """
-    found = _statx(path, _STATX_BTIME)
-    if not int.from_bytes(found[:4], sys.byteorder) & _STATX_BTIME:
-        return None
-    seconds = int.from_bytes(found[80:88], sys.byteorder, signed=True)
-    return seconds * 10**9 + int.from_bytes(found[88:92], sys.byteorder)
+    return look(path).lasting_birth_ns
 
 
 def device_and_mount(path: bytes) -> tuple[int, int]:
@@ -136,12 +188,16 @@ def device_and_mount(path: bytes) -> tuple[int, int]:
     return os.lstat(path).st_dev, int.from_bytes(found[144:152], sys.byteorder) if is_told else 0
 
 
-def _statx(path: bytes, mask: int) -> bytes:
-    """Return what statx(2) says of a path, a link itself; zeros where there is none."""
+def _statx(target: bytes | int, mask: int) -> bytes:
+    """Return what statx(2) says of a path, a link itself, or of what is open; zeros where there is no such call."""
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
     found = ctypes.create_string_buffer(_STATX_BYTES)
-    if statx is not None and statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW, mask, found):
-        _raise(path)
+    if isinstance(target, bytes):
+        failed = statx is not None and statx(_AT_FDCWD, target, _AT_SYMLINK_NOFOLLOW, mask, found)
+    else:
+        failed = statx is not None and statx(target, b"", _AT_EMPTY_PATH, mask, found)
+    if failed:
+        _raise(target if isinstance(target, bytes) else b"")
     return found.raw
 
 

@@ -74,10 +74,10 @@ class BackInPlace(ResumedSteps):
             return
         spot, st = self._reach(step.path)
         if self._inode(backup) is None:
-            if step.was is not None and st.st_ino == step.inode and _is_opened_up(st.st_mode, step.was.mode):
+            if step.was is not None and self._inode(spot) == step.inode and _is_opened_up(st.st_mode, step.was.mode):
                 os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
             return
-        if not stat.S_ISREG(st.st_mode) or (st.st_ino != step.inode and said.came is None):
+        if not stat.S_ISREG(st.st_mode) or (said.came is None and self._inode(spot) != step.inode):
             return  # the host's: what it was stays in ``replaced``
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)

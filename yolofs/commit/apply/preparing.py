@@ -83,7 +83,23 @@ class Preparing(Places):
         ready = check(self._plan, commits, self._moves)
         crossing.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
-        return Ready(self._made, ready.directories, ready.looks)
+        return Ready(self._made, ready.directories, ready.looks, self._with_made(ready.births))
+
+    def _with_made(self, births: dict[int, int]) -> dict[int, int]:
+        """Return by inode number when things of base were born, and the directories that were made.
+
+        Of an empty directory nothing else tells.  A number that was given again, on another device, is left out.
+        """
+        births = dict(births)
+        for step in self._plan.steps:
+            made = self._made.get(getattr(step, "number", -1))
+            if made is None or isinstance(step, Rewrite) or made.is_link:
+                continue
+            known = births.pop(made.inode, None)
+            if isinstance(step, MakeDirectory) and known is None:
+                birth_ns = syscalls.birth_ns(self._at(self._made_at(step.number)))
+                births.update({made.inode: birth_ns} if birth_ns is not None else {})
+        return births
 
     def _make(self, step: Step) -> bool:
         """Make what a step puts in place, if that can be made here and now; return whether it was."""

@@ -101,6 +101,11 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     directories: list[Before] = []
     looks: dict[int, Looks] = {}
     """By inode number: what all that is moved, linked or changed looked like before (:func:`looks_of`)."""
+    births: dict[int, int] = {}
+    """By inode number: when that, and each directory that was made, was born, in ns; a number may be given again.
+
+    Not of what the filesystem says nothing lasting of, nor of a number that two devices have given.
+    """
 
     def encode(self) -> bytes:
         """Return it as JSON."""
@@ -140,6 +145,7 @@ class _Check:
         self._closed: dict[RelPath, os.stat_result] = {}
         """Directories that move or go, and have to be opened up for that."""
         self._looks: dict[int, Looks] = {}
+        self._births: dict[int, int] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
         self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
@@ -156,7 +162,7 @@ class _Check:
             Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
             for path, st in {**self._closed, **self._directories}.items()
         ]
-        return Ready({}, directories, self._looks)
+        return Ready({}, directories, self._looks, {number: birth for number, birth in self._births.items() if birth})
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""
@@ -214,8 +220,7 @@ class _Check:
     def _check_victim(self, path: RelPath, inode: int, parent: os.stat_result) -> None:
         """Check what is to be moved away."""
         st = self._look(path, inode)
-        if syscalls.may_never_change(self._at(path)):
-            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        self._check_may_change(path, st)
         uid = os.geteuid()
         if stat.S_ISDIR(st.st_mode) and not st.st_mode & stat.S_IWUSR:
             self._closed[path] = st
@@ -226,10 +231,21 @@ class _Check:
 
     def _check_in_place(self, path: RelPath, inode: int | None) -> None:
         st = self._look(path, inode)
-        if syscalls.may_never_change(self._at(path)):
-            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        self._check_may_change(path, st)
         if not stat.S_ISLNK(st.st_mode) and os.statvfs(self._at(path)).f_flag & os.ST_RDONLY:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    def _check_may_change(self, path: RelPath, st: os.stat_result) -> None:
+        """Check that a thing is not immutable, and note when it was born."""
+        facts = syscalls.look(self._at(path))
+        if facts.is_fixed:
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        self._note_birth(st.st_ino, facts)
+
+    def _note_birth(self, inode: int, facts: syscalls.Facts) -> None:
+        birth_ns = facts.lasting_birth_ns or 0
+        if self._births.setdefault(inode, birth_ns) != birth_ns:  # of two devices
+            self._births[inode] = 0
 
     def _look(self, path: RelPath, inode: int | None) -> os.stat_result:
         st = self._lstat(path)
@@ -243,6 +259,7 @@ class _Check:
         if path is not None and os.path.lexists(self._at(path)):
             st = self._lstat(path)
             self._looks[st.st_ino] = looks_of(st)
+            self._note_birth(st.st_ino, syscalls.look(self._at(path)))
 
     def _enter(self, directory: RelPath) -> os.stat_result:
         """Return what a directory is in which names come or go, if they may."""
@@ -255,8 +272,7 @@ class _Check:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory)
         if os.statvfs(path).f_flag & os.ST_RDONLY:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), directory)
-        if syscalls.may_never_change(path):
-            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", directory)
+        self._check_may_change(directory, st)
         is_mine = st.st_uid == os.geteuid()
         if not is_mine and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)

@@ -20,7 +20,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Looks, Made, Ready, looks_of
 from yolofs.commit.apply.step_log import Line
-from yolofs.commit.apply.steps import UNMADE, Steps
+from yolofs.commit.apply.steps import MADE_BY_STEP, UNMADE, Steps
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
     Create,
@@ -37,9 +37,11 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import split
+from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.copying import at
 from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 _CHUNK_BYTES = 1 << 20
@@ -56,6 +58,7 @@ class ResumedSteps(Steps):
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
         self._looks: dict[int, Looks] = {}
+        self._births: dict[int, int] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
@@ -71,7 +74,7 @@ class ResumedSteps(Steps):
         self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
-        self._looks = ready.looks
+        self._recall_looks(ready)
         for step in self._plan.steps:
             if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
                 if self._made[step.number].is_link:
@@ -82,6 +85,16 @@ class ResumedSteps(Steps):
                 if self._made[step.number].inode not in map(self._inode, places):
                     del self._made[step.number]
         self._is_settled = os.path.lexists(os.path.join(self._parking, SETTLED))
+
+    @property
+    def _copied_paths(self) -> frozenset[RelPath]:
+        """Where things are put that had to be copied, as far as that is noted."""
+        return frozenset(step.path for step in self._places.values() if self.made_by_step(step) is not None)
+
+    def _recall_looks(self, ready: Ready) -> None:
+        self._looks = ready.looks
+        noted = {inode for what, inode in self._notes.items() if what.endswith(MADE_BY_STEP)}
+        self._births = {inode: birth for inode, birth in ready.births.items() if inode not in noted}
 
     def recall(self, step: Step) -> None:
         """Take note of a step that is done: of what it left where it had to be copied to another device."""
@@ -105,9 +118,35 @@ class ResumedSteps(Steps):
         self._leftovers += [spot for spot in spots if self._inode(spot) is not None]
 
     def do(self, step: Step) -> None:
-        """Do one step, or the rest of it, unless it is done."""
+        """Do one step, or the rest of it, unless it is done.
+
+        Raises:
+            OSError: it could not be done; ESTALE if something else lies where that is to be that it moves away.
+        """
         if not self._is_done(step):
+            self._check_victim(step)
             super().do(step)
+
+    def _check_victim(self, step: Step) -> None:
+        """Check that a step would move away what the plan says; what the host has put there since stays."""
+        match step:
+            case Park() | Remove():
+                number: int | None = step.inode
+            case Create() | Place() | Link() | Duplicate():
+                number = self._replaced_by(step)
+            case _:
+                return
+        there = self._inode(Spot(*split(step.path)))
+        if number is not None and there not in (number, None) and not self._is_copied(step.path):
+            raise OSError(errno.ESTALE, "the host has put something else there meanwhile")
+
+    def _is_copied(self, path: RelPath) -> bool:
+        """Tell whether something, or a directory that it lies in, came from another device, as a copy."""
+        while path:
+            if path in self._copied_paths:
+                return True
+            path = split(path)[0]
+        return False
 
     def redo(self, step: Step, said: Line) -> None:
         """Do a step again that the log says is done, if a power failure has undone it.
@@ -209,10 +248,17 @@ class ResumedSteps(Steps):
                 if step.number not in self._made:
                     self._clear(self._in(self._new, step.number))  # a backup that is not whole
                 return False
+            case SetMetadata(inode=None):
+                return self._is_the_hosts(step.path)
             case SetMetadata():
-                return step.inode is not None and self._inode(Spot(*split(step.path))) != step.inode
+                return self._inode(Spot(*split(step.path))) != step.inode
             case FinishDirectory():
                 return False
+
+    def _is_the_hosts(self, path: RelPath) -> bool:
+        """Tell whether nothing lies at a path that base had anywhere before the commit, or a copy of that."""
+        there = self._inode(Spot(*split(path)))
+        return bool(self._looks) and there is not None and there not in self._looks and not self._is_copied(path)
 
     def _is_directory_made(self, step: MakeDirectory) -> bool:
         """Tell whether a directory is there that was not made before the first step: it lies on another device."""
@@ -346,7 +392,7 @@ class ResumedSteps(Steps):
 
     def made_by_step(self, step: _Arrival | MakeDirectory) -> int | None:
         """Return the inode number of what a step has made itself, on another device, as it was noted."""
-        return self._noted(b"%d-is" % step.number)
+        return self._noted(b"%d%b" % (step.number, MADE_BY_STEP))
 
     def _linked(self, step: _Arrival) -> int | None:
         return self._inode(Spot(*split(step.existing))) if isinstance(step, Link) else None
@@ -357,13 +403,16 @@ class ResumedSteps(Steps):
         return noted if noted is not None else step.replaced
 
     def _forget_notes(self, number: int) -> None:
-        inode = self._notes.pop(b"%d-is" % number, None)
+        inode = self._notes.pop(b"%d%b" % (number, MADE_BY_STEP), None)
         if inode is not None:
-            os.unlink(b"%d-is-%d" % (number, inode), dir_fd=self._new.fd)
+            os.unlink(b"%d%b-%d" % (number, MADE_BY_STEP, inode), dir_fd=self._new.fd)
 
     def _leave_note(self, note: bytes) -> None:
         super()._leave_note(note)
-        self._notes.update(_read_notes([note]))
+        for what, inode in _read_notes([note]).items():
+            self._notes[what] = inode
+            if what.endswith(MADE_BY_STEP):
+                self._births.pop(inode, None)
 
     def _noted(self, what: bytes) -> int | None:
         return self._notes.get(what)
@@ -397,10 +446,17 @@ class ResumedSteps(Steps):
         return Spot(folder, b"%d" % number)
 
     def _inode(self, spot: Spot) -> int | None:
-        """Return the inode number of what is at a spot, None if nothing is."""
+        """Return the inode number of what is at a spot, None if nothing is.
+
+        It is negative, so that it is nobody's, if something else had that number before.
+        """
 
         def look(fd: int) -> int:
-            return os.stat(spot.name, dir_fd=fd, follow_symlinks=False).st_ino
+            number = os.stat(spot.name, dir_fd=fd, follow_symlinks=False).st_ino
+            born_ns = self._births.get(number)
+            if born_ns is None or syscalls.birth_ns(at(fd, spot.name)) == born_ns:
+                return number
+            return -number
 
         try:
             if isinstance(spot.directory, Folder):

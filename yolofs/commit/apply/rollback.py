@@ -68,7 +68,7 @@ class BackSteps(BackInPlace):
         """Take note of all that was made, also if that was taken away again."""
         self._made = ready.made
         self._before = ready.directories
-        self._looks = ready.looks
+        self._recall_looks(ready)
         self._far.reopen()
 
     def recall_parked(self) -> None:

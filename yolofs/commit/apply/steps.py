@@ -46,6 +46,8 @@ from yolofs.system import syscalls
 
 UNMADE = b"-unmade"
 """How notes end of what was made and is not any more, as the commit was being taken back."""
+MADE_BY_STEP = b"-is"
+"""How notes end, before an inode number, of what a step has made itself on another device."""
 _ARRIVALS = (Create, Place, Link, Duplicate)
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 """What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
@@ -457,7 +459,9 @@ class Steps(Preparing):
         It is made durable before, as who finds the note takes it for whole.
         """
         self._sync_beside(spot)
-        self._leave_note(b"%d-is-%d" % (step.number, os.stat(self._at(spot), follow_symlinks=False).st_ino))
+        self._leave_note(
+            b"%d%b-%d" % (step.number, MADE_BY_STEP, os.stat(self._at(spot), follow_symlinks=False).st_ino)
+        )
         self._sync_directory(Spot(self._new, b""))
 
     def _leave_note(self, note: bytes) -> None:
@@ -592,7 +596,7 @@ class Steps(Preparing):
 
 
 def _is_note(name: bytes) -> bool:
-    return b"-replaces-" in name or b"-is-" in name or name.endswith(UNMADE)
+    return b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE)
 
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

@@ -200,7 +200,12 @@ class Units:
         entry = self._in_slot.get(staged.home) if staged.home is not None else None
         if entry is None or entry.staged is not staged or self.slots[entry] != staged.home:
             return False
-        return staged.home not in self._changed
+        return staged.home not in self._changed and self._has_base_time(staged)
+
+    def _has_base_time(self, staged: Staged) -> bool:
+        """Tell whether a staged file has the time of its base file: of a symlink no change tells that."""
+        staged_ns = os.lstat(self._store.path(staged.ino)).st_mtime_ns
+        return staged.base is None or staged_ns == staged.base.mtime_ns
 
     @cached_property
     def _changed(self) -> frozenset[RelPath]:

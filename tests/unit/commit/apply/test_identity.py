@@ -4,6 +4,7 @@ same inode number, or kept the size and the time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -17,9 +18,11 @@ from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Rewrite, Step
+from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -309,6 +312,110 @@ def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
     at(scribe, b"a").write_text("the host's\n")
     resume(plan, scribe.store, parking=parking)
     assert at(scribe, b"a").read_text() == "the host's\n"
+
+
+def put_directory_of_that_number(path: Path, number: int) -> bool:
+    """Make a directory that has a number which has just become free; tell whether the filesystem gives it again."""
+    for count in range(100):
+        made = path.with_name(f"made {count}")
+        made.mkdir()
+        if made.stat().st_ino == number:
+            made.rename(path)
+            return True
+    path.mkdir()
+    return False
+
+
+@pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "removed"])
+def test_a_directory_of_the_hosts_is_not_taken_for_the_one_that_was_to_go(
+    tmp_path: Path, parking: bytes, is_moved: bool
+) -> None:
+    """Killed before the step: the host removes the empty directory, and makes another, which has its number."""
+    directory = tmp_path / "base/d"
+    directory.mkdir(parents=True)
+    (tmp_path / "base/first").touch()
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    if is_moved:
+        scribe.rename(b"d", b"e")
+    else:
+        scribe.remove(b"d")
+    plan = scribe.plan()
+    killed_after(Log, "cut", lambda *_: True, partial(execute, plan, scribe.store, parking=parking))
+    number = directory.stat().st_ino
+    directory.rmdir()
+    put_directory_of_that_number(directory, number)
+    (directory / "the host's").touch()
+    with contextlib.suppress(CommitError):
+        resume(plan, scribe.store, parking=parking)
+    assert (directory / "the host's").exists()
+
+
+@pytest.mark.parametrize("way", [resume, roll_back])
+def test_a_directory_of_the_hosts_is_not_taken_for_the_one_that_went(
+    tmp_path: Path, parking: bytes, way: Callable[..., object]
+) -> None:
+    directory = tmp_path / "base/d"
+    (tmp_path / "base").mkdir()
+    directory.mkdir()
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    scribe.rename(b"d", b"e")
+    plan = all_done(scribe, parking)
+    number = (tmp_path / "base/e").stat().st_ino
+    (tmp_path / "base/e").rmdir()
+    put_directory_of_that_number(directory, number)
+    (directory / "the host's").touch()
+    with contextlib.suppress(CommitError):  # what was to be finished is gone
+        way(plan, scribe.store, parking=parking)
+    assert (directory / "the host's").exists()
+    assert not (tmp_path / "base/e").exists()
+
+
+def test_a_directory_of_the_hosts_is_not_taken_away_for_one_that_the_commit_made(
+    tmp_path: Path, parking: bytes
+) -> None:
+    (tmp_path / "base").mkdir()
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    scribe.mkdir(b"new", 0o755)
+    plan = all_done(scribe, parking)
+    directory = tmp_path / "base/new"
+    number = directory.stat().st_ino
+    directory.rmdir()
+    put_directory_of_that_number(directory, number)
+    roll_back(plan, scribe.store, parking=parking)
+    assert directory.is_dir()
+
+
+def put_file_of_that_number(path: Path, number: int) -> None:
+    """Make a file with two names that has a number which has just become free, where it is given again."""
+    take_number(path, number)
+    path.write_text("the host's\n")
+    path.with_name("the host's other name").hardlink_to(path)
+
+
+def test_a_file_of_several_names_of_the_hosts_is_not_taken_for_the_one_that_went(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.rename(b"a", b"z")
+    plan = all_done(scribe, parking)
+    number = at(scribe, b"z").stat().st_ino
+    at(scribe, b"z").unlink()
+    put_file_of_that_number(at(scribe, b"a"), number)
+    resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"a").read_text() == "the host's\n"
+    assert not at(scribe, b"z").exists()
+
+
+def test_metadata_of_a_file_of_the_hosts_is_not_set(scribe: CommitScribe, parking: bytes) -> None:
+    scribe.chmod(b"a", 0o600)
+    plan = scribe.plan()
+    number = at(scribe, b"a").stat().st_ino
+    killed_after(Log, "cut", lambda *_: True, partial(execute, plan, scribe.store, parking=parking))
+    at(scribe, b"a").unlink()
+    take_number(at(scribe, b"a"), number)
+    at(scribe, b"a").write_text("the host's\n")
+    at(scribe, b"a").chmod(0o640)
+    resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"a").stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("way", [resume, roll_back])
