@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,13 @@ from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
+from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError, NotPreparedError
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.paths import Generation
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
+from yolofs.session.up_to import commit_up_to
 from yolofs.system import syscalls
 
 pytestmark = [
@@ -375,3 +379,46 @@ def test_what_there_was_no_place_to_make_before_is_durable_before_a_note_says_th
     assert copies
     for index in copies:
         assert calls[index + 1].startswith("sync names in "), calls[index - 3 : index + 3]
+
+
+@BOTH
+@pytest.mark.parametrize("by_the_host", [False, True], ids=["untouched", "changed by the host"])
+def test_what_was_copied_before_a_kill_is_no_conflict_with_what_stays_staged(
+    project: Path, *, by_the_host: bool
+) -> None:
+    populate(project)
+    root = os.fsencode(project)
+    view = CoreDriver(root)
+    view.rename(b"d", b"far/moved")
+    view.snapshot()
+    view.overwrite(b"far/moved/x", b"later")
+    view.close()
+    child = os.fork()
+    if not child:
+        really = Steps.do
+
+        def do(self: Steps, step: Step) -> None:
+            really(self, step)
+            if isinstance(step, Place):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            with pytest.MonkeyPatch.context() as patch, Session.open(root, Access.WRITE) as session:
+                patch.setattr(Steps, "do", do)
+                commit_up_to(session, parts=split(session, None, tree=session.state(Generation(1))))
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), status
+    if by_the_host:
+        (project / "far/moved/x").write_text("the host's")
+    with Session.open(root, Access.WRITE) as session:
+        finish_interrupted(session)
+    with Session.open(root, Access.WRITE) as session:
+        if by_the_host:
+            with pytest.raises(ConflictError):
+                commit(session)
+        else:
+            commit(session)
+    assert (project / "far/moved/x").read_text() == ("the host's" if by_the_host else "later")
+    assert not (project / "d").exists()

@@ -378,6 +378,7 @@ def _complete(
         if arrived is not None:
             came = {line.came.inode: line.came.ctime_ns for line in step_log.read(parking) if line.came is not None}
             arrived({**steps.ctimes_of_copies(), **came, **steps.ctimes_of_links()})
+        steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
         where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""

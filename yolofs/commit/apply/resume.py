@@ -21,7 +21,7 @@ from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Looks, Made, Ready, looks_of
 from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import MADE_BY_STEP, UNMADE, Steps
-from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.apply.trees import ctimes_below, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -215,6 +215,18 @@ class ResumedSteps(Steps):
                 if st.st_ino == made.inode and st.st_nlink > 1:
                     os.unlink(path)
 
+    def ctimes_of_copies(self) -> dict[int, int]:
+        """Return the same of what was copied before the crash: what has changed since the note of it is the host's."""
+        found: dict[int, int] = {}
+        for step in self._places.values():
+            if self.made_by_step(step) is None:
+                continue
+            noted_ns = os.stat(self._name_of_note(step), dir_fd=self._new.fd, follow_symlinks=False).st_ctime_ns
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                below = ctimes_below(self._at(self._reach(step.path)[0]))
+                found.update({inode: ctime for inode, ctime in below.items() if ctime <= noted_ns})
+        return found | super().ctimes_of_copies()
+
     def _has_data(self, step: Rewrite) -> bool:
         """Tell whether a file has the data that it was given."""
         return self._has_staged_bytes(self._reach(step.path)[0], step.ino)
@@ -401,6 +413,9 @@ class ResumedSteps(Steps):
         """Return the inode number of what a step replaces, as it was noted, or else as the plan has it."""
         noted = self._noted(b"%d-replaces" % step.number)
         return noted if noted is not None else step.replaced
+
+    def _name_of_note(self, step: _Arrival) -> bytes:
+        return b"%d%b-%d" % (step.number, MADE_BY_STEP, self._notes[b"%d%b" % (step.number, MADE_BY_STEP)])
 
     def _forget_notes(self, number: int) -> None:
         inode = self._notes.pop(b"%d%b" % (number, MADE_BY_STEP), None)

@@ -233,6 +233,13 @@ class Steps(Preparing):
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named_below(spot, error)) from error
             self._leftovers.pop()
+
+    def discard_notes(self) -> None:
+        """Delete the notes of what was made and replaced: nothing is left to be told by them.
+
+        Raises:
+            OSError: one cannot be deleted.
+        """
         for name in os.listdir(self._new.fd):
             if _is_note(os.fsencode(name)):
                 os.unlink(name, dir_fd=self._new.fd)
@@ -368,10 +375,7 @@ class Steps(Preparing):
         return found
 
     def ctimes_of_copies(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what lies in directories that had to be copied: no step is about it.
-
-        What was copied before a crash is not among it.
-        """
+        """Return the ctimes, by inode number, of what lies in directories that had to be copied: no step is about it."""
         return self._copied
 
     def _link(self, step: Link) -> None:
