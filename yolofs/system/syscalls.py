@@ -118,8 +118,11 @@ class Facts(NamedTuple):
         return self.birth_ns if self.keeps_birth else None
 
 
-def look(target: bytes | int) -> Facts:
+def look(target: bytes | int, known: dict[bytes, bool] | None = None) -> Facts:
     """Return the facts about what is at a path (a link itself), or is open.
+
+    ``known`` is for many looks within a moment: which devices are OverlayFS, as was found so far.  The number of a
+    device is given again once it is gone.
 
     Raises:
         OSError: as statx(2).
@@ -131,14 +134,11 @@ def look(target: bytes | int) -> Facts:
     birth_ns = int.from_bytes(found[80:88], sys.byteorder, signed=True) * 10**9 + int.from_bytes(
         found[88:92], sys.byteorder
     )
+    known = known if known is not None else {}
     device = found[136:144]
-    if device not in _is_overlay:
-        _is_overlay[device] = _is_on_overlay(target)
-    return Facts(is_fixed, birth_ns or None, keeps_birth=not _is_overlay[device])  # 0: some say so of all they have
-
-
-_is_overlay: dict[bytes, bool] = {}
-"""By device, as statx(2) writes it."""
+    if device not in known:
+        known[device] = _is_on_overlay(target)
+    return Facts(is_fixed, birth_ns or None, keeps_birth=not known[device])  # 0: some say so of all they have
 
 
 def _is_on_overlay(target: bytes | int) -> bool:

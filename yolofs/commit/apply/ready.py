@@ -146,6 +146,7 @@ class _Check:
         """Directories that move or go, and have to be opened up for that."""
         self._looks: dict[int, Looks] = {}
         self._births: dict[int, int] = {}
+        self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
         self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
@@ -237,7 +238,7 @@ class _Check:
 
     def _check_may_change(self, path: RelPath, st: os.stat_result) -> None:
         """Check that a thing is not immutable, and note when it was born."""
-        facts = syscalls.look(self._at(path))
+        facts = syscalls.look(self._at(path), self._overlays)
         if facts.is_fixed:
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
         self._note_birth(st.st_ino, facts)
@@ -259,7 +260,7 @@ class _Check:
         if path is not None and os.path.lexists(self._at(path)):
             st = self._lstat(path)
             self._looks[st.st_ino] = looks_of(st)
-            self._note_birth(st.st_ino, syscalls.look(self._at(path)))
+            self._note_birth(st.st_ino, syscalls.look(self._at(path), self._overlays))
 
     def _enter(self, directory: RelPath) -> os.stat_result:
         """Return what a directory is in which names come or go, if they may."""

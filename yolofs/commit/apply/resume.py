@@ -20,7 +20,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Looks, Made, Ready, looks_of
 from yolofs.commit.apply.step_log import Line
-from yolofs.commit.apply.steps import MADE_BY_STEP, UNMADE, Steps
+from yolofs.commit.apply.steps import MADE_BY_STEP, UNMADE, Steps, half_of
 from yolofs.commit.apply.trees import ctimes_below, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
@@ -127,9 +127,25 @@ class ResumedSteps(Steps):
             self._check_victim(step)
             super().do(step)
 
+    def _half_moved(self, step: Park | Remove) -> Spot | None:
+        """Return where a directory lies that was being moved there name by name, None if none was."""
+        half = half_of(self._shelter(step.path, step.number))
+        return half if self._inode(half) is not None else None
+
+    def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
+        aside = self._shelter(path, number)
+        if self._inode(half_of(aside)) is None:
+            super()._move_out(path, folder, number)
+            return
+        self._directories.forget(path)
+        self._move_by_names(Spot(*split(path)), aside, number)
+        self._move_on(aside, folder, number, path)
+
     def _check_victim(self, step: Step) -> None:
         """Check that a step would move away what the plan says; what the host has put there since stays."""
         match step:
+            case Park() | Remove() if self._half_moved(step) is not None:
+                return
             case Park() | Remove():
                 number: int | None = step.inode
             case Create() | Place() | Link() | Duplicate():
@@ -284,6 +300,8 @@ class ResumedSteps(Steps):
         return False
 
     def _is_parked(self, step: Park) -> bool:
+        if self._half_moved(step) is not None:
+            return False
         self.recall(step)
         parked = self._in(self._parked, step.number)
         if self._inode(parked) is not None or self._inode(copied_from(parked)) is not None:
@@ -295,6 +313,8 @@ class ResumedSteps(Steps):
         return there is not None and there in (step.inode, self.made_by_step(place))
 
     def _is_removed(self, step: Remove) -> bool:
+        if self._half_moved(step) is not None:
+            return False
         kept = self._in(self._replaced, step.number)
         aside = self._shelter(step.path, step.number)
         if self._inode(aside) is None:

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import by_names, step_log
 from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
 from yolofs.commit.apply.found import place_for
@@ -22,7 +22,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, Ready, looks_of
 from yolofs.commit.apply.resume import sync_path
-from yolofs.commit.apply.steps import UNMADE
+from yolofs.commit.apply.steps import UNMADE, listing_at
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import (
     Create,
@@ -101,6 +101,8 @@ class BackSteps(BackInPlace):
 
     def _undo(self, step: Step, said: step_log.Line, *, is_certain: bool) -> None:
         match step:
+            case Park() | Remove() if (half := self._half_moved(step)) is not None:
+                self._move_back_by_names(step, half)
             case Park():
                 self.recall(step)
                 source = self._set_aside.get(step.number) or self._parked_at(step.number)
@@ -155,11 +157,25 @@ class BackSteps(BackInPlace):
                     paths += [join(old, name)] if old is not None else []
                     moved = self._moves.before(step.path)
                     paths += [moved] if moved is not None else []
-        found: dict[int, int] = {}
+        found = self._restored_by_names()
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
                 if self._looks.get(st.st_ino) == looks_of(st):
+                    found[st.st_ino] = st.st_ctime_ns
+        return found
+
+    def _restored_by_names(self) -> dict[int, int]:
+        """Return the same of directories that were moved name by name and back, and so were made anew."""
+        found: dict[int, int] = {}
+        for step in self._plan.steps:
+            if not isinstance(step, Park | Remove):
+                continue
+            path = os.path.join(self._plan.root, step.path)
+            with contextlib.suppress(OSError):
+                st = os.lstat(path)
+                is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
+                if is_anew and self._looks.get(step.inode) == looks_of(st):
                     found[st.st_ino] = st.st_ctime_ns
         return found
 
@@ -198,6 +214,21 @@ class BackSteps(BackInPlace):
         self._directories.forget(step.path)
         self._make_way(step)
         rename_with(self._directories, (self._unlocked(source), source.name), target, syscalls.rename_noreplace)
+
+    def _move_back_by_names(self, step: Park | Remove, half: Spot) -> None:
+        """Move back what had been moved of a directory, name by name."""
+        note, target = self._at(listing_at(self._new, step.number)), Spot(*split(step.path))
+        listing = by_names.read(note)
+        if listing is None:
+            raise OSError(errno.ENOENT, "what was noted of a directory is gone", step.path)
+        self._directories.forget(step.path)
+        if self._inode(target) not in (step.inode, None):
+            self._make_way(step)
+        self._unlocked(target)
+        self._unlocked(half)
+        by_names.move(self._at(half), self._at(target), listing)
+        self._forget_notes(step.number)
+        os.unlink(note)
 
     def _put_removed_back(self, step: Remove) -> None:
         kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable
 from typing import TypeAlias, assert_never
 
-from yolofs.commit.apply import part_links
+from yolofs.commit.apply import by_names, part_links
 from yolofs.commit.apply.directories import rename_between, rename_out, rename_with
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
@@ -282,12 +282,43 @@ class Steps(Preparing):
             return
         aside = self._shelter(path, number)
         aside_fd = self._unlocked(aside)
-        rename_out(self._directories, source, (aside_fd, aside.name), syscalls.rename_noreplace)
+        try:
+            rename_out(self._directories, source, (aside_fd, aside.name), syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV or not stat.S_ISDIR(self._reach(path)[1].st_mode):
+                raise
+            self._move_by_names(Spot(*source), aside, number)
+        self._move_on(aside, folder, number, path)
+
+    def _move_on(self, aside: Spot, folder: Folder, number: int, path: RelPath) -> None:
+        """Go on with what was moved aside, beside its path."""
+        target = Spot(folder, b"%d" % number)
+        try:
+            syscalls.rename_noreplace(self._unlocked(aside), aside.name, folder.fd, target.name)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:  # it is a directory of our own making
+            return
         if folder is self._parked:
             self._set_aside[number] = aside
         else:
             self._copy_to_kept(aside, target, path)
             self._leftovers.append(aside)
+
+    def _move_by_names(self, source: Spot, target: Spot, number: int) -> None:
+        """Move a directory that no rename can move, or what is left of it to be moved."""
+        note = self._at(listing_at(self._new, number))
+        listing = by_names.read(note)
+        if listing is None:
+            listing = by_names.listing_of(self._at(source))
+            by_names.write(listing, note, durable=self._durable)
+        half = half_of(target)
+        self._unlocked(source)
+        by_names.move(self._at(source), self._at(half), listing)
+        self._mark_number(half, number)
+        syscalls.rename_noreplace(self._unlocked(half), half.name, self._fd(target), target.name)
+        os.unlink(note)
 
     def _copy_to_kept(self, source: Spot, target: Spot, path: RelPath) -> None:
         """Copy what is kept of another device, and note which of its names are hard links: the copies are not."""
@@ -375,7 +406,7 @@ class Steps(Preparing):
         return found
 
     def ctimes_of_copies(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what lies in directories that had to be copied: no step is about it."""
+        """Return the ctimes, by inode number, of what lies in directories that were copied: no step is about it."""
         return self._copied
 
     def _link(self, step: Link) -> None:
@@ -462,10 +493,12 @@ class Steps(Preparing):
 
         It is made durable before, as who finds the note takes it for whole.
         """
+        self._mark_number(spot, step.number)
+
+    def _mark_number(self, spot: Spot, number: int) -> None:
         self._sync_beside(spot)
-        self._leave_note(
-            b"%d%b-%d" % (step.number, MADE_BY_STEP, os.stat(self._at(spot), follow_symlinks=False).st_ino)
-        )
+        inode = os.stat(self._at(spot), follow_symlinks=False).st_ino
+        self._leave_note(b"%d%b-%d" % (number, MADE_BY_STEP, inode))
         self._sync_directory(Spot(self._new, b""))
 
     def _leave_note(self, note: bytes) -> None:
@@ -597,6 +630,16 @@ class Steps(Preparing):
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
             raise OSError(errno.ESTALE, "it was replaced while the commit ran")
         self._note(path, copying.write_metadata(self._at(spot), metadata))
+
+
+def half_of(spot: Spot) -> Spot:
+    """Return where a directory is made into which another is moved name by name, on its way to a spot."""
+    return Spot(spot.directory, spot.name + by_names.HALF)
+
+
+def listing_at(folder: Folder, number: int) -> Spot:
+    """Return where it is written what the directories were that are moved name by name."""
+    return Spot(folder, b"%d-names" % number)
 
 
 def _is_note(name: bytes) -> bool:
