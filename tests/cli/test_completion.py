@@ -65,7 +65,7 @@ def test_where_there_is_no_session_nothing_is_said(yolofs: Program, tmp_path: Pa
     assert offered(yolofs, "yolofs", "travel", "", cwd=tmp_path) == []
 
 
-def test_bash_has_it(staged: Program) -> None:
+def test_bash_completes_generations(staged: Program) -> None:
     script = staged("completion", "bash").out
     program = staged.project / "yolofs"
     program.write_text(f'#!/bin/sh\nexec {" ".join(staged.command)} "$@"\n')

@@ -104,7 +104,7 @@ def test_programs_at_work_go_on(committed: tuple[Program, dict[str, tuple[object
     assert (yolofs.project / "new/file").read_text() == "new\nmore\n"
 
 
-def test_some_paths_alone(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
+def test_an_undo_of_some_paths_leaves_the_others(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, before = committed
     after = looks(yolofs.project)
     yolofs("undo", "1", "a.txt", "new", "--yes")

@@ -57,7 +57,7 @@ def test_the_end_of_the_mount_ends_it(yolofs: Program, options: list[str]) -> No
         assert process.stderr.read() == b"the mount has ended\n"
 
 
-def test_a_command_answers(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_a_command_answers_asks_that_it_is_given_as_json(yolofs: Program, view: Path, tmp_path: Path) -> None:
     script = tmp_path / "decide"
     script.write_text(
         f"#!{sys.executable}\n"

@@ -205,7 +205,7 @@ def test_init_where_nothing_can_be_written_makes_a_session_all_the_same(
     assert "no changes" in nowhere("status").out
 
 
-def test_init_elsewhere(nowhere: Program, tmp_path: Path) -> None:
+def test_init_takes_another_directory_and_refuses_a_missing_one(nowhere: Program, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     nowhere("init", "../there")
     assert (tmp_path / "there/.yolofs").is_dir()

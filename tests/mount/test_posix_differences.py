@@ -79,7 +79,7 @@ def errno_of_call(name: str, *args: Any) -> str:
     return name_of(ctypes.get_errno()) if getattr(libc, name)(*args) else ""
 
 
-def test_unnamed_temporary_files(sides: Sides) -> None:
+def test_unnamed_temporary_files_are_refused(sides: Sides) -> None:
     assert sides.both(lambda at: errno_of(os.open, at, os.O_TMPFILE | os.O_RDWR)) == ("EOPNOTSUPP", "")
 
 
@@ -151,7 +151,7 @@ def test_extended_attributes_unless_they_are_on(sides: Sides) -> None:
     assert sides.both(lambda at: errno_of(os.getxattr, at / "f", "user.y")) == ("EOPNOTSUPP", "ENODATA")
 
 
-def test_access_times(sides: Sides) -> None:
+def test_reading_moves_the_access_time_of_a_staged_file_alone(sides: Sides) -> None:
     def moves(at: Path) -> dict[str, bool]:
         (at / "new").write_bytes(b"x")
         os.utime(at / "new", ns=(1, 2))

@@ -89,7 +89,9 @@ def test_as_in_a_plain_directory(tmp_path: Path, case: Callable[[], Any]) -> Non
 
 
 @pytest.mark.parametrize("case", [programs.rsync_of_xattrs, programs.rsync, programs.tar])
-def test_with_extended_attributes(tmp_path: Path, case: Callable[[], Any]) -> None:
+def test_programs_that_use_extended_attributes_do_what_they_do_on_a_disk(
+    tmp_path: Path, case: Callable[[], Any]
+) -> None:
     compare(case, tmp_path, "[mount]\nxattrs = true\n")
 
 

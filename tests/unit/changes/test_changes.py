@@ -65,7 +65,7 @@ class TestNet:
         scribe.remove(b"d/n")
         check(scribe)
 
-    def test_each_kind(self, scribe: Scribe) -> None:
+    def test_each_kind_of_change_has_its_letter(self, scribe: Scribe) -> None:
         scribe.write(b"new", b"x")
         scribe.write(b"a", b"other\n")
         scribe.remove(b"b")
@@ -75,7 +75,7 @@ class TestNet:
         scribe.write(b"s", b"a")
         check(scribe, "M a", "D b", "R d/x -> d/w", "X d/y", "A new", "T s")
 
-    def test_both_directions(self, scribe: Scribe) -> None:
+    def test_states_compared_the_other_way_round_give_the_inverse(self, scribe: Scribe) -> None:
         scribe.write(b"new", b"x")
         scribe.write(b"a", b"other\n")
         scribe.remove(b"b")
@@ -120,7 +120,7 @@ class TestNet:
         assert change.new is not None
         assert (change.old.target(), change.new.target()) == (b"a", b"b")
 
-    def test_the_root_itself(self, scribe: Scribe) -> None:
+    def test_a_changed_mode_of_the_root_is_told(self, scribe: Scribe) -> None:
         scribe.chmod(b"", 0o700)
         check(scribe, "X ")
 
@@ -150,7 +150,7 @@ class TestRenames:
         scribe.rename(b"x", b"d/x")
         check(scribe)
 
-    def test_with_other_content(self, scribe: Scribe) -> None:
+    def test_a_renamed_file_with_other_content_is_one_rename(self, scribe: Scribe) -> None:
         scribe.write(b"a", b"other")
         scribe.rename(b"a", b"c")
         check(scribe, "R+M a -> c")
@@ -240,7 +240,7 @@ class TestDirectories:
         scribe.remove(b"d")
         check(scribe, "D d", "D d/x", "D d/y", "A n", "R d/sub -> n/sub")
 
-    def test_renamed_below_itself(self, scribe: Scribe) -> None:
+    def test_a_directory_renamed_below_a_new_one_of_its_name_is_a_rename(self, scribe: Scribe) -> None:
         scribe.rename(b"d", b"t")
         scribe.mkdir(b"d")
         scribe.rename(b"t", b"d/t")
@@ -307,7 +307,7 @@ class TestDirectories:
 
 
 class TestMetadata:
-    def test_mode_only(self, scribe: Scribe) -> None:
+    def test_a_mode_that_alone_differs_is_told(self, scribe: Scribe) -> None:
         scribe.chmod(b"a", 0o600)
         (change,) = changes(scribe)
         assert (change.kind, change.metadata, change.content) == (Kind.METADATA, (Aspect.MODE,), False)
@@ -317,7 +317,7 @@ class TestMetadata:
         assert change.new.data == scribe.base.path(b"a")
         assert change.new.size == 2
 
-    def test_time_only(self, scribe: Scribe) -> None:
+    def test_a_time_that_alone_differs_is_told(self, scribe: Scribe) -> None:
         scribe.utime(b"a", 5)
         (change,) = changes(scribe)
         assert change.metadata == (Aspect.TIME,)
@@ -342,7 +342,7 @@ class TestMetadata:
         scribe.chmod(b"a", 0o644)
         check(scribe)
 
-    def test_xattrs(self, scribe: Scribe) -> None:
+    def test_an_extended_attribute_that_differs_is_told(self, scribe: Scribe) -> None:
         ino = scribe.copy_up(b"a", data=False)
         try:
             os.setxattr(scribe.store.path(ino), "user.note", b"1")
@@ -353,7 +353,7 @@ class TestMetadata:
         assert (change.kind, change.metadata) == (Kind.METADATA, (Aspect.XATTRS,))
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-    def test_owner(self, scribe: Scribe) -> None:
+    def test_an_owner_that_alone_differs_is_told(self, scribe: Scribe) -> None:
         ino = scribe.copy_up(b"a", data=False)
         os.chown(scribe.store.path(ino), 12, 34)
         (change,) = changes(scribe)
@@ -376,7 +376,7 @@ class TestSides:
         assert (change.old.ino, change.new.ino) == (None, 1)
         assert (change.old.size, change.new.size) == (2, 5)
 
-    def test_other_types(self, scribe: Scribe) -> None:
+    def test_a_fifo_has_no_data_and_a_new_directory_none(self, scribe: Scribe) -> None:
         scribe.mkfifo(b"p")
         scribe.mkdir(b"n")
         fifo, directory = reversed(changes(scribe))

@@ -183,7 +183,7 @@ class TestForm:
 
 
 class TestContent:
-    def test_text(self, scribe: Scribe, target: Path) -> None:
+    def test_lines_of_a_text_come_and_go(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"text", b"start\ntext\n" + TEXT.replace(b"line 5\n", b"") + b"end, without newline")
         check(scribe, target)
 
@@ -198,13 +198,13 @@ class TestContent:
         scribe.write(b"new", b"a\rb\r\n\r\nc\r")
         check(scribe, target)
 
-    def test_empty_files(self, scribe: Scribe, target: Path) -> None:
+    def test_files_become_empty_come_empty_and_go_empty(self, scribe: Scribe, target: Path) -> None:
         scribe.remove(b"none")
         scribe.write(b"new", b"")
         scribe.write(b"text", b"")
         check(scribe, target)
 
-    def test_binary_files(self, scribe: Scribe, target: Path) -> None:
+    def test_a_binary_file_is_a_binary_patch(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"binary", BINARY[::-1])
         scribe.write(b"new", os.urandom(70_000) + b"\0")
         scribe.write(b"text", b"now binary\0")
@@ -242,7 +242,7 @@ class TestContent:
 
 class TestNames:
     @pytest.mark.parametrize("name", AWKWARD)
-    def test_awkward_names(self, scribe: Scribe, target: Path, name: bytes) -> None:
+    def test_awkward_names_are_quoted_as_git_reads_them(self, scribe: Scribe, target: Path, name: bytes) -> None:
         scribe.write(name, b"new\n")
         scribe.rename(b"text", b"d/" + name)
         scribe.rename(b"binary", b"d/sub/" + name)
@@ -267,7 +267,7 @@ class TestNames:
 
 
 class TestModesAndTypes:
-    def test_executable_or_not(self, scribe: Scribe, target: Path) -> None:
+    def test_the_executable_bit_comes_and_goes(self, scribe: Scribe, target: Path) -> None:
         scribe.chmod(b"text", 0o755)
         scribe.chmod(b"tool", 0o644)
         scribe.write(b"other", b"changed\n")
@@ -276,17 +276,17 @@ class TestModesAndTypes:
         patch = check(scribe, target)
         assert patch.count(b"old mode 100644\nnew mode 100755\n") == 2
 
-    def test_symlinks(self, scribe: Scribe, target: Path) -> None:
+    def test_a_symlink_gets_another_target_and_a_new_one_comes(self, scribe: Scribe, target: Path) -> None:
         scribe.remove(b"link")
         scribe.symlink(b"link", b"other")
         scribe.symlink(b"d/up", b"../\xff\n")
         check(scribe, target)
 
-    def test_a_renamed_symlink(self, scribe: Scribe, target: Path) -> None:
+    def test_a_renamed_symlink_is_a_rename(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"link", b"d/link")
         assert b"rename from link\n" in check(scribe, target)
 
-    def test_a_deleted_symlink(self, scribe: Scribe, target: Path) -> None:
+    def test_a_deleted_symlink_is_deleted(self, scribe: Scribe, target: Path) -> None:
         scribe.remove(b"link")
         check(scribe, target)
 
@@ -329,7 +329,7 @@ class TestRenames:
         patch = check(scribe, target)
         assert patch == (b"diff --git a/text b/d/text\nsimilarity index 100%\nrename from text\nrename to d/text\n")
 
-    def test_with_other_content(self, scribe: Scribe, target: Path) -> None:
+    def test_renamed_files_with_other_content_say_how_similar_they_are(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"text", b"text\n" + TEXT.replace(b"line 5\n", b"five\n"))
         scribe.rename(b"text", b"renamed")
         scribe.write(b"binary", BINARY + b"more")
@@ -343,7 +343,7 @@ class TestRenames:
         patch = check(scribe, target)
         assert patch.count(b"rename from ") == 2
 
-    def test_swapped_names(self, scribe: Scribe, target: Path) -> None:
+    def test_two_files_swap_their_names(self, scribe: Scribe, target: Path) -> None:
         scribe.exchange(b"text", b"other")
         check(scribe, target)
 
@@ -353,12 +353,12 @@ class TestRenames:
         scribe.write(b"binary", b"two\0")
         check(scribe, target)
 
-    def test_swapped_directories(self, scribe: Scribe, target: Path) -> None:
+    def test_a_directory_and_a_file_swap_their_names(self, scribe: Scribe, target: Path) -> None:
         scribe.exchange(b"d", b"text")
         scribe.exchange(b"text/x", b"other")
         check(scribe, target)
 
-    def test_chains_and_cycles(self, scribe: Scribe, target: Path) -> None:
+    def test_renames_in_a_chain_and_in_a_circle(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"none", b"5")
         scribe.rename(b"tool", b"none")
         scribe.rename(b"other", b"tool")
@@ -368,7 +368,7 @@ class TestRenames:
         scribe.rename(b"5", b"d/sub/z")
         check(scribe, target)
 
-    def test_over_another_file(self, scribe: Scribe, target: Path) -> None:
+    def test_a_file_is_renamed_over_another(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"text", b"other")
         scribe.write(b"text", b"new\n")
         check(scribe, target)
@@ -423,7 +423,7 @@ class TestNotes:
             git_apply(target, patch)
         return notes
 
-    def test_modes(self, scribe: Scribe, target: Path) -> None:
+    def test_a_mode_that_git_does_not_know_is_noted(self, scribe: Scribe, target: Path) -> None:
         scribe.chmod(b"text", 0o640)
         scribe.chmod(b"d", 0o700)
         scribe.write(b"new", b"", mode=0o600)
@@ -440,11 +440,11 @@ class TestNotes:
         scribe.write(b"text", b"changed\n")
         assert self.notes(scribe, target) == ["mode 0600 of text cannot be expressed by git"]
 
-    def test_times(self, scribe: Scribe, target: Path) -> None:
+    def test_a_changed_time_is_noted(self, scribe: Scribe, target: Path) -> None:
         scribe.utime(b"text", 5)
         assert self.notes(scribe, target) == ["the changed time of text cannot be expressed by git"]
 
-    def test_empty_directories(self, scribe: Scribe, target: Path) -> None:
+    def test_an_empty_directory_that_comes_goes_or_moves_is_noted(self, scribe: Scribe, target: Path) -> None:
         os.mkdir(scribe.base.path(b"hollow"))
         os.mkdir(scribe.base.path(b"hole"))
         scribe.rename(b"hollow", b"moved")
@@ -460,7 +460,7 @@ class TestNotes:
             "hollow is an empty directory that was deleted",
         ]
 
-    def test_other_types(self, scribe: Scribe, target: Path) -> None:
+    def test_a_fifo_is_noted_as_unknown_to_git(self, scribe: Scribe, target: Path) -> None:
         scribe.mkfifo(b"p")
         scribe.remove(b"text")
         scribe.mkfifo(b"text")

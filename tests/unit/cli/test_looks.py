@@ -30,7 +30,7 @@ def test_one_that_is_not_has_its_exact_bytes_beside_it() -> None:
     ("root", "path", "expected"),
     [(b"/", b"", b"/"), (b"/", b"a/b", b"/a/b"), (b"/r", b"", b"/r"), (b"/r", b"a", b"/r/a")],
 )
-def test_absolute_paths(root: bytes, path: bytes, expected: bytes) -> None:
+def test_a_path_of_base_becomes_absolute(root: bytes, path: bytes, expected: bytes) -> None:
     assert absolute(root, path) == expected
 
 
@@ -97,7 +97,7 @@ def test_control_characters_are_made_visible() -> None:
         ("1", "", True),
     ],
 )
-def test_version_ranges(version: str, wanted: str, expected: bool) -> None:
+def test_a_version_is_in_a_range_or_not(version: str, wanted: str, expected: bool) -> None:
     assert is_in_range(version, wanted) is expected
 
 

@@ -266,7 +266,7 @@ def test_the_root_of_base_gets_its_metadata(scribe: CommitScribe, parking: bytes
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
-def test_devices_and_owners(scribe: CommitScribe, parking: bytes) -> None:
+def test_devices_and_owners_are_committed(scribe: CommitScribe, parking: bytes) -> None:
     ino = scribe.store.create_special(stat.S_IFCHR | 0o620, os.makedev(1, 3))
     scribe._stage(b"null", ino)
     scribe.chown(b"a", 12, 34)

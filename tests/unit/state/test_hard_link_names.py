@@ -88,7 +88,7 @@ def test_so_it_does_with_another_link_made_in_the_view(old: OldSession) -> None:
     old.check("b", "c", "z")
 
 
-def test_both_names_moved(old: OldSession) -> None:
+def test_a_file_whose_two_names_both_moved_is_named_right(old: OldSession) -> None:
     old.write(lambda session, ino: [Rename(2, B, G), Rename(2, A, C), staged_as(session, C, ino, B)])
     assert old.misnamed() == [(A, B)]
     old.commit()

@@ -260,7 +260,7 @@ def test_store_inodes_from_a_number_on_are_found_in_all_shards(room: bytes) -> N
 
 
 @needs_root
-def test_root_makes_devices() -> None:
+def test_root_may_make_devices() -> None:
     with room_of(ROOT) as room:
         store = Store(room + b"/files")
         st = os.lstat(store.path(store.create_special(stat.S_IFCHR | 0o660, os.makedev(1, 3))))

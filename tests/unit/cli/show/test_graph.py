@@ -25,7 +25,7 @@ def test_a_graph_of_base_alone_is_one_line() -> None:
     assert drawn("") == ["◉ 0"]
 
 
-def test_a_straight_line() -> None:
+def test_generations_one_after_the_other_are_a_straight_line() -> None:
     assert drawn("P P P") == ["● 0", "● 1", "● 2", "◉ 3"]
 
 

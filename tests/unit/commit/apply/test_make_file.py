@@ -94,7 +94,7 @@ def test_the_store_inode_is_not_touched_by_being_read(store: Store, folder: int,
     assert os.lstat(path).st_atime_ns == TIME
 
 
-def test_xattrs_come_along(store: Store, folder: int, place: bytes) -> None:
+def test_extended_attributes_come_along_with_a_file(store: Store, folder: int, place: bytes) -> None:
     ino = add(store, mode=0o444)
     os.chmod(store.path(ino), 0o644)
     try:
