@@ -30,9 +30,9 @@ from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError,
 from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.confine import Place, confined
-from yolofs.sandbox.standard_streams import Stdin, check_descriptors
 from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
 from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.sandbox.standard_streams import Stdin, check_descriptors
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
 
