@@ -34,6 +34,8 @@ def dry_run_of(
     """
     shown, parts = look(session, selection, up_to)
     looked = look_at_base(session, parts)
+    if up_to is None and not as_script:  # a script takes nothing out of the view
+        wish.take_base(looked.unchanged)
     settled = Settled()
     if looked.conflicts:
         if not wish.is_given:

@@ -16,6 +16,7 @@ from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
+from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.unseen import may_change_links
@@ -80,6 +81,8 @@ class Looked(NamedTuple):
     """The paths of the view at which base changed meanwhile, or that have the marks of a merge, sorted."""
     marked: list[RelPath]
     """Those that have marks."""
+    unchanged: frozenset[RelPath]
+    """Those at which the view has nothing of its own, so that base's version is to be taken."""
 
 
 def look_at_base(session: Session, parts: Split) -> Looked:
@@ -92,12 +95,14 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     known = restored.read(session.directory)
     conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
     marked = marked_paths(session, parts.taken)
-    return Looked(names, sorted({*conflicts, *marked}), marked)
+    unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
+    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged)
 
 
 def conflict_error(looked: Looked) -> ConflictError:
     """Return what is to be said where base has changed under what would be committed, or marks stand in it."""
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
+    conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
     if not conflicts:
         return marks_error(looked.marked)
     is_one = len(conflicts) == 1
