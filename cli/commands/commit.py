@@ -207,6 +207,8 @@ def command(
                 say("something of it has changed meanwhile, here or in base; look again")
                 continue
             looked = look_at_base(session, parts)
+            if up_to is None:
+                wish.take_base(looked.unchanged)
             settled = Settled()
             try:
                 if looked.conflicts and wish.is_given:
@@ -237,6 +239,7 @@ def command(
                         session,
                         parts=parts,
                         looked=looked,
+                        is_seen=bool(shown.taken),
                         force=bool(settled.ours),
                         progress=begin("committing"),
                         going_back=lambda: begin("taking the commit back"),
@@ -298,6 +301,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
             say("nothing to commit")
         say_stays(session, shown)
         if asked.up_to is None:
+            wish.take_base(looked.unchanged)
             wish.ask(session, parts, looked)
         if shown.taken:
             question = wish.question(shown.taken, looked.conflicts, trusted_text(shown))

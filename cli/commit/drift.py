@@ -179,6 +179,11 @@ class Wish:
         """Whether options or answers say anything."""
         return self._merges or self._side is not None or bool(self._chosen)
 
+    def take_base(self, paths: Iterable[RelPath]) -> None:
+        """Take base's version at paths where the view has nothing of its own, unless options say to take that."""
+        if self._side is not Way.OURS:
+            self._chosen.update(dict.fromkeys(paths, Way.THEIRS))
+
     def ask(self, session: Session, parts: Split, looked: Looked) -> None:
         """Ask about each conflict, unless options say what to do.
 

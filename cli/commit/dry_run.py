@@ -13,6 +13,7 @@ from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.plan.script import script
+from yolofs.commit.plan.unseen import may_change_links
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation
 from yolofs.session.commit import conflict_error, look_at_base, marks_error
@@ -33,6 +34,8 @@ def dry_run_of(
     """
     shown, parts = look(session, selection, up_to)
     looked = look_at_base(session, parts)
+    if up_to is None and not as_script:  # a script takes nothing out of the view
+        wish.take_base(looked.unchanged)
     settled = Settled()
     if looked.conflicts:
         if not wish.is_given:
@@ -44,9 +47,10 @@ def dry_run_of(
             shown, parts = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
             looked = look_at_base(session, parts)
     plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
-    if up_to is not None and plan.steps:
+    is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
+    if up_to is not None and not is_nothing:
         check_up_to(session, parts)
-    if not plan.steps:
+    if is_nothing:
         say("nothing to commit")
     elif not as_script:
         for text in plan_lines(plan, session.base, session.store):

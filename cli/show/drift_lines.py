@@ -48,8 +48,11 @@ class Drifts:
             known = restored.read(session.directory) if is_staged else {}
             if is_staged and may_have_drifted(self._tree, session.base, session.store, known):
                 from yolofs.commit import find_conflicts
+                from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 
-                self._paths = find_conflicts(self._tree, session.base, session.store, restored=known)
+                paths = find_conflicts(self._tree, session.base, session.store, restored=known)
+                unchanged = indexes_unchanged_here(self._tree, session.base, session.store, paths)
+                self._paths = [path for path in paths if path not in unchanged]
             if changes and may_have_marks(session.journal.path):
                 from yolofs.session.merge import marked_paths
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -90,4 +90,86 @@ def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does:
         does(repository.project)
         before = (repository.project / ".git/index").read_bytes()
         assert "base has changed at 1 path " in repository("commit", "--yes", ".git", code=9).err
+        assert (repository.project / ".git/index").read_bytes() == before
+
+
+def commit_by_host(project: Path) -> None:
+    (project / "dir/b.txt").write_text("by the host\n")
+    git(project, "commit", "-a", "-m", "host's")
+
+
+def look_here(view: Path) -> None:
+    """Have ``git status`` write the index anew, as the host has touched a file since."""
+    before = (view / ".git/index").read_bytes()
+    git(view, "status")
+    assert (view / ".git/index").read_bytes() != before
+
+
+@pytest.fixture
+def host_has_committed(repository: Program) -> Iterator[tuple[Program, Path]]:
+    """The view has but looked, and the host has committed; give the view, too."""
+    os.utime(repository.project / "dir/b.txt", (1, 1))
+    with repository.mounted() as view:
+        look_here(view)
+        commit_by_host(repository.project)
+        yield repository, view
+
+
+def test_an_index_at_which_the_view_has_but_looked_gives_way_to_the_hosts(
+    host_has_committed: tuple[Program, Path],
+) -> None:
+    yolofs, view = host_has_committed
+    (view / "a.txt").write_text("by the view\n")
+    before = (yolofs.project / ".git/index").read_bytes()
+    assert "changed in base" not in yolofs("status").out
+    assert yolofs("status", "--json").json["drift"] == []
+    taken = ".git/index: base's version"
+    assert f"{taken} would be taken" in yolofs("commit", "--dry-run").err
+    done = yolofs("commit", "--yes")
+    assert f"{taken} is taken; what was staged there is a generation" in done.err
+    assert "commit 1 done" in done.err
+    assert (yolofs.project / ".git/index").read_bytes() == before == (view / ".git/index").read_bytes()
+    assert git(yolofs.project, "status", "--porcelain") == " M a.txt\n"
+
+
+def test_where_nothing_else_is_staged_there_is_nothing_to_commit(host_has_committed: tuple[Program, Path]) -> None:
+    yolofs, view = host_has_committed
+    assert yolofs("commit", "--yes", "--merge").err.splitlines()[1:] == ["nothing to commit"]
+    assert (view / ".git/index").read_bytes() == (yolofs.project / ".git/index").read_bytes()
+    assert yolofs("status").out.endswith("\n\nno changes\n")
+
+
+def test_ours_takes_even_an_index_at_which_the_view_has_but_looked(host_has_committed: tuple[Program, Path]) -> None:
+    yolofs, view = host_has_committed
+    staged = (view / ".git/index").read_bytes()
+    yolofs("commit", "--yes", "--ours", ".git/index")
+    assert (yolofs.project / ".git/index").read_bytes() == staged
+
+
+def test_an_earlier_state_of_such_an_index_is_a_conflict(host_has_committed: tuple[Program, Path]) -> None:
+    """What came later stays staged as it is."""
+    yolofs, _ = host_has_committed
+    yolofs("snapshot", "looked")
+    assert "base has changed at 1 path " in yolofs("commit", "--yes", "--up-to", "looked", code=9).err
+
+
+def add(view: Path) -> None:
+    (view / "a.txt").write_text("by the view\n")
+    git(view, "add", "a.txt")
+
+
+def close_here(view: Path) -> None:
+    look_here(view)
+    (view / ".git/index").chmod(0o600)
+
+
+@pytest.mark.parametrize("does", [add, close_here])
+def test_what_the_view_did_to_the_index_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
+    os.utime(repository.project / "dir/b.txt", (1, 1))
+    with repository.mounted() as view:
+        does(view)
+        commit_by_host(repository.project)
+        before = (repository.project / ".git/index").read_bytes()
+        assert "changed in base" in repository("status").out
+        assert "base has changed at 1 path " in repository("commit", "--yes", ".git/index", code=9).err
         assert (repository.project / ".git/index").read_bytes() == before

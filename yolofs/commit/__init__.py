@@ -14,12 +14,14 @@ In the order in which a commit goes through them::
       drift        how, and when: what is said of it
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
+      apart        the same where no way to compare could tell it otherwise
       diff3        the same without git
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
       survivors    which object of base lives on under which name of the view
       kept         what earlier commits keep of base, as something that a tree can show
       planner      the plan
+      unseen       whether it does anything where no change is to be seen
       plan         its form on the disk, before the first step
       last_check   it leaves base the names that the view shows: found anew
       recheck      it is still one for this base, after an interruption

@@ -16,8 +16,10 @@ from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
+from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.overridden_names import Name, survey
+from yolofs.commit.plan.unseen import may_change_links
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state, takes_all
@@ -79,6 +81,8 @@ class Looked(NamedTuple):
     """The paths of the view at which base changed meanwhile, or that have the marks of a merge, sorted."""
     marked: list[RelPath]
     """Those that have marks."""
+    unchanged: frozenset[RelPath]
+    """Those at which the view has nothing of its own, so that base's version is to be taken."""
 
 
 def look_at_base(session: Session, parts: Split) -> Looked:
@@ -91,12 +95,14 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     known = restored.read(session.directory)
     conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
     marked = marked_paths(session, parts.taken)
-    return Looked(names, sorted({*conflicts, *marked}), marked)
+    unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
+    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged)
 
 
 def conflict_error(looked: Looked) -> ConflictError:
     """Return what is to be said where base has changed under what would be committed, or marks stand in it."""
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
+    conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
     if not conflicts:
         return marks_error(looked.marked)
     is_one = len(conflicts) == 1
@@ -126,6 +132,7 @@ def commit(
     selection: Selection | None = None,
     parts: Split | None = None,
     looked: Looked | None = None,
+    is_seen: bool = True,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
@@ -134,7 +141,9 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the new journal and its
     first generation.  The view is the same before and after.  ``parts`` is what :func:`split` made of the selection,
-    for who has asked it since this session was opened, and ``looked`` what :func:`look_at_base` found then.
+    for who has asked it since this session was opened, and ``looked`` what :func:`look_at_base` found then.  Unless it
+    ``is_seen``, that is if comparing finds no change in it, it is committed only for hard links that differ: times of
+    directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
     session must be paused meanwhile.  ``going_back`` is called if the commit is taken back, and returns what is told
@@ -155,7 +164,7 @@ def commit(
     if conflicts and not force:
         raise conflict_error(looked)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
-    if not plan.steps:
+    if not plan.steps or not (is_seen or may_change_links(plan, session.base)):
         return CommitResult(None, 0, {}, parts.held_back)
     if parts.rest:
         check_rest(plan, session.state(), session.base, Tree(parts.rest))

@@ -22,6 +22,7 @@ def commit_up_to(
     *,
     parts: Split,
     looked: Looked | None = None,
+    is_seen: bool = True,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
@@ -34,7 +35,15 @@ def commit_up_to(
     session.check_no_interrupted_commit()
     parts, made = _with_later(session, parts)
     try:
-        result = commit(session, parts=parts, looked=looked, force=force, progress=progress, going_back=going_back)
+        result = commit(
+            session,
+            parts=parts,
+            looked=looked,
+            is_seen=is_seen,
+            force=force,
+            progress=progress,
+            going_back=going_back,
+        )
     except (ConflictError, NotPreparedError, RolledBackError):
         _remove(session, made)
         raise

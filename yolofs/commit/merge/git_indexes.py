@@ -8,18 +8,25 @@ has so written loses nothing: git looks again.  So it is no conflict if what bas
 * or what is staged.
 
 Mode, owner and extended attributes have to be the same, too.
+
+The other way round, the view may have but looked: what is staged says the same as what base had.  It has nothing of
+its own that could be lost, so base's version is to be taken.
 """
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable
 
 from yolofs.changes.changes import Aspect, Change, Kind
 from yolofs.commit.merge.merging import RefusedError, read_base
 from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, find_kept, known_by, owned
+from yolofs.state.tree import Staged, Tree
+from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
@@ -38,6 +45,48 @@ def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[
     return frozenset(
         name.path for name, change in indexes if _is_looked_at_alone(base, change, store, name, kept.get(_place(name)))
     )
+
+
+def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable[RelPath]) -> frozenset[RelPath]:
+    """Return at which of some paths, where base has changed, the view has but looked at git's index.
+
+    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read.
+    """
+    places = {path: place for path in paths if (place := _place_of_index(tree, base, path)) is not None}
+    if not places:
+        return frozenset()
+    wanted = {(natural, known_by(staged)) for natural, staged in places.values()}
+    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    return frozenset(
+        path
+        for path, (natural, staged) in places.items()
+        if (was := kept.get((natural, known_by(staged)))) is not None and _is_unchanged_here(store, staged, was)
+    )
+
+
+def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Staged] | None:
+    """Return what is staged in the place of what may be an index of base, and its path there; None if there is none."""
+    entry = tree.find(path)
+    natural = natural_path(entry) if entry is not None else None
+    if entry is None or entry.staged is None or natural is None:
+        return None
+    staged, here = entry.staged, base.look(natural)
+    is_alone = len(staged.names) == 1 and not staged.links and staged.home in (None, natural)
+    if staged.origin is not None or not is_alone or here is None or not stat.S_ISREG(here.st_mode):
+        return None
+    return (natural, staged) if may_be_index(natural, SIGNATURE) else None
+
+
+def _is_unchanged_here(store: Store, staged: Staged, was: Kept) -> bool:
+    path = store.path(staged.ino)
+    try:
+        st = os.lstat(path)
+        if not stat.S_ISREG(st.st_mode) or owned(copying.read_metadata(path, st=st)) != was.owned:
+            return False
+        with open(store.open(staged.ino, os.O_RDONLY), "rb") as file:
+            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), was.content)
+    except OSError:
+        return False
 
 
 def _may_be(name: Name, change: Change) -> bool:

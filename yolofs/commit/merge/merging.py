@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, merge_texts, why_not_text
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, TextMerger, why_not_text
 from yolofs.commit.select.units import natural_path
 from yolofs.journal.records import Change, Fingerprint, Keep, Stage
 from yolofs.paths import RelPath
@@ -31,6 +32,10 @@ from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
+
+_FEW = 3
+"""So many files are merged at once, and less one after another."""
+_MOST_THREADS = 16
 
 
 class Theirs(NamedTuple):
@@ -66,6 +71,19 @@ class Refused(msgspec.Struct, frozen=True):
     reason: str
 
 
+class _Texts(NamedTuple):
+    """What is to be merged of a file, and its metadata."""
+
+    staged: Staged
+    mine: copying.Metadata
+    theirs: Theirs
+    fingerprint: Fingerprint
+    ours: bytes
+    kept: Kept | None
+    was: Owned | None
+    """The metadata that the base file had, None if only ``kept`` tells."""
+
+
 class RefusedError(Exception):
     """Why a path cannot be merged, as a sentence about it without a subject's name."""
 
@@ -77,17 +95,21 @@ def merge_paths(
 
     Blocks while texts are read and merged.
     """
-    merger = _Merger(tree, base, store, records)
     groups: dict[object, list[RelPath]] = {}
     for path in paths:
         entry = tree.find(path)
         groups.setdefault(entry.staged if entry is not None and entry.staged is not None else path, []).append(path)
-    merger.look_up(group[0] for group in groups.values())
-    return [merger.merge(tuple(group)) for group in groups.values()]
+    with TextMerger() as texts:
+        merger = _Merger(tree, base, store, records, texts)
+        merger.look_up(group[0] for group in groups.values())
+        return merger.merge_all([tuple(group) for group in groups.values()])
 
 
 class _Merger:
-    def __init__(self, tree: Tree, base: Base, store: Store, records: Iterable[Change]) -> None:
+    def __init__(self, tree: Tree, base: Base, store: Store, records: Iterable[Change], texts: TextMerger) -> None:
+        self._texts = texts
+        self._reading = threading.Lock()
+        """Held while base and the store are read: of all that is done, only texts are merged at the same time."""
         self._tree = tree
         self._base = base
         self._store = store
@@ -110,6 +132,15 @@ class _Merger:
                     wanted.add((home, known_by(entry.staged)))
         self._kept = find_kept(self._store, lambda path, known: (path, known) in wanted)
 
+    def merge_all(self, groups: Sequence[tuple[RelPath, ...]]) -> list[Merge | Refused]:
+        """Merge staged files, each given by all its names that are in conflict."""
+        if len(groups) < _FEW:
+            return [self.merge(group) for group in groups]
+        from concurrent.futures import ThreadPoolExecutor  # takes long, and is hardly ever needed
+
+        with ThreadPoolExecutor(min(_MOST_THREADS, 2 * len(os.sched_getaffinity(0)))) as pool:
+            return list(pool.map(self.merge, groups))
+
     def merge(self, paths: tuple[RelPath, ...]) -> Merge | Refused:
         """Merge one staged file, by all its names that are in conflict."""
         try:
@@ -120,6 +151,18 @@ class _Merger:
             return Refused(paths, f"it cannot be read: {error.strerror}")
 
     def _merge(self, paths: tuple[RelPath, ...]) -> Merge:
+        with self._reading:
+            found = self._read(paths)
+        if isinstance(found, Merge):
+            return found
+        ours, was = found.ours, found.kept.content if found.kept is not None else None
+        merged = self._texts.merge(ours, was, found.theirs.content)
+        known = found.was or (found.kept.owned if found.kept is not None else owned(found.theirs.metadata))
+        metadata = _merged_metadata(found.mine, found.theirs.metadata, known)
+        return Merge(paths, found.staged, found.theirs, found.fingerprint, merged.content, merged.conflicts, metadata)
+
+    def _read(self, paths: tuple[RelPath, ...]) -> Merge | _Texts:
+        """Return what is to be merged, or what comes of it where no texts are."""
         entry = self._tree.find(paths[0])
         staged = self._staged(entry)
         home = self._home(entry, staged, len(paths))
@@ -151,10 +194,7 @@ class _Merger:
             raise RefusedError(
                 f"what base had is not known: it was no text, or had more than {most}, when the view took it over"
             )
-        merged = merge_texts(ours, kept.content if kept is not None else None, theirs.content)
-        was = self._was(staged) or (kept.owned if kept is not None else owned(theirs.metadata))
-        metadata = _merged_metadata(mine, theirs.metadata, was)
-        return Merge(paths, staged, theirs, fingerprint, merged.content, merged.conflicts, metadata)
+        return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
 
     def _was(self, staged: Staged) -> Owned | None:
         """Return the metadata that the base file of a staged one had, None if that is not known."""

@@ -1,17 +1,24 @@
 """Merging a text that is staged with what base has: by git's ``merge-file``, or by :mod:`yolofs.commit.merge.diff3`.
 
+Starting git takes longer than all else that a merge of a file does.  So what every way comes to the same at is merged
+without it (:mod:`yolofs.commit.merge.apart`), and several gits work at once.
+
 git gets files of our own in a private directory, and no name from the tree; it finds no repository, no configuration
 and no attributes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import subprocess
 import tempfile
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 from yolofs.commit.merge import diff3
+from yolofs.commit.merge.apart import merge_apart
 from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
 from yolofs.text.git_binary import is_binary
@@ -40,20 +47,59 @@ def why_not_text(*contents: bytes) -> str:
     return "it is no text" if any(map(is_binary, contents)) else ""
 
 
-def merge_texts(ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
-    """Merge what is staged and what base has, against what the text was; None: both were made anew.
+class TextMerger:
+    """Merges texts, of any number of threads at once; a context manager, for the directory that git gets."""
 
-    Blocks, for a second or so where texts are large and have little in common.
-    """
-    if ours == theirs or was == theirs:
-        return Merged(ours, 0)
-    if was is None:
-        return _marked([diff3.Piece(split_lines(ours), split_lines(theirs))])
-    if ours == was:
-        return Merged(theirs, 0)
-    git = find_program("git")
-    merged = _merge_by_git(git, ours, was, theirs) if git is not None else None
-    return merged if merged is not None else _marked(diff3.merge(ours, was, theirs))
+    def __init__(self) -> None:
+        """Find git."""
+        self._git = find_program("git")
+        self._numbers = itertools.count()
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Self:
+        if self._git is not None:
+            with contextlib.suppress(OSError):  # our own way needs none
+                self._directory = tempfile.TemporaryDirectory(prefix="yolofs-merge.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    def merge(self, ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
+        """Merge what is staged and what base has, against what the text was; None: both were made anew.
+
+        Blocks, for a second or so where texts are large and have little in common.
+        """
+        if ours == theirs or was == theirs:
+            return Merged(ours, 0)
+        if was is None:
+            return _marked([diff3.Piece(split_lines(ours), split_lines(theirs))])
+        if ours == was:
+            return Merged(theirs, 0)
+        apart = merge_apart(ours, was, theirs)
+        if apart is not None:
+            return Merged(apart, 0)
+        merged = self._merge_by_git(ours, was, theirs)
+        return merged if merged is not None else _marked(diff3.merge(ours, was, theirs))
+
+    def _merge_by_git(self, ours: bytes, was: bytes, theirs: bytes) -> Merged | None:
+        """Return what git makes of it, None if there is none or it fails."""
+        if self._git is None or self._directory is None:
+            return None
+        number = next(self._numbers)
+        paths = [os.path.join(self._directory.name, f"{name}-{number}") for name in ("ours", "was", "theirs")]
+        try:
+            for path, content in zip(paths, (ours, was, theirs), strict=True):
+                with open(path, "xb") as file:
+                    file.write(content)
+            return _run_git(self._git, self._directory.name, [os.path.basename(path) for path in paths])
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        finally:
+            for path in paths:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
 
 
 def has_marks(content: bytes) -> bool:
@@ -62,35 +108,33 @@ def has_marks(content: bytes) -> bool:
     return _BEGIN in lines or _END in lines
 
 
-def _merge_by_git(git: str, ours: bytes, was: bytes, theirs: bytes) -> Merged | None:
-    """Return what git makes of it, None if it fails."""
-    with tempfile.TemporaryDirectory(prefix="yolofs-merge.") as directory:
-        for name, content in (("ours", ours), ("was", was), ("theirs", theirs)):
-            with open(os.path.join(directory, name), "xb") as file:
-                file.write(content)
-        labels = [word for label in (_OURS, b"before", _THEIRS) for word in ("-L", label.decode())]
-        try:
-            done = subprocess.run(
-                ["git", "merge-file", "-p", *labels, "ours", "was", "theirs"],
-                executable=git,
-                cwd=directory,
-                env={
-                    "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": directory,
-                    "LC_ALL": "C",
-                    "GIT_CONFIG_NOSYSTEM": "1",
-                    "GIT_CONFIG_GLOBAL": os.devnull,
-                    "GIT_ATTR_NOSYSTEM": "1",
-                    "GIT_CEILING_DIRECTORIES": os.path.dirname(directory),
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=_GIT_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
+def _run_git(git: str, directory: str, names: Sequence[str]) -> Merged | None:
+    """Merge three files of a directory, which is all that git finds; return None if it fails.
+
+    Raises:
+        OSError: it cannot be started.
+        TimeoutExpired: it takes too long.
+    """
+    labels = [word for label in (_OURS, b"before", _THEIRS) for word in ("-L", label.decode())]
+    done = subprocess.run(
+        ["git", "merge-file", "-p", *labels, *names],
+        executable=git,
+        cwd=directory,
+        env={
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": directory,
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_CEILING_DIRECTORIES": os.path.dirname(directory),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=_GIT_TIMEOUT_S,
+        check=False,
+    )
     if not 0 <= done.returncode <= _MOST_GIT_CONFLICTS:
         return None
     return Merged(done.stdout, done.returncode)

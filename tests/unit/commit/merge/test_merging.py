@@ -11,6 +11,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
+from yolofs.commit.merge import text_merge
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
@@ -22,6 +23,8 @@ from yolofs.store import copying
 OURS, WAS, THEIRS = b"ours\n2\n3\n", b"1\n2\n3\n", b"1\n2\ntheirs\n"
 BOTH = b"ours\n2\ntheirs\n"
 NOTE = "user.note"
+_POLLS = 3000
+"""So often, at most, one git looks for another; the test that passes does not wait for that."""
 
 
 @pytest.fixture
@@ -241,3 +244,38 @@ def test_it_merges_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: 
         assert isinstance(found, Merge)
         assert (found.content, found.conflicts) == (both, 0)
         view.close()
+
+
+def test_git_merges_several_files_at_once(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each git begins only when another one has been started, too; what comes of it is told in the order asked for."""
+    paths = [RelPath(b"d/%d" % number) for number in range(4)]
+    places = [file.parent / str(number) for number in range(4)]
+    for place in places:
+        place.write_bytes(WAS)
+    git = tmp_path / "git"
+    git.write_text(
+        f"""#!/bin/sh
+: > {tmp_path}/started-$$
+left={_POLLS}
+while [ "$(ls {tmp_path} | grep -c started-)" -lt 2 ]; do
+    left=$((left - 1))
+    [ $left -gt 0 ] || exit 255
+    sleep 0.01
+done
+echo "by git, from $(head -n 1 "$9")"
+"""
+    )
+    git.chmod(0o755)
+    monkeypatch.setattr(text_merge, "find_program", lambda _: os.fspath(git))
+    view = CoreDriver(os.fsencode(file.parent.parent))
+    try:
+        for path, place in zip(paths, places, strict=True):
+            view.overwrite(path, b"ours %b\n2\n3\n" % path)
+            place.write_bytes(b"theirs\n2\n3\n")
+        assert look_at_base(view.session, split(view.session, None)).conflicts == paths
+        found = merges_at(view.session, paths[::-1])
+    finally:
+        view.close()
+    assert [(one.paths, one.content) for one in found if isinstance(one, Merge)] == [
+        ((path,), b"by git, from ours %b\n" % path) for path in paths[::-1]
+    ]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yolofs.commit.merge import text_merge
-from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks, merge_texts, why_not_text
-from yolofs.system.host_programs import find_program
+from yolofs.commit.merge.apart import merge_apart
+from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, Merged, TextMerger, has_marks, why_not_text
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -23,6 +23,12 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "own":
         monkeypatch.setattr(text_merge, "find_program", lambda _: None)
     return str(request.param)
+
+
+def merge_texts(ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
+    """Merge one text."""
+    with TextMerger() as merger:
+        return merger.merge(ours, was, theirs)
 
 
 @pytest.mark.usefixtures("way")
@@ -101,10 +107,11 @@ def test_git_reads_no_configuration_and_no_repository(tmp_path: Path, monkeypatc
 
 def test_a_git_that_fails_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git = tmp_path / "git"
-    git.write_text("#!/bin/sh\nexit 255\n")
+    git.write_text(f"#!/bin/sh\n: > {tmp_path}/started\nexit 255\n")
     git.chmod(0o755)
     monkeypatch.setattr(text_merge, "find_program", lambda _: os.fspath(git))
-    assert merge_texts(b"A\nb\nc\n", b"a\nb\nc\n", b"a\nb\nC\n") == (b"A\nb\nC\n", 0)
+    assert merge_texts(b"A\nb\nC\nd\n", b"a\nb\nc\nd\n", b"A\nb\nc\nd\n") == (b"A\nb\nC\nd\n", 0)
+    assert (tmp_path / "started").exists()
 
 
 @st.composite
@@ -133,13 +140,59 @@ def three_texts(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
 @settings(max_examples=40)
 @given(three_texts())
 def test_our_own_way_merges_as_git_does(texts: tuple[bytes, bytes, bytes]) -> None:
-    git = find_program("git")
-    assert git is not None
-    by_git = text_merge._merge_by_git(git, *texts)
+    by_git = _by_git(*texts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_merge, "find_program", lambda _: None)
         own = merge_texts(*texts)
-    assert by_git is not None
     assert bool(own.conflicts) == bool(by_git.conflicts)
     if not own.conflicts:
         assert own.content == by_git.content
+
+
+def _by_git(ours: bytes, was: bytes, theirs: bytes) -> Merged:
+    with TextMerger() as merger:
+        merged = merger._merge_by_git(ours, was, theirs)
+    assert merged is not None
+    return merged
+
+
+@st.composite
+def texts_of_few_lines(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
+    """Return a text whose lines occur again and again, and two others made of it, each by one change."""
+    line = st.sampled_from([b"a\n", b"b\n", b"\n", b" {\n", b" }\n", b"x\r\n"])
+    was = draw(st.lists(line, max_size=30))
+    sides = []
+    for _ in range(2):
+        start = draw(st.integers(0, len(was)))
+        end = draw(st.integers(start, min(len(was), start + 4)))
+        last = draw(st.sampled_from([b"", b"", b"", b"no end"]))
+        sides.append(b"".join([*was[:start], *draw(st.lists(line, max_size=4)), *was[end:], last]))
+    return sides[0], b"".join(was), sides[1]
+
+
+@needs_git
+@settings(max_examples=200)
+@given(texts_of_few_lines())
+def test_what_is_merged_without_git_is_merged_as_git_does(texts: tuple[bytes, bytes, bytes]) -> None:
+    apart = merge_apart(*texts)
+    if apart is not None:
+        assert _by_git(*texts) == (apart, 0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "was", "theirs", "merged"),
+    [
+        (b"A\nb\nc\n", b"a\nb\nc\n", b"a\nb\nC\n", b"A\nb\nC\n"),
+        (b"a\nb\nc\nnew", b"a\nb\nc\n", b"b\nc\n", b"b\nc\nnew"),
+        (b"A\nb\n", b"a\nb\n", b"a\nB\n", None),  # no line between
+        (b"a\na\nb\nc\n", b"a\nb\nc\n", b"a\nb\nC\n", None),  # which a is new?
+        (b"a\nb\nc\nc\n", b"a\nb\nc\n", b"A\nb\nc\n", None),
+        (b"b\nc\n", b"b\nb\nc\n", b"b\nb\nC\n", None),
+        (b"A\nb\nC\n", b"a\nb\nc\n", b"a\nB\nc\n", None),
+        (b"A\nb\nc\n", b"a\nb\nc\n", b"A\nb\nC\n", None),
+    ],
+)
+def test_only_what_is_surely_apart_is_merged_without_a_diff(
+    ours: bytes, was: bytes, theirs: bytes, merged: bytes | None
+) -> None:
+    assert merge_apart(ours, was, theirs) == merge_apart(theirs, was, ours) == merged

@@ -1,0 +1,45 @@
+"""Merging two texts that changed in places apart, where every line diff comes to the same.
+
+All that a text changed lies between the lines that it still begins with and those that it still ends with.  A diff
+might tell a change otherwise by moving it: a line inserted after its like is as well inserted before it.  So nothing
+is said where the line before or after the place is one of its own, too.  Then a diff leaves all lines outside of the
+place alone; if lines that neither text changed lie between the two places, a merge takes each as its text has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from yolofs.text.line_diff import split_lines
+
+
+class _Place(NamedTuple):
+    """Where lines of what the text was were replaced, and by what."""
+
+    start: int
+    end: int
+    lines: list[bytes]
+
+
+def merge_apart(ours: bytes, was: bytes, theirs: bytes) -> bytes | None:
+    """Return the merged text; None if what the texts changed is not surely apart."""
+    lines = split_lines(was)
+    first, second = sorted((_place(lines, split_lines(ours)), _place(lines, split_lines(theirs))))
+    if first.end >= second.start or _may_move(lines, first) or _may_move(lines, second):
+        return None
+    parts = lines[: first.start], first.lines, lines[first.end : second.start], second.lines, lines[second.end :]
+    return b"".join(line for part in parts for line in part)
+
+
+def _place(was: Sequence[bytes], lines: list[bytes]) -> _Place:
+    shorter = min(len(was), len(lines))
+    start = next((at for at in range(shorter) if was[at] != lines[at]), shorter)
+    rest = shorter - start
+    tail = next((at for at in range(rest) if was[-1 - at] != lines[-1 - at]), rest)
+    return _Place(start, len(was) - tail, lines[start : len(lines) - tail])
+
+
+def _may_move(was: list[bytes], place: _Place) -> bool:
+    around = was[max(0, place.start - 1) : place.start] + was[place.end : place.end + 1]
+    return not {*was[place.start : place.end], *place.lines}.isdisjoint(around)
