@@ -17,6 +17,7 @@ from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, is_marked
 from yolofs.cli.show.marking import marker
+from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
@@ -159,15 +160,19 @@ def emit_taken(
     guard: PathGuard | None,
     conflicts: Sequence[RelPath],
     merged: Sequence[RelPath] = (),
+    *,
+    unfolds: bool = False,
 ) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
 
-    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.
+    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.  With
+    ``unfolds`` each change has a line of its own.
     """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
     hidden = hidden_by(guard, shown.taken, root)
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged)
+    short = None if unfolds else Shortener(session, place.holds, place.project, "--unfold")
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
