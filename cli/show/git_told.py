@@ -6,7 +6,7 @@ import contextlib
 import stat
 from collections.abc import Callable, Sequence
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, Kind, Side
 from yolofs.paths import RelPath, display, join
 from yolofs.store.store import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, branch_of, parents_of, parse_packed, parse_ref
@@ -19,7 +19,9 @@ _MOST_COMMITS = 1_000
 _MOST_NAMED = 3
 _HEX = frozenset(b"0123456789abcdef")
 _SILENT = (b"logs", b"refs")
-_NOTES = frozenset({b"COMMIT_EDITMSG", b"ORIG_HEAD", b"FETCH_HEAD", b"MERGE_MSG", b"AUTO_MERGE", b"index"})
+_NOTES = frozenset(
+    {b"HEAD", b"packed-refs", b"COMMIT_EDITMSG", b"ORIG_HEAD", b"FETCH_HEAD", b"MERGE_MSG", b"AUTO_MERGE", b"index"}
+)
 
 Read = Callable[[RelPath], bytes | None]
 
@@ -136,7 +138,7 @@ class GitDirectory:
 
     def _is_other(self, name: bytes, change: Change) -> bool:
         """Tell whether nothing else tells of a change: an agent may put anything into ``.git``."""
-        if _is_directory(change.new or change.old) or name == b"HEAD" or name == _PACKED or name in _NOTES:
+        if _is_directory(change.new or change.old) or name in _NOTES or change.metadata == (Aspect.TIME,):
             return False
         first, _, rest = name.partition(b"/")
         if first == b"objects":

@@ -40,6 +40,8 @@ X  run.sh  (mode 644 -> 755)
 
 7 changes: 2 added, 1 modified, 1 deleted, 1 renamed, 1 of another type, 1 metadata only
 """
+SHORT = LINES.replace("A  new dir/\nA  new dir/new.txt\n", "A  new dir/  (and 1 in it)\n")
+"""The same where a new directory is one line."""
 
 
 @pytest.fixture
@@ -77,7 +79,8 @@ def everything(directory: Path) -> dict[str, tuple[int, str]]:
 
 def test_status_lists_each_change_in_a_line(staged: Program) -> None:
     out = staged("status").out
-    assert out.partition("\n\n")[2] == LINES
+    assert out.partition("\n\n")[2] == SHORT
+    assert staged("status", "--unfold").out.partition("\n\n")[2] == LINES
     assert out.startswith(("mounted at ", "not mounted\n"))
     assert f"\nbase {staged.project}, generation 0 and 8 records since\n" in out
 
@@ -167,7 +170,7 @@ def test_a_path_outside_the_root_is_refused(staged: Program) -> None:
 
 def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: Program) -> None:
     done = staged("commit", "--yes")
-    assert done.out == LINES
+    assert done.out == SHORT
     assert "commit 1 done; to take it back: yolofs undo 1\n" in done.err
     assert everything(staged.project) == {
         "a.txt": (0o100644, "one\nTWO\n"),
@@ -216,7 +219,7 @@ def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:
     assert "hint: yolofs commit --yes --json" in staged.refused("commit", "--json", code=2)
     assert "hint: yolofs abort --yes" in staged.refused("abort", code=2)
     assert everything(staged.project) == before
-    assert staged("status").out.endswith(LINES)
+    assert staged("status").out.endswith(SHORT)
 
 
 def test_commit_refuses_and_lists_what_changed_in_base_unless_forced(staged: Program) -> None:
@@ -271,7 +274,7 @@ def test_generations_can_be_compared_and_named(staged: Program) -> None:
     staged("travel", "-")
     assert "(-)" not in staged("status").out
     assert "(-)" not in staged("timeline").out
-    assert staged("status").out.endswith(LINES)
+    assert staged("status").out.endswith(SHORT)
     assert "dead" not in staged("log").out.splitlines()[-1]
 
 
@@ -339,7 +342,9 @@ def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs:
         for place in (mountpoint, yolofs.project):
             (place / "index.lock").write_bytes(index.read_bytes())
             (place / "index.lock").rename(place / "index")
-        assert yolofs("status").out.endswith("X  index  (time)\n\n1 change: 1 metadata only\n")
+        assert yolofs("status").out.endswith(
+            "-  times alone: index  (1 change; --unfold)\n\n1 change: 1 metadata only\n"
+        )
         yolofs("commit", "--yes")
         assert index.read_bytes() == b"DIRC"
         assert "no changes\n" in yolofs("status").out
