@@ -138,7 +138,8 @@ def command(
 
     It first shows what it takes: what changed in the project, as short as `yolofs status` does; --unfold lists each
     change. With PATH it takes exactly what changed at or below these paths, wherever they lie; a PATH that is neither
-    staged nor in base is an error. New directories come along with what is in them. The rest stays staged, and the view
+    staged nor in base is an error. Either name of a renamed file takes the rename. New directories come along with
+    what is in them. The rest stays staged, and the view
     is the same before and after. Some changes can only be applied together, such as both ends of a rename: if only a
     part is selected, all of it stays, and if that part is PATH itself, the exit code is 16. If nothing is staged,
     nothing is asked, and the exit code is 0.
@@ -305,11 +306,19 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         if asked.up_to is None:
             wish.ask(session, parts, looked)
         if shown.taken:
-            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown))
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), _ends_text(session))
             if not (question and ask(question)):
                 say("nothing committed")
                 raise click.exceptions.Exit(1)
         return shown
+
+
+def _ends_text(session: Session) -> str:
+    """Return what ends with a commit, for the end of the question; empty if nothing does."""
+    count = session.timeline.present
+    if not count:
+        return ""
+    return f", and end the timeline ({count} generation{'s' if count > 1 else ''}, read only from then on)"
 
 
 def _report(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
