@@ -105,7 +105,7 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
 
 def test_who_leaves_the_pager_early_sees_no_error(yolofs: Program, view: Path) -> None:
     (view / "long.txt").write_text("".join(f"line {number}\n" for number in range(200_000)))
-    environment = {name: "less" for name in ("PAGER",)} | {"LESS": "FRX"}
+    environment = dict.fromkeys(("PAGER",), "less") | {"LESS": "FRX"}
     with Terminal(yolofs.project, ["diff"], size=(80, 24), **environment) as terminal:
         terminal.wait_for_screen("diff --git a/a.txt b/a.txt")
         terminal.type("q")
