@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolofs.audit.runs import find_run, generation_of
+from yolofs.audit.runs import find_run
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
@@ -31,7 +31,10 @@ from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
 from yolofs.session.attribution import attribute
+from yolofs.session.generations import States
+from yolofs.session.history import Chapter, chapter_of, chapters
 from yolofs.session.session import Session
+from yolofs.store.store import Store
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ class Form(Enum):
 
 @click.command(cls=PathsCommand)
 @click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed.")
+@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed, also before a commit.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")
@@ -93,22 +96,23 @@ def command(
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
-    with reading(find_project()) as session:
+    with reading(find_project()) as session, chapters(session) as found:
         paths = relative_paths(session, paths_given())
         scratch = scratch or bool(paths) or len(words) > 1
         old: Generation | None
+        states: States = session
         if len(words) > 1:
             old, new, changes = None, None, _compare_two(session, words, run, paths)
         else:
             range_text = words[0] if words else "all"
             if run is not None:
-                old, new = _of_run(session, run, range_text, paths)
+                states, old, new = _of_run(session, found, run, range_text, paths)
             else:
                 old, new = parse_range(session.timeline, range_text)
             # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
-            changes = _compare(session, old, new, paths, expand=bool(paths) or form not in (Form.LIST, Form.JSON))
+            changes = _compare(states, old, new, paths, expand=bool(paths) or form not in (Form.LIST, Form.JSON))
             if run is not None:
-                changes = _made_by(session, run, old, new, changes)
+                changes = _made_by(states, run, old, new, changes)
         guard, root = options().guard, session.base.root
         everything = seen(guard, changes, root)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -117,12 +121,15 @@ def command(
         hidden = len(hidden_by(hider, changes, root))
         changes = seen(hider, changes, root)
         place = Place(session.base.root, session.base.relative(session.project))
+        marks: Marks = {}
+        if form in (Form.JSON, Form.LIST) and states is session:  # what is committed has been asked about
+            marks = marks_of(session, changes)
         if form is Form.JSON:
-            document = _document(session, old, new, changes, marks_of(session, changes))
+            document = _document(session, old, new, changes, marks)
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
             return
         if form is Form.LIST:
-            emit_changes(changes, place, session.regions, marks_of(session, changes))
+            emit_changes(changes, place, session.regions, marks)
         else:
             shown = readable(guard, changes, root)
             if len(shown) < len(changes):
@@ -131,7 +138,7 @@ def command(
             is_to_terminal = sys.stdout.isatty()
             look = Look(is_to_terminal and not shows_binary, ignores_space, form is Form.WORDS)
             with paged(is_wanted=not is_unpaged) as write:
-                notes = _emit(session, shown, place, form, look, write)
+                notes = _emit(session, states.store, shown, place, form, look, write)
             for note in notes:
                 say(f"note: {note}")
         say_left_out(left_out)
@@ -156,20 +163,29 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
 
 
 def _of_run(
-    session: Session, number: int, range_text: str, paths: Sequence[RelPath]
-) -> tuple[Generation, Generation | None]:
-    """Return the two states between which a run lies.
+    session: Session, found: Sequence[Chapter], number: int, range_text: str, paths: Sequence[RelPath]
+) -> tuple[States, Generation, Generation | None]:
+    """Return the two states between which a run lies, and what they are states of.
 
     Raises:
-        UsageError: there is a range, too, or its generations have been committed or dropped.
+        UsageError: there is a range, too, or its generations have been dropped, or their commit is not kept.
     """
     if range_text != "all" or paths:
         raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
-    before = generation_of(run.start.before, session.journal)
-    if before is None:
-        raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
-    return before, generation_of(run.end.after, session.journal) if run.end is not None else None
+    chapter = chapter_of(run, found)
+    before = chapter.generation(run.start.before) if chapter is not None else None
+    if chapter is None or before is None:
+        raise UsageError(
+            f"what run {number} did has been dropped, or its commit is not kept any more", hint="yolofs runs"
+        )
+    after = chapter.generation(run.end.after) if run.end is not None else None
+    if chapter.commit is None:
+        return session, before, after
+    from yolofs.session.past import states_of  # it takes all that commits need along
+
+    say(f"note: this was before commit {chapter.commit}")
+    return states_of(session, chapter), before, after
 
 
 def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
@@ -195,9 +211,7 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     return [change] if change is not None else []
 
 
-def _made_by(
-    session: Session, run: int, old: Generation, new: Generation | None, changes: list[Change]
-) -> list[Change]:
+def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:
     attribution = attribute(session.timeline, session.journal, old, new)
     if attribution is None:
         say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
@@ -206,7 +220,7 @@ def _made_by(
 
 
 def _compare(
-    session: Session, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
+    session: States, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
@@ -220,7 +234,13 @@ def _compare(
 
 
 def _emit(
-    session: Session, changes: Sequence[Change], place: Place, form: Form, look: Look, write: Callable[[bytes], object]
+    session: Session,
+    store: Store,
+    changes: Sequence[Change],
+    place: Place,
+    form: Form,
+    look: Look,
+    write: Callable[[bytes], object],
 ) -> list[str]:
     """Write the changes in one of the forms that are about files, and return what that cannot express."""
     prefix, notes = ROOT, []
@@ -233,7 +253,7 @@ def _emit(
         write(b"".join(name + b"\n" for name in _names(changes, prefix)))
         return notes
     if form is Form.STAT:
-        reading = Reading(session.store, settings.max_text_bytes, look.ignores_space)
+        reading = Reading(store, settings.max_text_bytes, look.ignores_space)
         stats, more = stat_changes(changes, reading, prefix=prefix)
         lines = stat_lines(stats, shutil.get_terminal_size().columns)
         write("".join(f"{replace_harmful(line)}\n" for line in lines).encode(errors="backslashreplace"))
@@ -249,7 +269,7 @@ def _emit(
         prefix=prefix,
         context=settings.context,
         max_text_bytes=settings.max_text_bytes,
-        store=session.store,
+        store=store,
         look=look,
     )
 

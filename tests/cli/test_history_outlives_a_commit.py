@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def worked(tmp_path: Path) -> Program:
 
 
 @pytest.fixture
-def committed(worked: Program) -> Program:
+def committed(worked: Program) -> Iterator[Program]:
     """Return the same with a part of it committed, and a run after that."""
     worked("commit", "--yes", "a.txt", "gone.txt", "c.txt")
     worked("run", "sh", "-c", "echo three >> a.txt")
@@ -49,7 +50,7 @@ def test_the_log_begins_before_the_commit(committed: Program) -> None:
         "1  run       1: sh -c echo ONE > a.txt; rm gone.txt",
         "2  run       2: sh -c echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt",
         "commit    1",
-        '1  snapshot  "left by commit 1"',
+        "1  snapshot  left by commit 1",
         "2  run       3: sh -c echo three >> a.txt",
     ]
 
@@ -110,3 +111,83 @@ def test_it_goes_with_the_commits_that_are_not_kept(committed: Program) -> None:
     committed("commit", "--yes")
     assert [one["commit"] for one in committed("timeline", "--json").json["earlier"]] == [2]
     assert committed("runs", "--json").json["runs"][0]["commit"] is None
+
+
+EVERYTHING = """
+    echo more >> text; rm gone; mv moved there; mv dir newdir; echo x > newdir/inside; rm -r tree; mkdir tree
+    echo other > tree/other; chmod 755 mode; ln -sf elsewhere link; echo named >> hard; printf '\\0\\1' > binary
+    mkdir -p made/deep; echo made > made/deep/file; rm kind; mkdir kind
+"""
+AGAIN = """
+    echo again >> text; rm there; mv newdir dir; echo y > dir/inside; rm -r tree made; echo kind > made
+    chmod 600 mode; echo again >> hard; rmdir kind; echo new > gone
+"""
+
+
+@pytest.fixture
+def varied(tmp_path: Path) -> Iterator[Program]:
+    """Return the program in a project with a file of each kind."""
+    project = tmp_path / "project"
+    (project / "dir/sub").mkdir(parents=True)
+    (project / "tree/a").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    for name in ("text", "gone", "moved", "dir/inside", "dir/sub/deep", "tree/a/b", "mode", "hard", "binary", "kind"):
+        (project / name).write_text(f"{name}\n")
+    (project / "link").symlink_to("nowhere")
+    (project / "other name").hardlink_to(project / "hard")
+    program = Program(project)
+    program("init")
+    program("mount", "--root", "/")
+    yield program
+    program("unmount", "--force")
+
+
+def told(program: Program, run: int) -> dict[str, object]:
+    """Return what a run changed: the patch, and what JSON has of each path, but for marks, times of directories, and hard links."""
+    document = program("diff", "--run", str(run), "--json").json
+    found: dict[str, object] = {
+        change["path"]: {
+            key: _without_times(value) for key, value in change.items() if key not in ("marks", "unseen_names")
+        }
+        for change in document["changes"]
+    }
+    return found | {"patch": program("diff", "--run", str(run), "--binary").out}
+
+
+def _without_times(value: object) -> object:
+    is_directory = isinstance(value, dict) and value["type"] == "directory"
+    return {key: each for key, each in value.items() if key != "mtime_ns"} if is_directory else value
+
+
+@pytest.mark.parametrize("commits", ["all", "after each", "in parts", "undone", "undone and again"])
+def test_what_a_run_changed_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
+    varied("run", "sh", "-c", EVERYTHING)
+    first = told(varied, 1)
+    if commits != "all":
+        varied("commit", "--yes", *(["text", "dir", "tree", "mode"] if commits == "in parts" else []))
+        assert told(varied, 1) == first
+    if commits.startswith("undone"):
+        varied("undo", "--yes")
+        assert told(varied, 1) == first
+        if commits == "undone":
+            return
+        varied("commit", "--yes")
+        assert told(varied, 1) == first
+    varied("run", "sh", "-c", AGAIN)
+    second = told(varied, 2)
+    varied("commit", "--yes")
+    assert told(varied, 1) == first
+    assert told(varied, 2) == second
+    varied("run", "sh", "-c", "rm -r dir text; echo third > third")
+    varied("commit", "--yes")
+    assert told(varied, 1) == first
+    assert told(varied, 2) == second
+
+
+def test_what_the_host_changed_since_is_not_taken_for_what_a_run_wrote(varied: Program) -> None:
+    varied("run", "sh", "-c", "echo run > new; echo more >> text")
+    varied("commit", "--yes")
+    (varied.project / "new").write_text("of the host\n")
+    done = varied("diff", "--run", "1")
+    assert "of the host" not in done.out
+    assert "+more\n" in done.out
