@@ -16,7 +16,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import may_show, paths_of
+from yolofs.cli.records_seen import count_since, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
@@ -60,7 +60,7 @@ class Wanted(NamedTuple):
 def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: a line for each run, snapshot, travel and commit.
 
-    Oldest first. With -v, --run or PATH it also prints each record, ask and refusal and each change of a rule; equal
+    Oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and each change of a rule; equal
     refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two generations. What lies on a
     branch that a travel has left is marked as dead. Records about scratch directories are left out unless PATH names
     them.
@@ -80,7 +80,7 @@ def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, a
         left_out = _LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
             emit_json_list("records", _documents(spans, wanted, left_out))
-        elif is_verbose or wanted.paths or run is not None:
+        elif is_verbose or scratch or wanted.paths or run is not None:
             _emit_all(spans, wanted, left_out)
             say_left_out(left_out.count, "record")
         else:
@@ -233,6 +233,8 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
             emit(line if is_live and not is_past else paint(line, "dim"))
         if is_past:
             emit(paint(_commit_line(span.chapter, width), "dim"))
+        elif span.end is None and (count := count_since(session)):
+            emit(f"and {count} record{'s' if count > 1 else ''} since, not snapshotted yet")
         hidden += _beside(span, notes)
     if hidden and options().guard is None:
         counts = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in hidden.items()]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
+from yolofs.access.asks import Outcome
 from yolofs.access.questions import Operation
-from yolofs.audit.audit import AskNote, Note, Point, RefusalNote, read_audit
+from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.cli.output import progress, say
@@ -20,7 +22,7 @@ from yolofs.cli.show.listing import Place, change_line, counts, group_lines, is_
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation
+from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import HISTORIES, SOURCE
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
@@ -38,6 +40,10 @@ How many more there are is always said.
 """
 _SHOWN = 10
 """How many lines each part has of the rest, and notes there are."""
+_COMMANDS = 5
+"""How many commands are told that would allow something."""
+_LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
+"""What a rule that lets nothing be changed allows, too."""
 _ORDER = (Kind.DELETED, Kind.TYPE, Kind.MODIFIED, Kind.RENAMED, Kind.ADDED, Kind.METADATA)
 
 
@@ -157,8 +163,26 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
-        lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log")
-    return lines
+        lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
+    return lines + _unattended_lines(notes)
+
+
+def _unattended_lines(notes: Sequence[Note]) -> list[str]:
+    """Return what was answered as nobody watched, and what allows it the next time."""
+    asked = [note for note in notes if isinstance(note, AskNote) and note.by == UNATTENDED]
+    refused = [note for note in asked if note.outcome == Outcome.TIMEOUT.value]
+    if not refused:
+        return []
+    commands: dict[bytes, str] = {}
+    for note in refused:
+        path = unquote_to_bytes(note.path)
+        state = "read-only" if note.operation in _LOOKING and commands.get(path) != "allow" else "allow"
+        commands[path] = state
+    count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")
+    lines = [f"nobody watches, so {count} had no answer; to allow {them} next time:"]
+    found = [f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()]
+    more = [f"  … and {len(found) - _COMMANDS} more"] if len(found) > _COMMANDS else []
+    return [*lines, *found[:_COMMANDS], *more]
 
 
 def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place, marks: Marks) -> list[str]:

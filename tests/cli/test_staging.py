@@ -250,7 +250,7 @@ def test_abort_drops_everything_and_base_stays(staged: Program) -> None:
 
 def test_the_log_has_a_line_for_each_record(staged: Program) -> None:
     staged("snapshot", "first one")
-    lines = [line.split("  ", 1)[1] for line in staged("log").out.splitlines()]
+    lines = [line.split("  ", 1)[1] for line in staged("log", "-v").out.splitlines()]
     assert [line.split()[1] for line in lines].count("stage") == 5
     assert "1  stage     a.txt  (copied up)" in lines
     assert "1  stage     run.sh  (copied up, metadata only)" in lines
@@ -270,12 +270,12 @@ def test_generations_can_be_compared_and_named(staged: Program) -> None:
     assert staged("diff", "first", "--list").out.endswith(LINES)
     assert staged("diff", "base..first", "--list").out.endswith(LINES)
     assert staged("diff", "first..", "--list").out.startswith("M  a.txt\nR  moved/ -> dir/\n")
-    assert "dead" in staged("log").out
+    assert "dead" in staged("log", "-v").out
     staged("travel", "-")
     assert "(-)" not in staged("status").out
     assert "(-)" not in staged("timeline").out
     assert staged("status").out.endswith(SHORT)
-    assert "dead" not in staged("log").out.splitlines()[-1]
+    assert "dead" not in staged("log", "-v").out.splitlines()[-1]
 
 
 def test_every_json_document_is_one_document(staged: Program) -> None:
@@ -308,7 +308,7 @@ def test_a_name_that_would_upset_a_terminal_is_quoted(yolofs: Program) -> None:
     with yolofs.mounted() as mountpoint:
         (mountpoint / "\x1b[31mred\n").touch()
         assert 'A  "\\033[31mred\\n"\n' in yolofs("status").out
-        assert "\x1b" not in yolofs("log").out + yolofs("diff", "--list").out
+        assert "\x1b" not in yolofs("log", "-v").out + yolofs("diff", "--list").out
 
 
 def test_what_a_patch_cannot_say_is_noted_on_stderr(yolofs: Program) -> None:

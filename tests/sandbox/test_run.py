@@ -541,7 +541,7 @@ def test_a_history_that_could_not_be_kept_is_in_the_log_and_the_json_alone(yolof
     assert ".netrc" in done.err.split("asked or refused:")[1]
     said = json.loads(yolofs("run", "--json", "sh", "-c", script).err.splitlines()[-1])
     assert [note["path"] for note in said["notes"]] == [str(history)]
-    assert str(history) in yolofs("log").out
+    assert str(history) in yolofs("log", "-v").out
 
 
 def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_are(yolofs: Program) -> None:

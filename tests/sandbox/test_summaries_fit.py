@@ -66,7 +66,7 @@ def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_
     with tempfile.TemporaryDirectory(prefix="yolofs-user.", dir=tmp_path) as user:
         script = f"""set -e
             echo 'one = 2' > src/one.py
-            {sys.executable} -B -c 'import py_compile; py_compile.compile("src/two.py"); py_compile.compile("src/one.py")'
+            {sys.executable} -m compileall -q src
             git add src/one.py; git commit -q -m second
             {sys.executable} -m venv .venv
             .venv/bin/pip install -q --no-index {wheel(tmp_path)}

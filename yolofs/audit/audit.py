@@ -20,6 +20,8 @@ import msgspec
 from yolofs.text.json_text import encode_json
 
 FILE_NAME = b"audit.jsonl"
+UNATTENDED = "nobody, as nobody watches"
+"""By whom an ask was ended that had less time than others, as nobody was there to see it."""
 
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True):
