@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import sys
@@ -28,8 +29,8 @@ from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
-from yolofs.errors import UsageError
-from yolofs.paths import ROOT, Generation, RelPath, display
+from yolofs.errors import GenerationError, UsageError
+from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session.attribution import attribute
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter, chapter_of, chapters
@@ -108,7 +109,11 @@ def command(
             if run is not None:
                 states, old, new = _of_run(session, found, run, range_text, paths)
             else:
-                old, new = parse_range(session.timeline, range_text)
+                try:
+                    old, new = parse_range(session.timeline, range_text)
+                except GenerationError:
+                    _check_is_no_version(range_text)
+                    raise
             # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
             changes = _compare(states, old, new, paths, expand=bool(paths) or form not in (Form.LIST, Form.JSON))
             if run is not None:
@@ -160,6 +165,24 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
             f"{asked[0].value} and {asked[1].value} are two forms of one thing", hint="leave one of them out"
         )
     return asked[0] if asked else Form.PATCH
+
+
+def _check_is_no_version(text: str) -> None:
+    """See that what stands for a range is not one GENERATION:PATH, of which a comparison takes two.
+
+    Raises:
+        UsageError: it is.
+    """
+    generation, colon, path = text.rpartition(":")
+    if not colon:
+        return
+    whole = in_shell(os.fsencode(text))
+    at = in_shell(os.fsencode(path))
+    since = f"; or what generation {generation} changed there: yolofs diff {generation} -- {at}" if generation else ""
+    raise UsageError(
+        f"{text} is one version of a file, and a comparison takes two",
+        hint=f"with the view as it is now: yolofs diff {whole} {in_shell(os.fsencode(f':{path}'))}{since}",
+    )
 
 
 def _of_run(

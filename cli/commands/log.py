@@ -60,10 +60,10 @@ class Wanted(NamedTuple):
 def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: a line for each run, snapshot, travel and commit.
 
-    Oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and each change of a rule; equal
-    refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two generations. What lies on a
-    branch that a travel has left is marked as dead. Records about scratch directories are left out unless PATH names
-    them.
+    Oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and each change of a
+    rule; equal refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two generations. What
+    lies on a branch that a travel has left is marked as dead. Records about scratch directories are left out unless
+    PATH names them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting keep_commits), dimmed;
     generations have numbers of their own before each commit. That can only be looked at: `yolofs undo` takes a commit

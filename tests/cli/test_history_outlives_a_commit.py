@@ -143,7 +143,7 @@ def varied(tmp_path: Path) -> Iterator[Program]:
 
 
 def told(program: Program, run: int) -> dict[str, object]:
-    """Return what a run changed: the patch, and what JSON has of each path, but for marks, times of directories, and hard links."""
+    """Return what a run changed: the patch, and JSON by path, but for marks, times of directories, and hard links."""
     document = program("diff", "--run", str(run), "--json").json
     found: dict[str, object] = {
         change["path"]: {
@@ -191,3 +191,34 @@ def test_what_the_host_changed_since_is_not_taken_for_what_a_run_wrote(varied: P
     done = varied("diff", "--run", "1")
     assert "of the host" not in done.out
     assert "+more\n" in done.out
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_a_commit_applied_is_brought_back_whatever_later_ones_made_of_it(varied: Program, number: int) -> None:
+    seen = {}
+    for commit, script in enumerate((EVERYTHING, AGAIN, "rm -r dir text; echo third > third"), 1):
+        varied("run", "sh", "-c", script)
+        varied("commit", "--yes")
+        seen[commit] = content(varied.project)
+    names = sorted({path.partition("/")[0] for found in (seen[number], seen[3]) for path in found})
+    varied("restore", "--from", "commit", str(number), *names)
+    view = Path(varied.daemon["mountpoint"]) / str(varied.project)[1:]
+    assert content(view) == seen[number]
+    assert content(varied.project) == seen[3]
+    varied("travel", "base", "--force")
+
+
+def content(top: Path) -> dict[str, object]:
+    """Return mode and content of all that lies below, but what yolofs itself keeps."""
+    found: dict[str, object] = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if not name.startswith(".yolofs"):
+            data = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[name] = (path.lstat().st_mode, data)
+    return found
+
+
+def test_a_commit_that_is_not_kept_cannot_be_brought_back_from(committed: Program) -> None:
+    said = committed.refused("restore", "--from", "commit", "9", "a.txt", code=2)
+    assert "commit 9 is not kept, or there never was one" in said

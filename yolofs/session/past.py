@@ -271,6 +271,22 @@ class PastStore:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), next(iter(inos), None))
 
 
+class PastGround(NamedTuple):
+    """What a state stands on that is not of now."""
+
+    base: Base
+    store: PastStore
+
+
+def past_ground(session: Session, before: int) -> PastGround:
+    """Return base as it was before commit ``before``, and a store that knows what commits have put into base.
+
+    Raises:
+        UsageError, YolofsError, OSError: as :func:`states_of`.
+    """
+    return PastGround(*past_base(session, before))
+
+
 def states_of(session: Session, chapter: Chapter) -> States:
     """Return the states that a chapter's journal shows, over base as it was before its commit.
 
