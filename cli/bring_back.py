@@ -14,7 +14,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import display
-from yolofs.session.restore import Restored, restore, source_of
+from yolofs.session.restore import Restored, restore, source_to_restore
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 
@@ -30,7 +30,8 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
         paths = relative_paths(session, typed)
         _check(session, text, typed)
     with changing(project, LoanKind.RESTORE) as (session, _):
-        source, named = source_of(session, text)
+        source = source_to_restore(session, text)
+        named = source.named
         done = restore(session, source, paths, f"restored from {named}".encode())
         marks = marks_of(session, done.changes)
         if as_json:
@@ -52,8 +53,8 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
 
 
 def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
-    source, named = source_of(session, text)
-    then, now = StateFiles(session, source), StateFiles(session, session.state())
+    source = source_to_restore(session, text)
+    named, then, now = source.named, source.files, StateFiles(session, session.state())
     for path, word in zip(relative_paths(session, typed), typed, strict=True):
         if then.look(path) is None and now.look(path) is None:
             raise UsageError(

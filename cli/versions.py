@@ -70,11 +70,11 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
 
 
 def joined_run(words: list[str]) -> list[str]:
-    """Return a command line in which ``run N`` after ``--from`` is one word."""
+    """Return a command line in which ``run N`` or ``commit N`` after ``--from`` is one word."""
     found: list[str] = []
     for word in words:
-        if found[-1:] == ["run"] and found[-2:-1] == ["--from"] and word.isdigit():
-            found[-1] = f"run {word}"
+        if found[-1:] in (["run"], ["commit"]) and found[-2:-1] == ["--from"] and word.isdigit():
+            found[-1] += f" {word}"
         else:
             found.append(word)
     return found

@@ -161,6 +161,9 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/`` anywhere; relative to
     each project."""
 
+    notify: Annotated[str, Meta(description="a string")] = ""
+    """A shell command that is run when something is asked, with the ask as JSON on its stdin."""
+
     keep_commits: KeepCommits = KeepCommits()
     """As in a project's file; one says more for itself, and less once that was agreed to."""
 
@@ -183,6 +186,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ask_timeout: Seconds = 60.0
     """How long an ask waits for an answer."""
+
+    ask_unattended: Seconds = 5.0
+    """How long what a run asks waits where nobody watches; no longer than ask_timeout."""
 
     ask_default: Annotated[Literal["deny", "allow"], Meta(description='"deny" or "allow"')] = "deny"
     """The answer to an ask that nobody answered."""

@@ -34,6 +34,7 @@ class KeyTrust(enum.Enum):
 KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("root",): KeyTrust.WAITS,
     ("ask_timeout",): KeyTrust.HARMLESS,  # a part of what ask_default = "allow" means
+    ("ask_unattended",): KeyTrust.HARMLESS,  # the same
     ("ask_default",): KeyTrust.WAITS,
     ("preset",): KeyTrust.WAITS,
     ("scratch",): KeyTrust.WAITS,
@@ -143,8 +144,10 @@ def _root(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -
 
 
 def _ask_default(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
+    unattended_s = min(written.ask_unattended, written.ask_timeout)
     what = f"whatever is asked is allowed if nobody answers for {written.ask_timeout:g} s"
-    meaning = ("ask_default", written.ask_default, repr(written.ask_timeout))
+    what += f", or nobody watches a run for {unattended_s:g} s" if unattended_s < written.ask_timeout else ""
+    meaning = ("ask_default", written.ask_default, repr(written.ask_timeout), repr(unattended_s))
     return _whole(("ask_default",), written.ask_default, what, meaning, agreed)
 
 

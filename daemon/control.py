@@ -25,6 +25,7 @@ from yolofs.daemon.rpc.ask_messages import (
     AsksParams,
     AsksResult,
     WarningsInfo,
+    WatchParams,
     answer_of,
     ask_info,
     ended_info,
@@ -200,7 +201,7 @@ class _Conversation:
             "stop": Method(StopParams, self._stop),
             "asks": Method(AsksParams, self._asks),
             "answer": Method(AnswerParams, self._answer),
-            "watch": Method(NoParams, self._watch),
+            "watch": Method(WatchParams, self._watch),
             "rules": Method(RulesParams, self._rules),
             "accesses": Method(AccessesParams, self._accesses),
             "reload_rules": Method(NoParams, self._reload_rules),
@@ -290,10 +291,10 @@ class _Conversation:
         )
         return Result(AnswerResult(tuple(answered.ids), tuple(answered.left), tuple(answered.unseen)))
 
-    async def _watch(self, _: NoParams) -> Result:
+    async def _watch(self, params: WatchParams) -> Result:
         self._connection.begin(Lasting.WATCH)
         self._watching.close()
-        self._watching.enter_context(self._control._host.broker.watched_by(_Watcher(self._connection)))
+        self._watching.enter_context(self._control._host.broker.watched_by(_Watcher(self._connection, params)))
         return Result(Done())
 
     async def _rules(self, params: RulesParams) -> Result:
@@ -339,8 +340,12 @@ class _Conversation:
 class _Watcher:
     """Passes on to a client what happens to asks."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, params: WatchParams) -> None:
         self._connection = connection
+        self._params = params
+
+    def attends(self, run: int) -> bool:
+        return self._params.is_attended and self._params.run in (0, run)
 
     def asked(self, ask: Ask) -> None:
         self._connection.notify(Notice(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))

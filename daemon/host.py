@@ -21,6 +21,7 @@ from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import AuditLog, Point, last_ask
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.broker import Broker
+from yolofs.daemon.asks.notifier import Notifier
 from yolofs.daemon.blockers import InTheWay, entry_of
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rulekeeper import RuleKeeper
@@ -106,8 +107,10 @@ class Host:
             self._auditor,
             timeout_s=rule_files.asks.timeout_s,
             default=Decision(rule_files.asks.default),
+            unattended_s=rule_files.asks.unattended_s,
             last_id=last_ask(session.directory),
         )
+        self.notifier = Notifier(session.project, rule_files.asks.notify)
         self._mount = Mount(
             self._overlay,
             self.mountpoint,
@@ -283,7 +286,8 @@ class Host:
         return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
 
     def _take_up(self, asks: AskSettings) -> None:
-        self.broker.settings_changed(asks.timeout_s, Decision(asks.default))
+        self.broker.settings_changed(asks.timeout_s, Decision(asks.default), asks.unattended_s)
+        self.notifier.command = asks.notify
 
     # ---- what sandboxes get straight from base
 

@@ -148,6 +148,7 @@ async def _serve(
     agent_server = Server(control.converse_with_agent, host.runs.number_of)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(host.broker.run)
+        nursery.start_soon(host.notifier.run, host.broker)
         nursery.start_soon(native.run)
         nursery.start_soon(watch_base, host.base_changes)
         nursery.start_soon(look_after_open, host.base_changes)

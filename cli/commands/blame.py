@@ -14,10 +14,12 @@ from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import Place
-from yolofs.errors import UsageError
+from yolofs.errors import UsageError, YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute, display, is_below
+from yolofs.session.generations import States
+from yolofs.session.history import Chapter, chapters
 from yolofs.session.session import Session
 from yolofs.state.tree import Shown, Staged
 
@@ -28,6 +30,10 @@ class Origin(NamedTuple):
     what: str
     record: Record | None
     generation: int | None
+    commit: int | None = None
+    """The commit that made it real, if one did."""
+    is_changed_since: bool = False
+    """Whether base has changed it after that."""
 
 
 @click.command()
@@ -36,11 +42,14 @@ class Origin(NamedTuple):
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
-    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
+    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all. Of what is not
+    staged any more it tells which commit made it real, as long as that is kept (see the setting keep_commits).
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
         origin = find_origin(session, relative)
+        if origin is None or origin.record is None:
+            origin = _before_a_commit(session, relative) or origin
         if origin is None:
             where = display(absolute(session.base.root, relative))
             raise UsageError(
@@ -57,10 +66,46 @@ def command(path: bytes, as_json: bool) -> None:
         if origin.record is not None:
             assert origin.generation is not None
             what = "since then" if origin.generation > session.timeline.present else f"generation {origin.generation}"
+            if origin.commit is not None:
+                what = f"commit {origin.commit}"
             line += f", {local_time(origin.record.time_ns)}, {what}"
             command_line = " ".join(display(word) for word in words)
             line += f", run {number}: {command_line}" if number else ", not by a run"
+            line += "; base has changed since" if origin.is_changed_since else ""
         emit(line)
+
+
+def _before_a_commit(session: Session, path: RelPath) -> Origin | None:
+    """Return what the newest commit made real of what base has at ``path``, or took away; None if none is kept."""
+    with chapters(session) as found:
+        for chapter in reversed(found[:-1]):
+            if not _is_about(chapter, path):
+                continue
+            states = States(session.directory, session.base, session.store, chapter.journal)
+            origin = _last(states, path, states.state().resolve(path))
+            if origin is not None:
+                return origin._replace(commit=chapter.commit, is_changed_since=_has_changed(session, path, chapter))
+    return None
+
+
+def _is_about(chapter: Chapter, path: RelPath) -> bool:
+    """Tell whether a commit has changed a path of base, or a directory that it lies in."""
+    from yolofs.commit.undo.applied import Later  # it takes all that commits need along
+
+    assert chapter.commit is not None
+    try:
+        return Later.read(chapter.commit, chapter.directory).touches(path)
+    except (YolofsError, OSError):
+        return False
+
+
+def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
+    """Tell whether base has a path's content from after a commit; a commit keeps the times of files."""
+    ended_ns = chapter.ended_ns
+    try:
+        return ended_ns is not None and session.base.lstat(path).st_mtime_ns > ended_ns
+    except OSError:
+        return False
 
 
 def find_origin(session: Session, path: RelPath) -> Origin | None:
@@ -70,18 +115,24 @@ def find_origin(session: Session, path: RelPath) -> Origin | None:
         shown = None
     if shown is not None and shown.staged is None and shown.base is not None:
         shown = shown._replace(staged=_by_another_name(session, shown.base))
-    last: Origin | None = None
-    for segment in session.timeline.live_segments:
-        for record in session.journal.read_segment(segment):
-            what = _what(record, path, shown)
-            if what:
-                last = Origin(what, record, segment)
+    last = _last(session, path, shown)
     if last is not None:
         is_written = last.what == "written" and all(
             change.kind is not Kind.METADATA for change in session.compare(BASE, paths=[path])
         )
         return last if is_written or last.what != "written" else last._replace(what="metadata changed")
     return Origin("as in base", None, None) if shown is not None else None
+
+
+def _last(states: States, path: RelPath, shown: Shown | None) -> Origin | None:
+    """Return the last record that had a part in what is ``shown`` at a path, None if none had."""
+    last = None
+    for segment in states.timeline.live_segments:
+        for record in states.journal.read_segment(segment):
+            what = _what(record, path, shown)
+            if what:
+                last = Origin(what, record, segment)
+    return last
 
 
 def _by_another_name(session: Session, path: RelPath) -> Staged | None:
@@ -138,6 +189,8 @@ def _document(session: Session, path: RelPath, origin: Origin, run: int, command
         "what": origin.what,
         "time_ns": record.time_ns if record is not None else None,
         "generation": origin.generation,
+        "commit": origin.commit,
+        "changed_since": origin.is_changed_since,
         "run": run or None,
         **words_fields("command", command),
     }

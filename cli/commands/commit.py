@@ -50,6 +50,8 @@ class Asked(NamedTuple):
     excludes: tuple[str, ...]
     trusted: bool
     up_to: str | None
+    unfolds: bool
+    """Whether each change is to have a line of its own."""
 
     def generation(self, session: Session) -> Generation | None:
         """Return the generation up to which, None for all that is staged.
@@ -88,6 +90,7 @@ class Asked(NamedTuple):
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
 @click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
@@ -119,6 +122,7 @@ def command(
     excludes: tuple[str, ...],
     up_to: str | None,
     trusted: bool,
+    unfolds: bool,
     yes: bool,
     dry_run: bool,
     as_script: bool,
@@ -132,11 +136,13 @@ def command(
 ) -> None:
     """Apply what is staged to the real files, after asking.
 
-    It first shows what it takes: what changed in the project. With PATH it takes exactly what changed at or below these
-    paths, wherever they lie; a PATH that is neither staged nor in base is an error. New directories come along with
-    what is in them. The rest stays staged, and the view is the same before and after. Some changes can only be applied
-    together, such as both ends of a rename: if only a part is selected, all of it stays, and if that part is PATH
-    itself, the exit code is 16. If nothing is staged, nothing is asked, and the exit code is 0.
+    It first shows what it takes: what changed in the project, as short as `yolofs status` does; --unfold lists each
+    change. With PATH it takes exactly what changed at or below these paths, wherever they lie; a PATH that is neither
+    staged nor in base is an error. Either name of a renamed file takes the rename. New directories come along with
+    what is in them. The rest stays staged, and the view
+    is the same before and after. Some changes can only be applied together, such as both ends of a rename: if only a
+    part is selected, all of it stays, and if that part is PATH itself, the exit code is 16. If nothing is staged,
+    nothing is asked, and the exit code is 0.
 
     What the host would run or trust later is listed apart: setuid and setgid files, devices, commands in your PATH,
     git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
@@ -186,7 +192,7 @@ def command(
     if up_to is not None and (merges or theirs):
         raise UsageError("--up-to merges nothing: what came after stays staged", hint="leave out --merge and --theirs")
     project = find_project()
-    asked = Asked(paths, outside, scratch, excludes, trusted, up_to)
+    asked = Asked(paths, outside, scratch, excludes, trusted, up_to, unfolds)
     if dry_run or as_script:
         with reading_whole(project) as session, no_garbage_collection():
             dry_run_of(session, asked.selection(session), asked.generation(session), wish, as_script=as_script)
@@ -224,11 +230,11 @@ def command(
                 if as_json:
                     emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
                 elif yes:
-                    emit_taken(session, shown, guard, looked.conflicts)
+                    emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
                 raise
             if yes and shown.taken and not as_json:
                 try:
-                    emit_taken(session, shown, guard, looked.conflicts, settled.merged)
+                    emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=unfolds)
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                     say("nothing is committed, as the list was not read to its end")
                     raise
@@ -295,7 +301,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
             check_can_ask(instead="yolofs commit --yes")
         looked = look_at_base(session, parts)
         if shown.taken:
-            emit_taken(session, shown, guard, looked.conflicts)
+            emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")
@@ -304,11 +310,19 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
             wish.take_base(looked.unchanged)
             wish.ask(session, parts, looked)
         if shown.taken:
-            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown))
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), _ends_text(session))
             if not (question and ask(question)):
                 say("nothing committed")
                 raise click.exceptions.Exit(1)
         return shown
+
+
+def _ends_text(session: Session) -> str:
+    """Return what ends with a commit, for the end of the question; empty if nothing does."""
+    count = session.timeline.present
+    if not count:
+        return ""
+    return f", and end the timeline ({count} generation{'s' if count > 1 else ''}, read only from then on)"
 
 
 def _report(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:

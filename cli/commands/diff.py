@@ -2,42 +2,83 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
 import sys
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolofs.audit.runs import find_run, generation_of
+from yolofs.audit.runs import find_run
 from yolofs.changes.changes import Change, compare
+from yolofs.changes.patch import Look, quoted, write_patch
+from yolofs.changes.patch_files import Reading
+from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
-from yolofs.cli.output import emit_bytes, emit_json, has_colour, progress, say
+from yolofs.cli.output import emit_json, has_colour, progress, say
+from yolofs.cli.pager import paged
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
-from yolofs.errors import UsageError
-from yolofs.paths import ROOT, Generation, RelPath, display
+from yolofs.cli.show.stat_lines import stat_lines
+from yolofs.errors import GenerationError, UsageError
+from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session.attribution import attribute
+from yolofs.session.generations import States
+from yolofs.session.history import Chapter, chapter_of, chapters
 from yolofs.session.session import Session
+from yolofs.store.store import Store
+from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
 
+class Form(Enum):
+    """What is printed; the value is the option that asks for it."""
+
+    PATCH = "a patch"
+    WORDS = "--word-diff"
+    STAT = "--stat"
+    NAMES = "--name-only"
+    LIST = "--list"
+    JSON = "--json"
+
+
 @click.command(cls=PathsCommand)
 @click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed.")
+@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed, also before a commit.")
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--list", "as_list", is_flag=True, help="Print one line for each change, as status does.")
+@click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")
+@click.option("--stat", "as_stat", is_flag=True, help="Print how many lines changed in each file.")
+@click.option("--name-only", "as_names", is_flag=True, help="Print the paths of changed files alone.")
+@click.option("-w", "--ignore-all-space", "ignores_space", is_flag=True, help="Without changes of white space alone.")
+@click.option("--word-diff", "by_words", is_flag=True, help="Show which words changed: [-old-]{+new+}.")
+@click.option("--binary", "shows_binary", is_flag=True, help="Print binary files at a terminal, too, not their sizes.")
+@click.option("--no-pager", "is_unpaged", is_flag=True, help="Print at once, also at a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
 def command(
-    words: tuple[str, ...], run: int | None, scratch: bool, shows_hidden: bool, as_list: bool, as_json: bool
+    words: tuple[str, ...],
+    run: int | None,
+    scratch: bool,
+    shows_hidden: bool,
+    as_list: bool,
+    as_stat: bool,
+    as_names: bool,
+    ignores_space: bool,
+    by_words: bool,
+    shows_binary: bool,
+    is_unpaged: bool,
+    as_json: bool,
 ) -> None:
     """Print what changed as a patch that `git apply` takes.
 
@@ -48,23 +89,35 @@ def command(
     Paths are relative to the project; if something outside it changed, to the base directory, and stderr says so.
     stderr also lists what a patch cannot express, such as an empty directory or an owner. What changed in scratch
     directories is left out unless PATH names it; what lies on paths that a rule hides is left out in any case.
+
+    At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and says of a binary file
+    how large it is: --binary prints a patch of it there, too. Into a pipe or a file the patch is always whole. With
+    --word-diff it is for people alone.
     """
-    with reading(find_project()) as session:
+    form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
+    if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
+        raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
+    with reading(find_project()) as session, chapters(session) as found:
         paths = relative_paths(session, paths_given())
         scratch = scratch or bool(paths) or len(words) > 1
         old: Generation | None
+        states: States = session
         if len(words) > 1:
             old, new, changes = None, None, _compare_two(session, words, run, paths)
         else:
             range_text = words[0] if words else "all"
             if run is not None:
-                old, new = _of_run(session, run, range_text, paths)
+                states, old, new = _of_run(session, found, run, range_text, paths)
             else:
-                old, new = parse_range(session.timeline, range_text)
+                try:
+                    old, new = parse_range(session.timeline, range_text)
+                except GenerationError:
+                    _check_is_no_version(range_text)
+                    raise
             # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
-            changes = _compare(session, old, new, paths, expand=bool(paths) or not (as_list or as_json))
+            changes = _compare(states, old, new, paths, expand=bool(paths) or form not in (Form.LIST, Form.JSON))
             if run is not None:
-                changes = _made_by(session, run, old, new, changes)
+                changes = _made_by(states, run, old, new, changes)
         guard, root = options().guard, session.base.root
         everything = seen(guard, changes, root)
         changes = everything if scratch else without_scratch(everything, session.regions)
@@ -73,36 +126,89 @@ def command(
         hidden = len(hidden_by(hider, changes, root))
         changes = seen(hider, changes, root)
         place = Place(session.base.root, session.base.relative(session.project))
-        if as_json:
-            document = _document(session, old, new, changes, marks_of(session, changes))
+        marks: Marks = {}
+        if form in (Form.JSON, Form.LIST) and states is session:  # what is committed has been asked about
+            marks = marks_of(session, changes)
+        if form is Form.JSON:
+            document = _document(session, old, new, changes, marks)
             emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
             return
-        if as_list:
-            emit_changes(changes, place, session.regions, marks_of(session, changes))
+        if form is Form.LIST:
+            emit_changes(changes, place, session.regions, marks)
         else:
             shown = readable(guard, changes, root)
             if len(shown) < len(changes):
                 say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
-            _emit_patch(session, shown, place)
+            notes = []
+            is_to_terminal = sys.stdout.isatty()
+            look = Look(is_to_terminal and not shows_binary, ignores_space, form is Form.WORDS)
+            with paged(is_wanted=not is_unpaged) as write:
+                notes = _emit(session, states.store, shown, place, form, look, write)
+            for note in notes:
+                say(f"note: {note}")
         say_left_out(left_out)
         say_hidden(hidden)
 
 
-def _of_run(
-    session: Session, number: int, range_text: str, paths: Sequence[RelPath]
-) -> tuple[Generation, Generation | None]:
-    """Return the two states between which a run lies.
+def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_json: bool) -> Form:
+    """Return the one form that was asked for.
 
     Raises:
-        UsageError: there is a range, too, or its generations have been committed or dropped.
+        UsageError: there are several.
+    """
+    flags = {
+        Form.LIST: as_list, Form.STAT: as_stat, Form.NAMES: as_names, Form.WORDS: by_words, Form.JSON: as_json
+    }  # fmt: skip
+    asked = [form for form, is_asked in flags.items() if is_asked]
+    if len(asked) > 1:
+        raise UsageError(
+            f"{asked[0].value} and {asked[1].value} are two forms of one thing", hint="leave one of them out"
+        )
+    return asked[0] if asked else Form.PATCH
+
+
+def _check_is_no_version(text: str) -> None:
+    """See that what stands for a range is not one GENERATION:PATH, of which a comparison takes two.
+
+    Raises:
+        UsageError: it is.
+    """
+    generation, colon, path = text.rpartition(":")
+    if not colon:
+        return
+    whole = in_shell(os.fsencode(text))
+    at = in_shell(os.fsencode(path))
+    since = f"; or what generation {generation} changed there: yolofs diff {generation} -- {at}" if generation else ""
+    raise UsageError(
+        f"{text} is one version of a file, and a comparison takes two",
+        hint=f"with the view as it is now: yolofs diff {whole} {in_shell(os.fsencode(f':{path}'))}{since}",
+    )
+
+
+def _of_run(
+    session: Session, found: Sequence[Chapter], number: int, range_text: str, paths: Sequence[RelPath]
+) -> tuple[States, Generation, Generation | None]:
+    """Return the two states between which a run lies, and what they are states of.
+
+    Raises:
+        UsageError: there is a range, too, or its generations have been dropped, or their commit is not kept.
     """
     if range_text != "all" or paths:
         raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
-    before = generation_of(run.start.before, session.journal)
-    if before is None:
-        raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
-    return before, generation_of(run.end.after, session.journal) if run.end is not None else None
+    chapter = chapter_of(run, found)
+    before = chapter.generation(run.start.before) if chapter is not None else None
+    if chapter is None or before is None:
+        raise UsageError(
+            f"what run {number} did has been dropped, or its commit is not kept any more", hint="yolofs runs"
+        )
+    after = chapter.generation(run.end.after) if run.end is not None else None
+    if chapter.commit is None:
+        return session, before, after
+    from yolofs.session.past import states_of  # it takes all that commits need along
+
+    say(f"note: this was before commit {chapter.commit}")
+    return states_of(session, chapter), before, after
 
 
 def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
@@ -128,9 +234,7 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     return [change] if change is not None else []
 
 
-def _made_by(
-    session: Session, run: int, old: Generation, new: Generation | None, changes: list[Change]
-) -> list[Change]:
+def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:
     attribution = attribute(session.timeline, session.journal, old, new)
     if attribution is None:
         say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
@@ -139,7 +243,7 @@ def _made_by(
 
 
 def _compare(
-    session: Session, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
+    session: States, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
@@ -152,30 +256,55 @@ def _compare(
         )
 
 
-def _emit_patch(session: Session, changes: Sequence[Change], place: Place) -> None:
-    from yolofs.changes.patch import write_patch
-
-    prefix = ROOT
+def _emit(
+    session: Session,
+    store: Store,
+    changes: Sequence[Change],
+    place: Place,
+    form: Form,
+    look: Look,
+    write: Callable[[bytes], object],
+) -> list[str]:
+    """Write the changes in one of the forms that are about files, and return what that cannot express."""
+    prefix, notes = ROOT, []
     if place.project is not None and all(map(place.holds, changes)):
         prefix = place.project
     elif changes:
-        say(f"note: paths are relative to {display(place.root)}, as not all of them lie in the project")
+        notes.append(f"paths are relative to {display(place.root)}, as not all of them lie in the project")
     settings = session.settings.diff
-    out: Callable[[bytes], object] = emit_bytes
+    if form is Form.NAMES:
+        write(b"".join(name + b"\n" for name in _names(changes, prefix)))
+        return notes
+    if form is Form.STAT:
+        reading = Reading(store, settings.max_text_bytes, look.ignores_space)
+        stats, more = stat_changes(changes, reading, prefix=prefix)
+        lines = stat_lines(stats, shutil.get_terminal_size().columns)
+        write("".join(f"{replace_harmful(line)}\n" for line in lines).encode(errors="backslashreplace"))
+        return notes + more
+    out = write
     if sys.stdout.isatty():  # elsewhere a patch is exact, byte by byte
         from yolofs.cli.show.patch_colour import PatchPainter
 
-        out = PatchPainter(emit_bytes, has_colour=has_colour(sys.stdout))
-    notes = write_patch(
+        out = PatchPainter(write, has_colour=has_colour(sys.stdout), by_words=look.by_words)
+    return notes + write_patch(
         changes,
         out,
         prefix=prefix,
         context=settings.context,
         max_text_bytes=settings.max_text_bytes,
-        store=session.store,
+        store=store,
+        look=look,
     )
-    for note in notes:
-        say(f"note: {note}")
+
+
+def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
+    """Return the paths of changed files, as a patch names them; directories are not among them."""
+    paths = {
+        change.path[len(prefix) + 1 :] if prefix else change.path
+        for change in changes
+        if (side := change.new or change.old) is not None and side.type != stat.S_IFDIR
+    }
+    return [quoted(path) for path in sorted(paths)]
 
 
 def _document(

@@ -3,93 +3,147 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 import click
 
-from yolofs.audit.audit import Note, RunEnd, RunStart, records_before
-from yolofs.audit.runs import find_run, run_of
+from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart, records_before
+from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
 from yolofs.cli.completing import generations
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json_list, local_time, paint
+from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import may_show, paths_of
+from yolofs.cli.records_seen import count_since, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
-from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, say_left_out
-from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, absolute, display, is_below
+from yolofs.cli.show.record_lines import Entry, record_fields, record_line
+from yolofs.cli.show.run_lines import run_result
+from yolofs.journal.records import Record
+from yolofs.paths import Generation, RelPath, is_below
+from yolofs.session.history import Chapter, chapters
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 
 
-class Entry(NamedTuple):
-    """One record and where it stands."""
+class Span(NamedTuple):
+    """What of a chapter is wanted."""
 
-    generation: int
-    """The one that its segment leads to, or that it starts if it is a marker."""
-    is_live: bool
-    record: Record
-    records: int
-    """How many the journal has before it."""
+    chapter: Chapter
+    start: Generation
+    end: Generation | None
+
+    @property
+    def last(self) -> int:
+        """The last segment of it."""
+        return self.end if self.end is not None else self.chapter.timeline.present + 1
+
+
+class Wanted(NamedTuple):
+    """What of the records and notes is wanted."""
+
+    session: Session
+    paths: Sequence[RelPath]
+    run: int | None
 
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N did.")
+@click.option("--run", "run", type=int, metavar="N", help="Only what run N did: its records.")
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(range_text: str, run: int | None, scratch: bool, as_json: bool) -> None:
-    """Print what happened: records, runs, asks, refusals, rules.
+@click.option(
+    "-v", "--verbose", "is_verbose", is_flag=True, help="Each record, ask, refusal and change of a rule, too."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all of it.")
+def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
+    """Print what happened: a line for each run, snapshot, travel and commit.
 
-    Oldest first. RANGE is as in `yolofs diff`; here it means the time between two generations. What lies on a branch
-    that a travel has left is marked as dead. Equal refusals are counted. Records about scratch directories are left
-    out unless PATH names them.
+    Oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and each change of a
+    rule; equal refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two generations. What
+    lies on a branch that a travel has left is marked as dead. Records about scratch directories are left out unless
+    PATH names them.
+
+    Without RANGE it begins with what happened before the commits that are kept (see the setting keep_commits), dimmed;
+    generations have numbers of their own before each commit. That can only be looked at: `yolofs undo` takes a commit
+    back.
     """
-    with reading(find_project()) as session:
+    with reading(find_project()) as session, chapters(session) as found:
         if run is not None:
             find_run(session.directory, run)
         start, end = parse_range(session.timeline, range_text)
-        paths = relative_paths(session, paths_given())
-        entries = _entries(session, start, end, paths)
-        notes = notes_between(session, start, end, [session.base.path(path) for path in paths])
-        root = session.base.root
-        if options().guard is not None:
-            entries = (entry for entry in entries if may_show(entry.record, root))
-            notes = iter(())  # which are about what others may have wanted
-        if run is not None:
-            entries = (entry for entry in entries if run_of(entry.record) == run)
-            notes = (note for note in notes if isinstance(note, RunStart | RunEnd) and note.run == run)
-        left_out = _LeftOut(session.regions)
-        if not (scratch or paths):
-            entries = filter(left_out.shows, entries)
+        spans = [Span(found[-1], start, end)]
+        if range_text == "all":
+            spans = [*(Span(chapter, start, None) for chapter in found[:-1]), *spans]
+        wanted = Wanted(session, relative_paths(session, paths_given()), run)
+        left_out = _LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
-            emit_json_list("records", (_any_fields(item, root) for item in _in_place(entries, notes)))
-            return
-        place = Place(root, session.base.relative(session.project))
-        width = len(str(session.timeline.present + 1))
-        for item in _in_place(entries, notes):
+            emit_json_list("records", _documents(spans, wanted, left_out))
+        elif is_verbose or scratch or wanted.paths or run is not None:
+            _emit_all(spans, wanted, left_out)
+            say_left_out(left_out.count, "record")
+        else:
+            _emit_short(spans, session)
+
+
+# ---- all of it
+
+
+def _emit_all(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> None:
+    session = wanted.session
+    place = Place(session.base.root, session.base.relative(session.project))
+    width = _width(spans)
+    for span in spans:
+        is_past, is_empty = span.chapter.commit is not None, True
+        for item in _items(span, wanted, left_out):
+            is_empty = False
             if isinstance(item, Entry):
-                line = _line(item, place, width)
-                emit(line if item.is_live else paint(f"{line}  [dead]", "dim"))
+                line = record_line(item, place, width) + ("" if item.is_live else "  [dead]")
+                emit(paint(line, "dim") if is_past or not item.is_live else line)
             else:
-                emit(f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}")
-        say_left_out(left_out.count, "record")
+                line = f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}"
+                emit(paint(line, "dim") if is_past else line)
+        if is_past and not (is_empty and (wanted.paths or wanted.run is not None)):
+            emit(paint(_commit_line(span.chapter, width), "dim"))
+
+
+def _documents(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> Iterator[dict[str, Any]]:
+    root = wanted.session.base.root
+    for span in spans:
+        number = span.chapter.commit
+        more = {"commit": number} if number is not None else {}
+        for item in _items(span, wanted, left_out):
+            yield (record_fields(item, root) if isinstance(item, Entry) else note_fields(item)) | more
+        if number is not None and not (wanted.paths or wanted.run is not None):
+            yield {"kind": "commit", "time_ns": span.chapter.ended_ns, **more}
+
+
+def _items(span: Span, wanted: Wanted, left_out: _LeftOut) -> Iterator[Entry | Note]:
+    """Yield the records and notes of a chapter that are wanted, in their order."""
+    root, paths, run = wanted.session.base.root, wanted.paths, wanted.run
+    entries = _entries(span, paths)
+    notes = notes_between(span.chapter, span.start, span.end, [wanted.session.base.path(path) for path in paths])
+    if options().guard is not None:
+        entries = (entry for entry in entries if may_show(entry.record, root))
+        notes = iter(())  # which are about what others may have wanted
+    if run is not None:
+        entries = (entry for entry in entries if run_of(entry.record) == run)
+        notes = (note for note in notes if isinstance(note, RunStart | RunEnd) and note.run == run)
+    return _in_place(filter(left_out.shows, entries), notes)
 
 
 class _LeftOut:
     """Leaves out the records that are about scratch directories alone, and counts them."""
 
-    def __init__(self, regions: Regions) -> None:
+    def __init__(self, regions: Regions | None) -> None:
+        """Without ``regions`` none is left out."""
         self._regions = regions
         self.count = 0
 
     def shows(self, entry: Entry) -> bool:
         paths = paths_of(entry.record)
-        if not paths or self._regions.of_all(paths) is not Region.SCRATCH:
+        if self._regions is None or not paths or self._regions.of_all(paths) is not Region.SCRATCH:
             return True
         self.count += 1
         return False
@@ -124,25 +178,30 @@ def _records(note: Note) -> int:
     return records_before(note) or 0
 
 
-def _any_fields(item: Entry | Note, root: bytes) -> dict[str, Any]:
-    return _fields(item, root) if isinstance(item, Entry) else note_fields(item)
-
-
-def _entries(session: Session, start: Generation, end: Generation | None, paths: Sequence[RelPath]) -> Iterator[Entry]:
-    """Yield the records between two generations, or only those that touch ``paths``, without markers then."""
-    timeline, journal = session.timeline, session.journal
-    live_segments = set(timeline.live_segments)
-    live_generations = {node.number for node in timeline.nodes() if node.is_live}
-    last = end if end is not None else timeline.present + 1
-    counts = journal.segment_counts()
-    at = sum(counts[:start]) + start
-    for segment in range(start + 1, last + 1):
-        for number, record in enumerate(journal.read_segment(segment), at):
+def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
+    """Yield the records of a span, or only those that touch ``paths``, without markers then."""
+    live_segments = set(span.chapter.timeline.live_segments)
+    counts = span.chapter.journal.segment_counts()
+    at = sum(counts[: span.start]) + span.start
+    markers = {entry.generation: entry for entry in _markers(span)}
+    for segment in range(span.start + 1, span.last + 1):
+        for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
             if not paths or _touches(record, paths):
                 yield Entry(segment, segment in live_segments, record, number)
+        at += counts[segment - 1] + 1
+        if segment in markers and not paths:
+            yield markers[segment]
+
+
+def _markers(span: Span) -> Iterator[Entry]:
+    """Yield the markers of a span; no record is read."""
+    timeline, journal = span.chapter.timeline, span.chapter.journal
+    live = {node.number for node in timeline.nodes() if node.is_live}
+    counts = journal.segment_counts()
+    at = sum(counts[: span.start]) + span.start
+    for segment in range(span.start + 1, min(span.last, timeline.present) + 1):
         at += counts[segment - 1]
-        if segment <= timeline.present and not paths:
-            yield Entry(segment, segment in live_generations, journal.markers[segment - 1].marker, at)
+        yield Entry(segment, segment in live, journal.markers[segment - 1].marker, at)
         at += 1
 
 
@@ -151,91 +210,61 @@ def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
     return any(is_below(one, path) for one in touched for path in paths)
 
 
-def _word(record: Record) -> str:
-    match record:
-        case Stage():
-            return "stage"
-        case Delete():
-            return "delete"
-        case Rename():
-            return "exchange" if record.exchange else "rename"
-        case Keep():
-            return "keep"
-        case Snapshot():
-            return "snapshot"
-        case Travel():
-            return "travel"
-        case _:
-            assert_never(record)
+# ---- in short
 
 
-def _line(entry: Entry, place: Place, width: int) -> str:
-    record = entry.record
-    head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {_word(record):<8}"
-    run = run_of(record)
-    return f"{head}  {_what(record, place)}".rstrip() + (f"  [run {run}]" if run else "")
+def _emit_short(spans: Sequence[Span], session: Session) -> None:
+    """Write a line for each run, marker and commit, and how much there is beside that."""
+    place = Place(session.base.root, session.base.relative(session.project))
+    width = _width(spans)
+    hidden: Counter[str] = Counter()
+    known = {run.number: run for run in read_runs(session.directory)}
+    for span in spans:
+        is_past = span.chapter.commit is not None
+        notes = list(notes_between(span.chapter, span.start, span.end, ())) if options().guard is None else []
+        runs = [known[note.run] for note in notes if isinstance(note, RunStart)]
+        made = {run.end.after.marker_ns for run in runs if run.end is not None and run.end.after is not None}
+        lines = [(run.start.time_ns, _run_line(run, span, notes, width), True) for run in runs]
+        for entry in _markers(span):
+            if entry.record.time_ns not in made:
+                text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
+                lines.append((entry.record.time_ns, text, entry.is_live))
+        for _, line, is_live in sorted(lines, key=lambda line: line[0]):
+            emit(line if is_live and not is_past else paint(line, "dim"))
+        if is_past:
+            emit(paint(_commit_line(span.chapter, width), "dim"))
+        elif span.end is None and (count := count_since(session)):
+            emit(f"and {count} record{'s' if count > 1 else ''} since, not snapshotted yet")
+        hidden += _beside(span, notes)
+    if hidden and options().guard is None:
+        counts = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in hidden.items()]
+        say(f"note: {', '.join(counts)} not shown; -v shows them")
 
 
-def _what(record: Record, place: Place) -> str:
-    match record:
-        case Stage():
-            how = ", metadata only" if record.origin is not None else ""
-            how = f"copied up{how}" if record.base is not None else how.removeprefix(", ")
-            how += ", known by no name" if record.is_nameless else ""
-            return place.show_path(record.path) + (f"  ({how})" if how else "")
-        case Delete():
-            return place.show_path(record.path)
-        case Keep():
-            return f"{place.show_path(record.path)}  ({_kept_as(record, place)})"
-        case Rename():
-            arrow = "<->" if record.exchange else "->"
-            return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
-        case Snapshot():
-            return display(record.name)
-        case Travel():
-            return f"to {record.generation}" + (f" ({display(record.name)})" if record.name else "")
-        case _:
-            assert_never(record)
+def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
+    """Return a run in one line: the generation that it made, its command, how it ended, what was asked and refused."""
+    after = generation_of(run.end.after, span.chapter.journal) if run.end is not None else None
+    number = str(after) if after is not None else ""
+    mine = [note for note in notes if isinstance(note, AskNote | RefusalNote) and note.process.run == run.number]
+    counts = Counter(note_word(note) for note in mine)
+    more = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in sorted(counts.items())]
+    told = ", ".join(text for text in (*run_result(run), *more) if text)
+    text = note_text(run.start).rpartition("  (in ")[0]
+    return f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  {text}  ({told})"
 
 
-def _kept_as(record: Keep, place: Place) -> str:
-    if record.ino is not None:
-        return "staged, metadata only" if record.origin is not None else "staged"
-    return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
+def _beside(span: Span, notes: Sequence[Note]) -> Counter[str]:
+    """Return how much of a span is not shown in short, by what it is."""
+    found = Counter({"record": sum(span.chapter.journal.segment_counts()[span.start : span.last])})
+    found.update(note_word(note) for note in notes if not isinstance(note, RunStart | RunEnd))
+    return +found
 
 
-def _fields(entry: Entry, root: bytes) -> dict[str, Any]:
-    record = entry.record
-    fields: dict[str, Any] = {
-        "kind": _word(record),
-        "time_ns": record.time_ns,
-        "generation": entry.generation,
-        "live": entry.is_live,
-    }
-    run = run_of(record)
-    if run:
-        fields["run"] = run
-    match record:
-        case Stage():
-            fields |= text_fields("path", absolute(root, record.path))
-            fields |= {"ino": record.ino, "copied_up": record.base is not None}
-            if record.origin is not None:
-                fields |= text_fields("origin", absolute(root, record.origin))
-        case Delete():
-            fields |= text_fields("path", absolute(root, record.path))
-        case Keep():
-            fields |= text_fields("path", absolute(root, record.path)) | {"ino": record.ino}
-            source = record.source if record.source is not None else record.origin
-            if source is not None:
-                fields |= text_fields("origin", absolute(root, source))
-        case Rename():
-            fields |= text_fields("path", absolute(root, record.dst))
-            fields |= text_fields("old_path", absolute(root, record.src))
-        case Snapshot():
-            fields |= text_fields("name", record.name)
-        case Travel():
-            fields |= text_fields("name", record.name)
-            fields["target"] = record.generation
-        case _:
-            assert_never(record)
-    return fields
+def _commit_line(chapter: Chapter, width: int) -> str:
+    ended_ns = chapter.ended_ns
+    when = local_time(ended_ns) if ended_ns is not None else ""
+    return f"{when:<19}  {'':>{width}}  {'commit':<8}  {chapter.commit}"
+
+
+def _width(spans: Sequence[Span]) -> int:
+    return max(len(str(span.chapter.timeline.present + 1)) for span in spans)

@@ -10,7 +10,7 @@ from yolofs.cli.versions import joined_run
 
 
 class _Command(click.Command):
-    """Takes ``--from run N``, which is two words."""
+    """Takes ``--from run N`` and ``--from commit N``, which are two words."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, joined_run(args))
@@ -23,16 +23,20 @@ class _Command(click.Command):
 @click.option(
     "--from",
     "text",
-    metavar="GENERATION|run N|base",
+    metavar="GENERATION|run N|commit N|base",
     default="base",
     shell_complete=generations,
-    help="The version to bring back: of a generation, as run N left it, or of base (so it is without this).",
+    help="The version to bring back: of a generation, as run N left it, as base was after commit N, or of base (so it "
+    "is without this).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(paths: tuple[bytes, ...], text: str, as_json: bool) -> None:
-    """Bring back what another generation has at a path, or base.
+    """Bring back what another generation has at a path, or base, or what a commit applied there.
 
     It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
     before is a generation, to which you can travel. Base is not touched.
+
+    From "commit N" comes what base had right after that commit, as long as it is kept, whatever later commits made of
+    it. What base had before it is what `yolofs undo` brings back.
     """
     bring_back(text, paths, as_json=as_json)

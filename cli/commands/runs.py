@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.output import emit, emit_json_list, local_time, say
+from yolofs.audit.runs import Run, read_runs
+from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.journal.journal import Journal
+from yolofs.cli.show.run_lines import run_result
 from yolofs.paths import display
+from yolofs.session.history import Chapter, chapter_of, chapters
 from yolofs.session.session import Access, Session
 
 
@@ -21,38 +23,40 @@ def command(as_json: bool) -> None:
     """List the commands of `yolofs run`, oldest first.
 
     Each has a number for `yolofs log --run` and `yolofs diff --run`, its start, how long it took, its exit code, the
-    generation that it made, and its command line.
+    generation that it made, and its command line. Of one from before a commit that is kept, the generation is one that
+    can only be looked at.
     """
     project = find_project()
     with connected(project) as client:
         is_mounted = client is not None
     runs = read_runs(session_directory(project))
-    with Session.open(project, Access.READ) as session:
-        journal = session.journal
+    with Session.open(project, Access.READ) as session, chapters(session) as found:
         if as_json:
-            emit_json_list("runs", (_fields(run, journal) for run in runs))
+            emit_json_list("runs", (_fields(run, found) for run in runs))
             return
         if not runs:
             say("nothing has been run yet")
         for run in runs:
-            emit(_line(run, journal, is_mounted=is_mounted))
+            emit(_line(run, found, is_mounted=is_mounted))
 
 
-def _line(run: Run, journal: Journal, *, is_mounted: bool) -> str:
-    end = run.end
-    if end is None:
-        took, code = ("goes on", "") if is_mounted else ("", "killed")  # no run outlives its mount
-    else:
-        took = f"{(end.time_ns - run.start.time_ns) / 1e9:.1f} s"
-        code = f"exit {end.code}" if end.code is not None else "killed"
-    after = generation_of(end.after, journal) if end is not None else None
+def _line(run: Run, found: Sequence[Chapter], *, is_mounted: bool) -> str:
+    code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
+    if code == "goes on":
+        code, took = "", code
+    chapter = chapter_of(run, found)
+    after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
     made = f"generation {after}" if after is not None else ""
+    if chapter is not None and chapter.commit is not None:
+        made = f"{made or 'ended'}, commit {chapter.commit}"
     command = " ".join(display(word) for word in run.command)
-    return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made:<14}  {command}".rstrip()
+    line = f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made:<14}  {command}".rstrip()
+    return line if chapter is not None and chapter.commit is None else paint(line, "dim")
 
 
-def _fields(run: Run, journal: Journal) -> dict[str, Any]:
+def _fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:
     end = run.end
+    chapter = chapter_of(run, found)
     return {
         "run": run.number,
         **words_fields("command", run.command),
@@ -60,6 +64,7 @@ def _fields(run: Run, journal: Journal) -> dict[str, Any]:
         "start_ns": run.start.time_ns,
         "end_ns": end.time_ns if end is not None else None,
         "code": end.code if end is not None else None,
-        "before": generation_of(run.start.before, journal),
-        "after": generation_of(end.after, journal) if end is not None else None,
+        "before": chapter.generation(run.start.before) if chapter is not None else None,
+        "after": chapter.generation(end.after) if chapter is not None and end is not None else None,
+        "commit": chapter.commit if chapter is not None else None,
     }

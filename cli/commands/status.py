@@ -29,6 +29,7 @@ from yolofs.session.session import Access, Session
 from yolofs.system.disk_usage import size_text
 
 if TYPE_CHECKING:  # takes long
+    from yolofs.cli.show.shortening import Shortener
     from yolofs.config.trust import Waiting
     from yolofs.hostcode.mark import Marks
     from yolofs.session.interrupted import Interrupted
@@ -37,16 +38,20 @@ if TYPE_CHECKING:  # takes long
 @click.command()
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
+@click.option("--unfold", "unfolds", is_flag=True, help="Each change on a line of its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document, which folds nothing.")
+def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
-    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A renamed
-    directory is one line. What lies outside the project is listed apart. Left out are changes in scratch directories
-    (/tmp and others, see the setting `scratch`), and those on paths that a rule hides (a commit lists and takes these
-    all the same). What the host would run or trust later (setuid files, commands on your PATH, hooks, start files of
-    shells and others) comes last, with the reason in brackets; a commit takes it only if you name it, or with
-    --trusted.
+    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A new,
+    deleted or renamed directory is one line. So are, in the project, all changes in a .git, what git ignores, compiled
+    Python code, and changes of times alone; --unfold lists each. What git ignores is told by the real files, not by
+    what is staged, and what it tracks is never folded away when it is deleted.
+
+    What lies outside the project is listed apart. Left out are changes in scratch directories (/tmp and others, see the
+    setting `scratch`), and those on paths that a rule hides (a commit lists and takes these all the same). What the
+    host would run or trust later (setuid files, commands on your PATH, hooks, start files of shells and others) comes
+    last, with the reason in brackets; a commit takes it only if you name it, or with --trusted.
 
     A line marked ! is a path that changed in base, too, since it was staged. It says when each side did.
     """
@@ -85,7 +90,8 @@ def command(scratch: bool, shows_hidden: bool, as_json: bool) -> None:
                 return
             emit()
             place = Place(session.base.root, session.base.relative(session.project))
-            emit_changes(changes, place, session.regions, marks)
+            short = None if unfolds or not changes else _shortener(session, place)
+            emit_changes(changes, place, session.regions, marks, shortener=short)
             emit_drift(drift, place)
             say_left_out(left_out)
             say_hidden(hidden)
@@ -104,6 +110,12 @@ def _hiding(project: bytes) -> PathGuard | None:
     from yolofs.cli.rules.in_force import hiding  # rules take long to import, and are for changes alone
 
     return hiding(project)
+
+
+def _shortener(session: Session, place: Place) -> Shortener:
+    from yolofs.cli.show.shortening import Shortener  # what asks git is for changes alone
+
+    return Shortener(session, place.holds, place.project, "--unfold")
 
 
 def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:

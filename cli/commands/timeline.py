@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
+from msgspec import structs
 
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.records_seen import count_since, segment_counts
@@ -13,6 +16,7 @@ from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.journal.timeline import GenerationInfo, Kind
 from yolofs.paths import display
+from yolofs.session.history import Chapter, chapters
 from yolofs.session.session import Session
 
 
@@ -24,15 +28,20 @@ def command(as_json: bool) -> None:
     Time runs down. What the present is built from keeps to the left. Branches that a travel has left are marked as
     dead; you can travel to them all the same.
 
+    First come the generations from before each commit that is kept (see the setting keep_commits), dimmed, with the
+    numbers that they had. These can only be looked at: `yolofs log`, and `yolofs diff --run N`.
+
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a snapshot that is dead;
     without Unicode they are * > @ o.
     """
-    with reading(find_project()) as session:
+    with reading(find_project()) as session, chapters(session) as found:
         nodes = session.timeline.nodes(segment_counts(session))
         if as_json:
-            emit_json(_document(session, nodes))
+            emit_json(_document(session, nodes, found[:-1]))
             return
         signs = graph.UNICODE if has_unicode() else graph.ASCII
+        for chapter in found[:-1]:
+            _emit_chapter(chapter, signs)
         number_width = len(str(nodes[-1].number))
         for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
             text = f"{row.beside}  {node.number:>{number_width}}  {_text(node)}".rstrip()
@@ -40,6 +49,24 @@ def command(as_json: bool) -> None:
             if row.below:
                 emit(row.below)
         _emit_rest(session)
+
+
+def _emit_chapter(chapter: Chapter, signs: graph.Signs) -> None:
+    """Write what led to a commit."""
+    nodes = _nodes(chapter)
+    width = len(str(nodes[-1].number))
+    for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
+        emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node)}".rstrip(), "dim"))
+        if row.below:
+            emit(paint(row.below, "dim"))
+    when = f"{local_time(chapter.ended_ns)}  " if chapter.ended_ns is not None else ""
+    emit(paint(f"{when}commit {chapter.commit}", "dim"))
+
+
+def _nodes(chapter: Chapter) -> list[GenerationInfo]:
+    """Return the generations of a chapter, none of which is the present any more."""
+    counts = chapter.journal.segment_counts() if options().guard is None else None
+    return [structs.replace(node, is_present=False) for node in chapter.timeline.nodes(counts)]
 
 
 def _text(node: GenerationInfo) -> str:
@@ -50,7 +77,7 @@ def _text(node: GenerationInfo) -> str:
         what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
     else:
         what = f"{local_time(node.time_ns)}  {display(node.name) if node.name else 'snapshot'}"
-        what += f", {_count(node.record_count or 0)}"
+        what += f", {_count(node.record_count)}" if node.record_count is not None else ""
     marks = ([] if node.is_live else ["dead"]) + (["present"] if node.is_present else [])
     return what + (f"  [{', '.join(marks)}]" if marks else "")
 
@@ -72,11 +99,19 @@ def _count(records: int) -> str:
     return f"{records} record{'' if records == 1 else 's'}"
 
 
-def _document(session: Session, nodes: list[GenerationInfo]) -> dict[str, Any]:
+def _document(session: Session, nodes: list[GenerationInfo], earlier: Sequence[Chapter]) -> dict[str, Any]:
     return {
         "present": session.timeline.present,
         "records_since": count_since(session),
         "generations": [_fields(node) for node in nodes],
+        "earlier": [
+            {
+                "commit": chapter.commit,
+                "time_ns": chapter.ended_ns,
+                "generations": [_fields(node) for node in _nodes(chapter)],
+            }
+            for chapter in earlier
+        ],
     }
 
 

@@ -29,7 +29,9 @@ _LISTED = 20
 _NAMED = 3
 _UNMERGED = "what was staged before the merge"
 _LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
-_QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, see the [d]iff, or [q]uit?"
+_QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, [c]ommit the others, see the [d]iff, or [q]uit?"
+_OTHERS = "c"
+"""The letter that skips all that are not decided yet."""
 
 
 class Way(Enum):
@@ -194,10 +196,21 @@ class Wish:
             return
         place, now_ns = _place(session), time.time_ns()
         tree, marked = parts.taken, frozenset(looked.marked)
-        for drift in describe_drift(tree, session.base, session.store, looked.conflicts, marked):
-            if drift.path not in self._chosen:
-                text = f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}"
-                self._chosen[drift.path] = _ask_about(session, drift.path, text)
+        drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
+        texts = {drift.path: f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}" for drift in drifts}
+        open_ones = [path for path in texts if path not in self._chosen]
+        if len(open_ones) > 1:
+            say(f"{len(open_ones)} paths have changed in base, too:")
+            for path in open_ones[:_LISTED]:
+                say(f"  {texts[path]}")
+            if len(open_ones) > _LISTED:
+                say(f"  … and {len(open_ones) - _LISTED} more")
+        for path in open_ones:
+            way = _ask_about(session, path, texts[path])
+            if way is None:
+                self._chosen |= {one: Way.SKIP for one in open_ones if one not in self._chosen}
+                return
+            self._chosen[path] = way
 
     def forget(self, before: Sequence[Change], now: Sequence[Change]) -> None:
         """Drop the answers about what is not as it was when they were given, so that it is asked about again."""
@@ -206,10 +219,10 @@ class Wish:
         kept = {path for change in same for path in change.paths}
         self._chosen = {path: way for path, way in self._chosen.items() if path in kept}
 
-    def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str) -> str:
+    def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str, ends: str = "") -> str:
         """Return what to ask before a commit of ``taken``: only what is to be done; empty if that is nothing.
 
-        ``trusted`` follows the counts.
+        ``trusted`` follows the counts, ``ends`` all of it.
         """
         by_way = {way: {path for path in conflicts if self._way(path) is way} for way in Way}
         not_applied = by_way[Way.THEIRS] | by_way[Way.SKIP]
@@ -219,7 +232,7 @@ class Wish:
             parts.append(f"take base's version at {count} path{'' if count == 1 else 's'}")
         if by_way[Way.MERGE]:
             parts.append("what does not merge stays staged")
-        return f"{'; '.join(parts)}?" if parts else ""
+        return f"{'; '.join(parts)}{ends}?" if parts else ""
 
     def settle(self, session: Session, looked: Looked) -> Settled:
         """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait meanwhile.
@@ -296,13 +309,16 @@ def _place(session: Session) -> Place:
     return Place(session.base.root, session.base.relative(session.project))
 
 
-def _ask_about(session: Session, path: RelPath, text: str) -> Way:
+def _ask_about(session: Session, path: RelPath, text: str) -> Way | None:
+    """Return what is to become of a conflict; None: it stays staged, and so do all that are not decided yet."""
     say(text)
     while True:
-        letter = choose(_QUESTION, "motsdq")
+        letter = choose(_QUESTION, "motscdq")
         if letter == "q":
             say("nothing committed")
             raise click.exceptions.Exit(1)
+        if letter == _OTHERS:
+            return None
         if letter == "d":
             _emit_diff(session, path)
         elif letter != "m" or _may_merge(session, path):

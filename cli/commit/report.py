@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, is_marked
 from yolofs.cli.show.marking import marker
+from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
@@ -74,11 +75,13 @@ def look(
         before, present = session.state(BASE), session.state(up_to)
         everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = () if is_again else tuple(check_paths(session, selection.paths, everything))
+        asked = frozenset(selection.paths)
+        selection = _with_other_names(selection, everything)
         excluded = Excluded.of(selection, everything)
         marking = marker(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
-            parts = split(session, unmarked(selection, marks), tree=present)
+            parts = split(session, unmarked(selection, marks, asked), tree=present)
             if not parts.rest:
                 taken = everything
                 break
@@ -86,7 +89,7 @@ def look(
             # what lies in a directory whose rename stays lands elsewhere than the view has it
             more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
             marks = {**marks, **more}
-            if selection.takes_marked or more.keys() <= set(selection.paths):
+            if selection.takes_marked or more.keys() <= asked:
                 break
     if taken is everything and up_to is None:
         stays: list[Change] = []
@@ -99,11 +102,21 @@ def look(
     return Shown(taken, stays, parts.held_back, unchanged, selection.paths, excluded, marks, session.base.root), parts
 
 
-def unmarked(selection: Selection, marks: Marks) -> Selection:
-    """Return a selection without what is marked and not named by it."""
+def _with_other_names(selection: Selection, changes: Iterable[Change]) -> Selection:
+    """Return a selection in which either name of what was renamed selects the other one, too."""
+    if not selection.paths:
+        return selection
+    known = set(selection.paths)
+    others = [path for change in changes if not known.isdisjoint(change.paths) for path in change.paths]
+    more = tuple(path for path in dict.fromkeys(others) if path not in known)
+    return msgspec.structs.replace(selection, paths=(*selection.paths, *more)) if more else selection
+
+
+def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
+    """Return a selection without what is marked and not among the very paths that were ``asked`` for."""
     if selection.takes_marked:
         return selection
-    named = set(selection.paths)
+    named = set(selection.paths if asked is None else asked)
     reasons = {path: _reason(found) for path, found in marks.items() if path not in named}
     return msgspec.structs.replace(selection, unnamed=reasons) if reasons else selection
 
@@ -159,15 +172,19 @@ def emit_taken(
     guard: PathGuard | None,
     conflicts: Sequence[RelPath],
     merged: Sequence[RelPath] = (),
+    *,
+    unfolds: bool = False,
 ) -> None:
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
 
-    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.
+    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.  With
+    ``unfolds`` each change has a line of its own.
     """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
     hidden = hidden_by(guard, shown.taken, root)
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged)
+    short = None if unfolds else Shortener(session, place.holds, place.project, "--unfold")
+    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:

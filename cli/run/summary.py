@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
+from yolofs.access.asks import Outcome
 from yolofs.access.questions import Operation
-from yolofs.audit.audit import AskNote, Note, Point, RefusalNote, read_audit
+from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
+from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
-from yolofs.cli.show.listing import Place, change_line, counts, is_marked, summary, without_scratch
+from yolofs.cli.show.listing import Place, change_line, counts, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation, RelPath, is_below
+from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import HISTORIES, SOURCE
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
@@ -29,8 +33,18 @@ from yolofs.text.json_text import encode_json
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
-_SHOWN = 40
-"""How many lines each part has; how many more there are is always said."""
+_SHOWN_OF_NOTE = 40
+"""How many lines each part has of what matters most: what is marked, and what is deleted.
+
+How many more there are is always said.
+"""
+_SHOWN = 10
+"""How many lines each part has of the rest, and notes there are."""
+_COMMANDS = 5
+"""How many commands are told that would allow something."""
+_LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
+"""What a rule that lets nothing be changed allows, too."""
+_ORDER = (Kind.DELETED, Kind.TYPE, Kind.MODIFIED, Kind.RENAMED, Kind.ADDED, Kind.METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +85,11 @@ class Span:
 class Parts:
     """The changes of a run, in the order in which they matter."""
 
-    deleted: list[Change]
+    deleted: list[Line]
     """In the project."""
-    outside: list[Change]
-    """Outside the project, deletions first."""
-    others: list[Change]
+    outside: list[Line]
+    """Outside the project."""
+    others: list[Line]
 
 
 def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
@@ -92,49 +106,28 @@ def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_js
             work = work.without(run.number for run in read_runs(session.directory) if _ended_before(run, ended))
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
         place = Place(session.base.root, session.base.relative(session.project))
-        regions = session.regions
         marks = marks_of(session, changes)
-    if as_json:
-        say(encode_json(_document(ended, span, work, notes, place, regions, marks)).decode())
-        return
+        if as_json:
+            say(encode_json(_document(ended, span, work, notes, place, session.regions, marks)).decode())
+            return
+        lines = _lines(session, ended, span, work, place, marks)
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-    for line in (*_lines(ended, span, work, place, regions, marks), *_note_lines(ended, notes)):
+    for line in (*lines, *_note_lines(ended, notes)):
         say(line)
 
 
-def sort(changes: Iterable[Change], place: Place) -> Parts:
+def sort(lines: Iterable[Line], place: Place) -> Parts:
     """Return the changes of a run part by part."""
     parts = Parts([], [], [])
-    for change in changes:
-        if not place.holds(change):
-            parts.outside.append(change)
-        elif change.kind is Kind.DELETED:
-            parts.deleted.append(change)
+    for line in lines:
+        if not place.holds(line.change):
+            parts.outside.append(line)
+        elif line.change.kind is Kind.DELETED:
+            parts.deleted.append(line)
         else:
-            parts.others.append(change)
-    parts.outside.sort(key=lambda change: change.kind is not Kind.DELETED)  # stable: by path otherwise
+            parts.others.append(line)
     return parts
-
-
-def fold(changes: Sequence[Change], marks: Marks) -> list[tuple[Change, int]]:
-    """Return changes without those in a directory that was itself added or deleted, which is told how many it holds.
-
-    What is marked has a line of its own.
-    """
-    folded: list[tuple[Change, int]] = []
-    holders: list[tuple[RelPath, Kind, int]] = []
-    for change in sorted(changes, key=lambda change: change.path.split(b"/")):
-        while holders and not is_below(change.path, holders[-1][0]):
-            holders.pop()
-        if holders and holders[-1][1] is change.kind and not is_marked(change, marks):
-            at = holders[-1][2]
-            folded[at] = (folded[at][0], folded[at][1] + 1)
-            continue
-        if change.kind in (Kind.ADDED, Kind.DELETED):
-            holders.append((change.path, change.kind, len(folded)))
-        folded.append((change, 0))
-    return folded
 
 
 def _changes(session: Session, span: Span, before: Tree | None) -> list[Change]:
@@ -170,28 +163,50 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
-        lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log")
-    return lines
+        lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
+    return lines + _unattended_lines(notes)
 
 
-def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions, marks: Marks) -> list[str]:
-    own = without_scratch(work.own, regions)
-    others = meanwhile(work, ended.going_on, regions, span.text)
+def _unattended_lines(notes: Sequence[Note]) -> list[str]:
+    """Return what was answered as nobody watched, and what allows it the next time."""
+    asked = [note for note in notes if isinstance(note, AskNote) and note.by == UNATTENDED]
+    refused = [note for note in asked if note.outcome == Outcome.TIMEOUT.value]
+    if not refused:
+        return []
+    commands: dict[bytes, str] = {}
+    for note in refused:
+        path = unquote_to_bytes(note.path)
+        state = "read-only" if note.operation in _LOOKING and commands.get(path) != "allow" else "allow"
+        commands[path] = state
+    count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")
+    lines = [f"nobody watches, so {count} had no answer; to allow {them} next time:"]
+    found = [f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()]
+    more = [f"  … and {len(found) - _COMMANDS} more"] if len(found) > _COMMANDS else []
+    return [*lines, *found[:_COMMANDS], *more]
+
+
+def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place, marks: Marks) -> list[str]:
+    own = without_scratch(work.own, session.regions)
+    others = meanwhile(work, ended.going_on, session.regions, span.text)
     if not own:
         # of runs that go on there is nothing to say, unless somebody changed something
         return [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
-    parts = sort(own, place)
+    shortener = Shortener(session, place.holds, place.project, f"{see} --list")
+    short = shortener.fold(own, lambda change: is_marked(change, marks))
+    parts, groups = sort(short.lines, place), group_lines(short, shortener, place)
     for title, some, inside in (
         ("deleted:", parts.deleted, True),
         ("outside the project:", parts.outside, False),
         ("in the project:", parts.others, True),
     ):
-        if some:
+        folded = groups if some is parts.others else []
+        if some or folded:
             lines.append(title)
             lines += _listed(some, place, work, marks, inside=inside, see=see)
+            lines += [f"  {line}" for line in folded]
     left_out = len(work.own) - len(own)
     if left_out:
         lines.append(f"and {left_out} in scratch directories: {see} --scratch")
@@ -201,25 +216,30 @@ def _lines(ended: Ended, span: Span, work: Work, place: Place, regions: Regions,
     return [*lines, f"see it: {see}        undo it: {undo}"]
 
 
-def _listed(changes: Sequence[Change], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
-    """Return the lines of one part: what is marked first, so that it is among those that are shown, then deletions."""
-    folded = fold(changes, marks)
-    folded.sort(key=lambda found: (not is_marked(found[0], marks), found[0].kind is not Kind.DELETED))
+def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
+    """Return the lines of one part: what is marked first, so that it is among those that are shown, then by kind."""
+
+    def matters(line: Line) -> bool:
+        return is_marked(line.change, marks) or line.change.kind is Kind.DELETED
+
+    some = sorted(some, key=lambda line: (not is_marked(line.change, marks), _ORDER.index(line.change.kind)))
+    most = max(_SHOWN, min(_SHOWN_OF_NOTE, sum(map(matters, some))))
     lines = []
-    for change, count in folded[:_SHOWN]:
-        line = f"  {change_line(change, place, marks, inside=inside)}" + (f"  (and {count} in it)" if count else "")
-        lines.append(line + also_text(work.also.get(id(change), ())))
-    more = len(folded) - _SHOWN
+    for line in some[:most]:
+        text = f"  {change_line(line.change, place, marks, inside=inside)}{line.count_text}"
+        lines.append(text + also_text(work.also.get(id(line.change), ())))
+    more = len(some) - most
     if more > 0:
-        lines.append(f"  … and {summary(change for change, _ in folded[_SHOWN:])} in {more} more lines: {see} --list")
+        lines.append(f"  … and {summary(line.change for line in some[most:])} in {more} more lines: {see} --list")
     return lines
 
 
 def _document(
     ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions, marks: Marks
 ) -> dict[str, Any]:
-    parts = sort(work.own, place)
-    is_outside = [regions.of_all(change.paths) is Region.OUTSIDE for change in parts.outside]
+    parts = sort((Line(change, []) for change in work.own), place)
+    parts.outside.sort(key=lambda line: line.change.kind is not Kind.DELETED)  # stable: by path otherwise
+    is_outside = [regions.of_all(line.change.paths) is Region.OUTSIDE for line in parts.outside]
     return {
         "run": ended.number,
         **words_fields("command", ended.command),
@@ -229,10 +249,10 @@ def _document(
         "counts": counts(work.own),
         "outside": sum(is_outside),
         "changes": [
-            change_fields(change, place.root, regions, marks)
-            | {"also_by": [number or None for number in work.also.get(id(change), ())]}
+            change_fields(line.change, place.root, regions, marks)
+            | {"also_by": [number or None for number in work.also.get(id(line.change), ())]}
             for part in (parts.deleted, parts.outside, parts.others)
-            for change in part
+            for line in part
         ],
         "meanwhile": meanwhile_fields(work, ended.going_on),
         "notes": [note_fields(note) for note in notes],

@@ -1,7 +1,7 @@
 """Saying, while a command of ``yolofs run`` goes on, that it waits for somebody's answer, and how to give one.
 
-It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once or a full-screen
-program has the terminal: that would be spoilt by it.
+It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once.  Where a
+full-screen program has the terminal, which that would spoil, the terminal's title says it instead, and is given back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from yolofs.sandbox.jobs import start_deaf
 if TYPE_CHECKING:  # what a run needs to start does not need these
     from yolofs.daemon.rpc.ask_messages import AskInfo
 
+_TITLE = "\x1b]0;{}\x07"
+"""OSC 0: the title of the window and of its icon."""
+_KEEP_TITLE, _GIVE_BACK_TITLE = "\x1b[22;0t", f"{_TITLE.format('')}\x1b[23;0t"
+"""Of terminals that cannot keep a title, the title is their own again: an empty one."""
 _GRACE_S = 1.5
 """So long somebody who watches has time to answer before the command's terminal is written to."""
 
@@ -44,7 +48,7 @@ def told_of_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[Non
 def _tell(client: Client, run: int, pid_namespace: int) -> None:
     waiting = _Waiting(run)
     try:
-        client.watch()
+        client.watch(is_attended=os.isatty(2), run=run)  # whoever sits there is told, and can answer
         while True:
             event = client.next_event()
             from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo  # most runs ask nothing, and start faster so
@@ -66,10 +70,14 @@ class _Waiting:
         self._lock = threading.Lock()
         self._asks: dict[int, AskInfo] = {}
         self._timer: threading.Timer | None = None
+        self._has_title = False
+        """Whether the terminal's title says how much waits."""
 
     def asked(self, ask: AskInfo) -> None:
         with self._lock:
             self._asks[ask.id] = ask
+            if self._has_title:
+                self._set_title()
             if self._timer is None:
                 self._timer = threading.Timer(_GRACE_S, self._say)
                 self._timer.daemon = True
@@ -78,6 +86,8 @@ class _Waiting:
     def ended(self, number: int) -> None:
         with self._lock:
             self._asks.pop(number, None)
+            if self._has_title:
+                self._set_title()
             if not self._asks and self._timer is not None:
                 self._timer.cancel()
                 self._timer = None  # the next one that waits is told of again
@@ -85,6 +95,8 @@ class _Waiting:
     def close(self) -> None:
         with self._lock:
             self._asks.clear()
+            if self._has_title:
+                self._set_title()
             if self._timer is not None:
                 self._timer.cancel()
 
@@ -94,7 +106,10 @@ class _Waiting:
         with self._lock:
             first = next(iter(self._asks.values()), None)
             count = len(self._asks)
-        if first is None or _is_full_screen():
+            if first is not None and _is_full_screen():
+                self._set_title()
+                return
+        if first is None:
             return
         more = f" (and {count - 1} more)" if count > 1 else ""
         left_s = max(0, round(first.left_ms / 1000 - _GRACE_S))
@@ -103,6 +118,16 @@ class _Waiting:
             f"yolofs: in another terminal: yolofs answer {first.id} allow|deny, or yolofs watch; "
             f"without one it ends in {left_s} s\n"
         )
+        with contextlib.suppress(OSError):
+            os.write(2, text.encode())
+
+    def _set_title(self) -> None:
+        """Have the terminal's title say how much waits, or give it back; the lock is held."""
+        count = len(self._asks)
+        text = _TITLE.format(f"yolofs: {count} question{'s' if count > 1 else ''}") if count else _GIVE_BACK_TITLE
+        if count and not self._has_title:
+            text = _KEEP_TITLE + text
+        self._has_title = count > 0
         with contextlib.suppress(OSError):
             os.write(2, text.encode())
 

@@ -16,34 +16,34 @@ from yolofs.audit.audit import (
     RuleNote,
     RunEnd,
     RunStart,
-    read_audit,
     records_before,
 )
 from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
-from yolofs.session.session import Session
+from yolofs.session.history import Chapter
 
 
 def notes_between(
-    session: Session, start: Generation, end: Generation | None, paths: Sequence[bytes]
+    chapter: Chapter, start: Generation, end: Generation | None, paths: Sequence[bytes]
 ) -> Iterator[Note]:
     """Yield the notes from the time between two generations, or only those about ``paths`` and what is below.
 
     They come in the order in which they were noted, which is not always that of what they tell of.
     """
-    places = marker_places(session)
-    for note in read_audit(session.directory):
+    places = marker_places(chapter.journal)
+    for note in chapter.notes:
         is_wanted = not (start and comes_before(note, *places[start - 1]))
         is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
         if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
             yield note
 
 
-def marker_places(session: Session) -> list[tuple[int, int]]:
+def marker_places(journal: Journal) -> list[tuple[int, int]]:
     """Return of each marker how many records are before it, and its time."""
     places = []
     count = 0
-    for records, at in zip(session.journal.segment_counts(), session.journal.markers, strict=False):
+    for records, at in zip(journal.segment_counts(), journal.markers, strict=False):
         count += records
         places.append((count, at.marker.time_ns))
         count += 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote_from_bytes
 
 from yolofs.changes.changes import Change, Side
 from yolofs.paths import absolute
 from yolofs.state.regions import Regions
+from yolofs.text.json_text import text_fields, words_fields
+
+__all__ = ["change_fields", "host_code_fields", "text_fields", "type_name", "words_fields"]
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
@@ -23,26 +25,6 @@ _TYPES = {
     stat.S_IFCHR: "character device",
     stat.S_IFBLK: "block device",
 }
-
-
-def text_fields(key: str, raw: bytes) -> dict[str, str]:
-    """Return a path or name as ``key``; one that is not UTF-8 has an exact ``key_bytes`` too, percent-encoded."""
-    try:
-        return {key: raw.decode()}
-    except UnicodeDecodeError:
-        return {key: raw.decode(errors="replace"), f"{key}_bytes": quote_from_bytes(raw)}
-
-
-def words_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
-    """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in ``key_bytes``, too."""
-    words = list(words)
-    fields = {key: [word.decode(errors="replace") for word in words]}
-    try:
-        for word in words:
-            word.decode()
-    except UnicodeDecodeError:
-        fields[f"{key}_bytes"] = [quote_from_bytes(word) for word in words]
-    return fields
 
 
 def change_fields(change: Change, root: bytes, regions: Regions, marks: Marks) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Aspect, Change, Kind
@@ -14,6 +14,8 @@ from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.state.regions import Region, Regions
 
 if TYPE_CHECKING:
+    from yolofs.cli.show.folding import Folded
+    from yolofs.cli.show.shortening import Shortener
     from yolofs.hostcode.mark import Marks
 
 _COLOURS = {
@@ -96,18 +98,27 @@ def emit_changes(
     hidden: Sequence[Change] = (),
     conflicts: Sequence[RelPath] = (),
     merged: Sequence[RelPath] = (),
+    shortener: Shortener | None = None,
 ) -> None:
     """Write changes part by part (project, outside, scratch, on ``hidden`` paths, marked), and a line of counts.
 
-    Those at ``conflicts`` are marked, too, and those that were ``merged``.
+    Those at ``conflicts`` are marked, too, and those that were ``merged``.  With a ``shortener`` what belongs together
+    is one line.
     """
     changed, from_both = frozenset(conflicts), frozenset(merged)
     apart = set(map(id, hidden))
+
+    def is_kept(change: Change) -> bool:
+        has_mark = change.path in marks or not (changed.isdisjoint(change.paths) and from_both.isdisjoint(change.paths))
+        return has_mark or id(change) in apart
+
     letters = _letters()
     parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
     plain = _PlainAdditions(place, regions, parts, letters[Kind.ADDED]) if not (apart or changed or from_both) else None
-    for change in changes:
-        if plain is not None and change.kind is Kind.ADDED and change.path not in marks and plain.takes(change):
+    short = shortener.fold(changes, is_kept) if shortener is not None and changes else None
+    for change, count_text in _with_counts(changes, short):
+        is_plain = plain is not None and change.kind is Kind.ADDED and change.path not in marks and not count_text
+        if is_plain and plain is not None and plain.takes(change):
             continue
         inside = place.holds(change)
         if is_marked(change, marks):
@@ -118,7 +129,7 @@ def emit_changes(
             title = _SCRATCH
         else:
             title = _HERE if inside else _OUTSIDE
-        line = _line(letters[change.kind], change, place, inside=inside)
+        line = _line(letters[change.kind], change, place, inside=inside) + count_text
         if change.path in marks:
             line += _mark_text(change, marks)
         if changed and not changed.isdisjoint(change.paths):
@@ -126,6 +137,8 @@ def emit_changes(
         if from_both and not from_both.isdisjoint(change.paths):
             line += paint("  [merged from both]", "bold", "cyan")
         parts[title].append(line)
+    if short is not None and shortener is not None:
+        parts[_HERE] += group_lines(short, shortener, place)
     is_first = True
     for title, lines in parts.items():
         if lines and title:
@@ -138,6 +151,25 @@ def emit_changes(
     if changes:
         emit()
     emit(summary(changes))
+
+
+def group_lines(short: Folded, shortener: Shortener, place: Place) -> list[str]:
+    """Return a line for each group of changes that are told together, dimmed where there are colours."""
+
+    def show(change: Change) -> str:
+        return place.show(change.path, inside=True) + _slash(change)
+
+    return [paint(f"-  {shortener.line(group, show)}", "dim") for group in short.groups]
+
+
+def _with_counts(changes: Iterable[Change], short: Folded | None) -> Iterator[tuple[Change, str]]:
+    """Yield what has a line of its own, and what follows there of what is folded into it."""
+    if short is None:
+        for change in changes:
+            yield change, ""
+    else:
+        for line in short.lines:
+            yield line.change, line.count_text
 
 
 class _PlainAdditions:

@@ -15,6 +15,7 @@ _STYLES = {
 }
 _HEADER = b"\x1b[1m"
 _is_hunk = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@").match
+_words = re.compile(rb"\[-.*?-\]|\{\+.*?\+\}")
 _doubtful = re.compile(rb"[^\t\x20-\x7e]+")
 
 
@@ -25,7 +26,9 @@ class PatchPainter:
     a command nor, by turning the direction of text or by showing nothing, read as something else than it is.
     """
 
-    def __init__(self, out: Callable[[bytes], object], *, has_colour: bool = True) -> None:
+    def __init__(self, out: Callable[[bytes], object], *, has_colour: bool = True, by_words: bool = False) -> None:
+        """``by_words``: the patch marks words, not lines."""
+        self._by_words = by_words
         self._out = out
         self._has_colour = has_colour
         self._pending = b""
@@ -39,8 +42,10 @@ class PatchPainter:
             self._out(b"".join(self._painted(line) + b"\n" for line in lines))
 
     def _painted(self, line: bytes) -> bytes:
-        style = self._style(line)
         shown = visible(line)
+        if self._by_words and not line.startswith((b"diff ", b"@@ ")):
+            return _words.sub(_painted_words, shown) if self._has_colour else shown
+        style = self._style(line)
         return style + shown + _PLAIN if style and shown and self._has_colour else shown
 
     def _style(self, line: bytes) -> bytes:
@@ -56,6 +61,10 @@ class PatchPainter:
             self._new_lines = int(hunk[2]) if hunk[2] is not None else 1
             return _STYLES[b"@"]
         return _HEADER if line.startswith((b"diff ", b"--- ", b"+++ ", b"index ")) else b""
+
+
+def _painted_words(found: re.Match[bytes]) -> bytes:
+    return _STYLES[b"-" if found[0].startswith(b"[") else b"+"] + found[0] + _PLAIN
 
 
 def visible(text: bytes) -> bytes:

@@ -15,8 +15,8 @@ import msgspec
 
 from yolofs.access.answers import Lifetime
 from yolofs.cli.output import emit, warn
-from yolofs.cli.show.ask_fields import ask_fields
 from yolofs.cli.show.ask_lines import path_text, verb
+from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote

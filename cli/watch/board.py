@@ -99,6 +99,10 @@ class Board:
 
     # ---- events
 
+    def is_new(self, event: AskInfo | EndedInfo | WarningsInfo) -> bool:
+        """Tell whether something begins a card: what a person has to be called for."""
+        return isinstance(event, AskInfo) and event.group not in self._cards
+
     def take(self, event: AskInfo | EndedInfo | WarningsInfo) -> None:
         """Take what the daemon tells."""
         match event:

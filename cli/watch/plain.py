@@ -71,6 +71,8 @@ def _talk(project: bytes, board: Board, calls: Client, arrived: deque[Event | Yo
             event = arrived.popleft()
             if isinstance(event, YolofsError):
                 raise event
+            if board.is_new(event):
+                _ring()
             board.take(event)
         untold = min(board.done_count - told, len(board.done))
         for line in list(board.done)[len(board.done) - untold :]:
@@ -83,6 +85,12 @@ def _talk(project: bytes, board: Board, calls: Client, arrived: deque[Event | Yo
                 return
             if command is not None:
                 _carry_out(project, board, calls, command)
+
+
+def _ring() -> None:
+    """Ring the terminal's bell."""
+    sys.stderr.write("\a")
+    sys.stderr.flush()
 
 
 def _print_changes(board: Board, printed: object) -> object:

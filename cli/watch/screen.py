@@ -128,6 +128,9 @@ class _Screen:
                 loop.call_soon_threadsafe(self._leave, error)
 
     def _take(self, event: Event) -> None:
+        if self._desk.is_new(event):
+            self._app.output.bell()
+            self._app.output.flush()
         self._desk.take(event)
         self._app.invalidate()
 

@@ -22,6 +22,7 @@ import trio
 from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, rules_of
 from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter
 from yolofs.access.questions import Decision, Question
+from yolofs.audit.audit import UNATTENDED
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.errors import AskError, UsageError
 from yolofs.paths import display
@@ -40,6 +41,9 @@ _COMMANDS_S = 0.5
 
 _COUNT_S = 60.0
 """How often refusals of a kind that was seen before are noted, with their number."""
+
+
+_MOST_UNATTENDED = 10_000
 
 
 class Install(Protocol):
@@ -69,6 +73,9 @@ class Watcher(Protocol):
     def warned(self, warnings: tuple[str, ...]) -> None:
         """There is something else now that the user should know, or nothing any more."""
 
+    def attends(self, run: int) -> bool:
+        """Tell whether there is somebody who sees what a run asks (0: what is in no run)."""
+
 
 class Answered(NamedTuple):
     """What an answer was for, by the numbers of asks."""
@@ -94,9 +101,14 @@ class Broker:
         *,
         timeout_s: float,
         default: Decision,
+        unattended_s: float = math.inf,
         last_id: int = 0,
     ) -> None:
         """``last_id``: the highest number that an ask has had in this session."""
+        self.unattended_s = unattended_s
+        """How long what a run asks waits where nobody watches."""
+        self._unattended: set[tuple[bytes, int]] = set()
+        """What was given the default as nobody watched: by path and run."""
         self.timeout_s = timeout_s
         """How long an ask waits for an answer."""
         self.default = default
@@ -136,9 +148,11 @@ class Broker:
             with self._lock:
                 self._wake(self._auditor.write)
 
-    def settings_changed(self, timeout_s: float, default: Decision) -> None:
+    def settings_changed(self, timeout_s: float, default: Decision, unattended_s: float) -> None:
         """Have asks that come from now on wait so long; ``default`` is for those that wait, too.  From any thread."""
-        self.timeout_s, self.default = timeout_s, default
+        self.timeout_s, self.default, self.unattended_s = timeout_s, default, unattended_s
+        with self._lock:
+            self._wake(self._settle_deadlines)
 
     def rules_changed(self) -> None:
         """Judge all that waits anew: the rule book has changed.  May be called from any thread."""
@@ -177,6 +191,7 @@ class Broker:
     def watched_by(self, watcher: Watcher) -> Iterator[None]:
         """Have a watcher hear of all that waits, and of all that happens in the block."""
         self._watchers.append(watcher)
+        self._settle_deadlines()
         try:
             if self._warnings:
                 watcher.warned(self._warnings)
@@ -186,6 +201,25 @@ class Broker:
             yield
         finally:
             self._watchers.remove(watcher)
+            self._settle_deadlines()
+
+    def _settle_deadlines(self) -> None:
+        """Have all that waits wait so long as is due with those who watch now."""
+        self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
+        now = time.monotonic()
+        for ask in self._queue:
+            if self._is_seen(ask):
+                ask.deadline = ask.full_deadline
+            elif ask.deadline == ask.full_deadline:
+                ask.deadline = min(ask.full_deadline, now + self.unattended_s)
+        self._deadline_changed.set()
+
+    def _is_seen(self, ask: Ask) -> bool:
+        return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
+
+    def _is_attended(self, run: int) -> bool:
+        """Tell whether somebody sees what a run asks; what is in no run is the user's own, who is there."""
+        return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
         """Tell watchers what the user should know now, if that is something else than before."""
@@ -328,14 +362,25 @@ class Broker:
             self._inbox.clear()
         for question, pid, answer in arrived:
             requester = self._auditor.requester(pid) if self._auditor is not None else read_requester(pid)
+            if (question.path, requester.run) in self._unattended:
+                self._answer_again(question, pid, answer)
+                continue
             waiter = Waiter(requester, answer)
-            deadline = time.monotonic() + self.timeout_s
-            ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=deadline)
+            now = time.monotonic()
+            ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=now + self.timeout_s)
+            is_seen = self._is_seen(ask)
+            ask.deadline = ask.full_deadline if is_seen else min(ask.deadline, now + self.unattended_s)
             self._undescribed.append((ask, waiter))
         if arrived:
             self._arrived.set()
             self._came.set()
             self._deadline_changed.set()
+
+    def _answer_again(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
+        """Answer at once what has been given the default already, as nobody watched."""
+        if self.default is Decision.DENY and self._auditor is not None and self._auditor.refused(question, pid):
+            self._auditor.write()
+        answer(self.default)
 
     async def _describe_arrivals(self) -> None:
         """Read the command lines of those who ask, then show their asks."""
@@ -363,7 +408,16 @@ class Broker:
             now = time.monotonic()
             for ask in self._queue:
                 if ask.deadline <= now and not ask.is_claimed:
-                    self._end(ask, Outcome.TIMEOUT, self.default, by="nobody")
+                    self._give_default(ask)
+
+    def _give_default(self, ask: Ask) -> None:
+        """Give all who wait for an ask the default; where nobody watches, the run is not kept waiting for it again."""
+        is_attended = ask.deadline == ask.full_deadline
+        if not is_attended:
+            if len(self._unattended) >= _MOST_UNATTENDED:
+                self._unattended.clear()
+            self._unattended.update((ask.question.path, waiter.requester.run) for waiter in ask.waiters)
+        self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
 
     async def _count_refusals(self) -> None:
         """Have refusals that go on and on noted now and then."""

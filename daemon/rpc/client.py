@@ -277,9 +277,14 @@ class Client:
 
         return self._call("answer", params, AnswerResult)
 
-    def watch(self) -> None:
-        """Have the daemon send what happens to asks, from all that wait now on: see :meth:`next_event`."""
-        self._call("watch", NoParams(), Done)
+    def watch(self, *, is_attended: bool = True, run: int = 0) -> None:
+        """Have the daemon send what happens to asks, from all that wait now on: see :meth:`next_event`.
+
+        ``is_attended``: somebody sees them, or with ``run`` those of that run, so that they wait longer.
+        """
+        from yolofs.daemon.rpc.ask_messages import WatchParams
+
+        self._call("watch", WatchParams(is_attended, run), Done)
 
     def next_event(self) -> Event:
         """Wait for the next event, however long.

@@ -113,7 +113,7 @@ def test_the_log_tells_how_many_got_an_answer(yolofs: Program, view: Path) -> No
         yolofs("answer", "1", "allow")
         first.end()
         second.end()
-    (line,) = [line for line in yolofs("log").out.splitlines() if " ask " in line]
+    (line,) = [line for line in yolofs("log", "-v").out.splitlines() if " ask " in line]
     assert " and 1 more: allowed, by yolofs answer, process " in line
 
 
@@ -138,7 +138,7 @@ def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path)
                 (view / "closed").read_text()
 
     refuse(5)
-    lines = yolofs("log").out.splitlines()
+    lines = yolofs("log", "-v").out.splitlines()
     assert [line.split()[2:4] for line in lines] == [["refusal", "read"]] * 2
     assert "(4 times)" in lines[1]
     refuse(2)
@@ -146,7 +146,7 @@ def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path)
     refuse(3)
     yolofs("snapshot", "between")
     refuse(4)
-    told = [line for line in yolofs("log").out.splitlines() if "times)" in line or "between" in line]
+    told = [line for line in yolofs("log", "-v").out.splitlines() if "times)" in line or "between" in line]
     assert [word in line for word, line in zip(["(4 ", "(2 ", "(3 ", "between", "(4 "], told, strict=True)] == [
         True
     ] * 5
@@ -158,7 +158,7 @@ def test_refusals_that_are_counted_later_stand_in_their_place_in_the_log(yolofs:
             with pytest.raises(PermissionError):
                 (view / "closed").read_text()
         yolofs("rule", "deny", "other")  # whose note is written at once, and that of the count at the end
-    told = [line for line in yolofs("log").out.splitlines() if "closed" in line or "other" in line]
+    told = [line for line in yolofs("log", "-v").out.splitlines() if "closed" in line or "other" in line]
     assert [word in line for word, line in zip(["refusal", "(2 times)", "other"], told, strict=True)] == [True] * 3
 
 
@@ -185,10 +185,10 @@ def test_notes_stand_between_the_records_however_quickly_these_follow(yolofs: Pr
         yolofs("snapshot", "here")
     expected = [word for number in range(5) for word in (f"made{number}", f"closed{number}")]
     for range_text in ("all", "base..here", ""):
-        lines = yolofs("log", *filter(None, [range_text])).out.splitlines()
+        lines = yolofs("log", "-v", *filter(None, [range_text])).out.splitlines()
         found = [word for line in lines for word in expected if f"{word} " in f"{line} " or f"/{word}," in line]
         assert found == expected, lines
-    assert "closed" not in yolofs("log", "here..").out
+    assert "closed" not in yolofs("log", "-v", "here..").out
 
 
 def test_that_nothing_can_be_noted_is_told(yolofs: Program) -> None:
@@ -278,19 +278,20 @@ def test_the_log_shows_all_of_it_in_its_place(yolofs: Program, view: Path) -> No
     assert [item["kind"] for item in yolofs("log", "1..", "--json").json["records"]] == ["refusal", "stage"]
     assert [item["kind"] for item in yolofs("log", "0..1", "--json").json["records"]] == ["stage", "ask", "snapshot"]
     assert [item["kind"] for item in yolofs("log", "--json", "--", "secret").json["records"]] == ["ask"]
-    lines = yolofs("log").out.splitlines()
+    lines = yolofs("log", "-v").out.splitlines()
     assert len(lines) == 5
     assert f"  ask       read {yolofs.project}/secret/a, python" in lines[1]
     assert ": denied, by yolofs answer, process " in lines[1]
     assert lines[3].endswith(f': {yolofs.project}/closed is "deny" (.yolofs.toml:4)')
 
 
-def test_after_a_commit_the_log_starts_afresh_and_the_audit_does_not(yolofs: Program, view: Path) -> None:
+def test_after_a_commit_the_log_tells_it_apart_what_was_before(yolofs: Program, view: Path) -> None:
     Reader(view / "closed").end()
     (view / "new").touch()
     wait_until(lambda: len(notes(yolofs)) == 1, "noted")
     yolofs("commit", "--yes")
-    assert yolofs("log", "--json").json["records"] == []
+    records = yolofs("log", "--json").json["records"]
+    assert [(record["kind"], record["commit"]) for record in records] == [("refusal", 1), ("stage", 1), ("commit", 1)]
     assert [note["kind"] for note in notes(yolofs)] == ["refusal", "journal"]
 
 
@@ -302,5 +303,5 @@ def test_names_of_any_bytes_are_noted_and_shown_harmlessly(yolofs: Program, view
         yolofs("answer", "1", "allow")
         blocked.end()
     assert notes(yolofs)[0]["path"].endswith("/secret/%FF%1B%5B2J%0A")
-    assert '/secret/\\377\\033[2J\\n"' in yolofs("log").out
-    assert "\x1b" not in yolofs("log").out
+    assert '/secret/\\377\\033[2J\\n"' in yolofs("log", "-v").out
+    assert "\x1b" not in yolofs("log", "-v").out

@@ -91,8 +91,9 @@ def wait_for_more(directory: Path, count: int) -> int:
 
 
 def logged(yolofs: Program) -> list[dict[str, Any]]:
+    """Return what is logged since the last commit."""
     records: list[dict[str, Any]] = yolofs("log", "--json").json["records"]
-    return records
+    return [record for record in records if "commit" not in record]
 
 
 def kinds_of(records: list[dict[str, Any]]) -> list[str]:

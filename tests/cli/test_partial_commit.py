@@ -52,7 +52,7 @@ def test_it_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> No
     both = f"{top}/other/data, {top}/project/data"
     before = content(view(yolofs))
     done = yolofs("commit", "--yes")
-    assert done.out == "M  a\nA  new/\nA  new/dir/\nA  new/dir/file\n\n4 changes: 3 added, 1 modified\n"
+    assert done.out == "M  a\nA  new/  (and 2 in it)\n\n4 changes: 3 added, 1 modified\n"
     assert done.err.splitlines() == [
         "commit 1 done; to take it back: yolofs undo 1",
         "3 changes stay staged:",
@@ -95,7 +95,7 @@ def test_paths_are_taken_exactly_with_the_new_directories_that_they_need(yolofs:
     (view(yolofs) / "project/new/beside").write_text("b\n")
     done = yolofs("commit", "--yes", "new/dir", top / "cache")
     assert done.out == (
-        f"A  new/\nA  new/dir/\nA  new/dir/file\n\nin scratch directories:\nA  {top}/cache/page\n\n4 changes: 4 added\n"
+        f"A  new/  (and 2 in it)\n\nin scratch directories:\nA  {top}/cache/page\n\n4 changes: 4 added\n"
     )
     assert "\n  2 in the project: yolofs commit\n" in done.err
     assert sorted(content(top)) == ["cache/page", "other/data", "other/lib", "project/a", "project/new/dir/file"]

@@ -57,12 +57,12 @@ def test_json_tells_the_region_of_each_change(yolofs: Program) -> None:
 
 
 def test_diff_and_log_leave_them_out_unless_they_are_named(yolofs: Program) -> None:
-    for words in (["diff"], ["diff", "--list"], ["log"]):
+    for words in (["diff"], ["diff", "--list"], ["log", "-v"]):
         done = yolofs(*words)
         assert "kept" in done.out
         assert "build" not in done.out
         assert "cache" not in done.out
-        assert NOTE.replace("changes", "records" if words == ["log"] else "changes") in done.err
+        assert NOTE.replace("changes", "records" if words == ["log", "-v"] else "changes") in done.err
         assert "build/out" in yolofs(*words, "--scratch").out
         named = yolofs(*words, "--", "build")
         assert "build/out" in named.out

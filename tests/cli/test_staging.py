@@ -40,6 +40,8 @@ X  run.sh  (mode 644 -> 755)
 
 7 changes: 2 added, 1 modified, 1 deleted, 1 renamed, 1 of another type, 1 metadata only
 """
+SHORT = LINES.replace("A  new dir/\nA  new dir/new.txt\n", "A  new dir/  (and 1 in it)\n")
+"""The same where a new directory is one line."""
 
 
 @pytest.fixture
@@ -77,7 +79,8 @@ def everything(directory: Path) -> dict[str, tuple[int, str]]:
 
 def test_status_lists_each_change_in_a_line(staged: Program) -> None:
     out = staged("status").out
-    assert out.partition("\n\n")[2] == LINES
+    assert out.partition("\n\n")[2] == SHORT
+    assert staged("status", "--unfold").out.partition("\n\n")[2] == LINES
     assert out.startswith(("mounted at ", "not mounted\n"))
     assert f"\nbase {staged.project}, generation 0 and 8 records since\n" in out
 
@@ -167,7 +170,7 @@ def test_a_path_outside_the_root_is_refused(staged: Program) -> None:
 
 def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: Program) -> None:
     done = staged("commit", "--yes")
-    assert done.out == LINES
+    assert done.out == SHORT
     assert "commit 1 done; to take it back: yolofs undo 1\n" in done.err
     assert everything(staged.project) == {
         "a.txt": (0o100644, "one\nTWO\n"),
@@ -216,7 +219,7 @@ def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:
     assert "hint: yolofs commit --yes --json" in staged.refused("commit", "--json", code=2)
     assert "hint: yolofs abort --yes" in staged.refused("abort", code=2)
     assert everything(staged.project) == before
-    assert staged("status").out.endswith(LINES)
+    assert staged("status").out.endswith(SHORT)
 
 
 def test_commit_refuses_and_lists_what_changed_in_base_unless_forced(staged: Program) -> None:
@@ -247,7 +250,7 @@ def test_abort_drops_everything_and_base_stays(staged: Program) -> None:
 
 def test_the_log_has_a_line_for_each_record(staged: Program) -> None:
     staged("snapshot", "first one")
-    lines = [line.split("  ", 1)[1] for line in staged("log").out.splitlines()]
+    lines = [line.split("  ", 1)[1] for line in staged("log", "-v").out.splitlines()]
     assert [line.split()[1] for line in lines].count("stage") == 5
     assert "1  stage     a.txt  (copied up)" in lines
     assert "1  stage     run.sh  (copied up, metadata only)" in lines
@@ -267,12 +270,12 @@ def test_generations_can_be_compared_and_named(staged: Program) -> None:
     assert staged("diff", "first", "--list").out.endswith(LINES)
     assert staged("diff", "base..first", "--list").out.endswith(LINES)
     assert staged("diff", "first..", "--list").out.startswith("M  a.txt\nR  moved/ -> dir/\n")
-    assert "dead" in staged("log").out
+    assert "dead" in staged("log", "-v").out
     staged("travel", "-")
     assert "(-)" not in staged("status").out
     assert "(-)" not in staged("timeline").out
-    assert staged("status").out.endswith(LINES)
-    assert "dead" not in staged("log").out.splitlines()[-1]
+    assert staged("status").out.endswith(SHORT)
+    assert "dead" not in staged("log", "-v").out.splitlines()[-1]
 
 
 def test_every_json_document_is_one_document(staged: Program) -> None:
@@ -305,7 +308,7 @@ def test_a_name_that_would_upset_a_terminal_is_quoted(yolofs: Program) -> None:
     with yolofs.mounted() as mountpoint:
         (mountpoint / "\x1b[31mred\n").touch()
         assert 'A  "\\033[31mred\\n"\n' in yolofs("status").out
-        assert "\x1b" not in yolofs("log").out + yolofs("diff", "--list").out
+        assert "\x1b" not in yolofs("log", "-v").out + yolofs("diff", "--list").out
 
 
 def test_what_a_patch_cannot_say_is_noted_on_stderr(yolofs: Program) -> None:
@@ -339,7 +342,9 @@ def test_a_file_that_both_sides_have_replaced_by_the_same_is_no_conflict(yolofs:
         for place in (mountpoint, yolofs.project):
             (place / "index.lock").write_bytes(index.read_bytes())
             (place / "index.lock").rename(place / "index")
-        assert yolofs("status").out.endswith("X  index  (time)\n\n1 change: 1 metadata only\n")
+        assert yolofs("status").out.endswith(
+            "-  times alone: index  (1 change; --unfold)\n\n1 change: 1 metadata only\n"
+        )
         yolofs("commit", "--yes")
         assert index.read_bytes() == b"DIRC"
         assert "no changes\n" in yolofs("status").out

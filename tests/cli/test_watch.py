@@ -235,7 +235,7 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
             reader(view / "secret/many", script=OPEN_MANY) as asking,
         ):
             assert asking.process.wait(100) == 0
-            assert len(yolofs("log").out.splitlines()) == 5500
+            assert len(yolofs("log", "-v").out.splitlines()) == 5500
         with reader(view / "secret/a") as blocked:
             wait_until(lambda: waiting(yolofs) == 1, "asked")
             terminal.process.send_signal(signal.SIGCONT)

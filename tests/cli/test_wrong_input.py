@@ -281,3 +281,16 @@ def test_a_root_that_is_none_is_a_mistake_of_who_said_so(yolofs: Program) -> Non
     yolofs.trust()
     assert "the root /nonexistent is not a directory" in yolofs.refused("status", code=3)
     assert "'/missing' does not exist" in yolofs.refused("mount", "--root", "/missing", code=2)
+
+
+def test_a_command_that_is_nearly_one_is_named(yolofs: Program) -> None:
+    assert "Did you mean 'status'?" in yolofs.refused("stauts", code=2).replace("did you mean", "Did you mean")
+
+
+def test_one_version_of_a_file_is_no_range_and_what_to_compare_it_with_is_told(yolofs: Program) -> None:
+    yolofs("snapshot", "first")
+    said = yolofs.refused("diff", "1:a.txt", code=2)
+    assert "1:a.txt is one version of a file, and a comparison takes two" in said
+    assert "hint: with the view as it is now: yolofs diff 1:a.txt :a.txt; or what generation 1 changed there" in said
+    assert "yolofs diff 1 -- a.txt" in said
+    assert yolofs("diff", "1:a.txt", ":a.txt").out == ""

@@ -163,8 +163,8 @@ def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_u
             f"  D  {outside}/theirs",
             f"  A  {outside}/mine",
             "in the project:",
-            "  A  added",
             "  M  kept.txt",
+            "  A  added",
         ]
         undo = lines[-1].partition("undo it: yolofs ")[2].split()
         yolofs(*undo)
@@ -174,7 +174,7 @@ def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_u
 
 def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -> None:
     done = yolofs("run", "sh", "-c", "for i in $(seq 100); do echo > f$i; done")
-    assert "  … and 60 changes: 60 added in 60 more lines: yolofs diff " in done.err
+    assert "  … and 90 changes: 90 added in 90 more lines: yolofs diff " in done.err
 
 
 def test_the_json_is_the_last_line_of_stderr(yolofs: Program) -> None:
@@ -541,7 +541,7 @@ def test_a_history_that_could_not_be_kept_is_in_the_log_and_the_json_alone(yolof
     assert ".netrc" in done.err.split("asked or refused:")[1]
     said = json.loads(yolofs("run", "--json", "sh", "-c", script).err.splitlines()[-1])
     assert [note["path"] for note in said["notes"]] == [str(history)]
-    assert str(history) in yolofs("log").out
+    assert str(history) in yolofs("log", "-v").out
 
 
 def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_are(yolofs: Program) -> None:

@@ -26,7 +26,7 @@ def asking(tmp_path: Path) -> Iterator[Program]:
     (project / "secret").mkdir(parents=True)
     (project / "secret/a").write_text("the secret\n")
     (project / "secret/b").write_text("another\n")
-    (project / ".yolofs.toml").write_text('ask_timeout = 30.0\n[rules]\n"secret" = "ask"\n')
+    (project / ".yolofs.toml").write_text('ask_timeout = 30.0\nask_unattended = 30.0\n[rules]\n"secret" = "ask"\n')
     program = Program(project)
     program("init")
     with program.mounted("--root", "/"):

@@ -431,7 +431,7 @@ def changes_of(program: Program) -> list[str]:
 
 def test_a_stored_journal_of_version_1_is_read_and_written_to_until_it_ends(stored: Program) -> None:
     assert changes_of(stored) == STAGED
-    assert stored("log").out.count("first") >= 1
+    assert stored("log", "-v").out.count("first") >= 1
     found = finding(stored, "journal")
     assert found["level"] == "ok"
     assert "version 1" in found["message"]

@@ -64,6 +64,7 @@ class Ask:
 
     __slots__ = (
         "deadline",
+        "full_deadline",
         "group",
         "group_key",
         "id",
@@ -85,6 +86,8 @@ class Ask:
         """When it was first asked, in nanoseconds since 1970."""
         self.deadline = deadline
         """When nobody will have answered, by the caller's clock."""
+        self.full_deadline = deadline
+        """The same where somebody watches."""
         self.waiters: list[Waiter] = []
         self.is_claimed = False
         """Whether an answer is being carried out, so that no other one counts."""

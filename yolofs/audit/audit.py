@@ -20,6 +20,8 @@ import msgspec
 from yolofs.text.json_text import encode_json
 
 FILE_NAME = b"audit.jsonl"
+UNATTENDED = "nobody, as nobody watches"
+"""By whom an ask was ended that had less time than others, as nobody was there to see it."""
 
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -229,9 +231,20 @@ def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
 
 def read_audit(directory: bytes) -> Iterator[Note]:
     """Yield the notes since the journal began that is there now, oldest first; what is no note is passed over."""
-    notes = list(_decoded(_lines(directory)))
-    ends = [at for at, note in enumerate(notes) if isinstance(note, JournalEnd)]
-    yield from notes[ends[-1] + 1 :] if ends else notes
+    *_, (notes, _) = read_sections(directory)
+    yield from notes
+
+
+def read_sections(directory: bytes) -> Iterator[tuple[list[Note], JournalEnd | None]]:
+    """Yield the notes of each journal, oldest first, with what ended it: of the one that is there now nothing."""
+    notes: list[Note] = []
+    for note in _decoded(_lines(directory)):
+        if isinstance(note, JournalEnd):
+            yield notes, note
+            notes = []
+        else:
+            notes.append(note)
+    yield notes, None
 
 
 def run_notes(directory: bytes) -> Iterator[RunStart | RunEnd]:

@@ -52,6 +52,10 @@ class AskSettings:
     timeout_s: float
     default: str
     """ "deny" or "allow"."""
+    unattended_s: float = Settings.defaults().ask_unattended
+    """How long what a run asks waits where nobody watches."""
+    notify: str = ""
+    """The user's shell command that tells him of an ask; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class _Content:
     """Of the project's file."""
     agreements: Agreements = _NO_AGREEMENTS
     """About the project's file."""
+    notify: str = ""
+    """Of the user's file."""
 
 
 class FileState(NamedTuple):
@@ -143,8 +149,9 @@ class RuleFiles:
 
     @property
     def asks(self) -> AskSettings:
-        """What ``.yolofs.toml`` says of asks."""
-        return self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
+        """What ``.yolofs.toml`` says of asks, and the user's own file of telling him."""
+        asks = self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
+        return dataclasses.replace(asks, notify=self._contents[Origin.USER].notify)
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
         """Return the rules of all sources, those that links add among them, and what waits to be agreed to.
@@ -316,7 +323,8 @@ class RuleFiles:
         path = self.paths[origin]
         if origin is Origin.USER:
             user = load_file(path, display(path), UserSettings)
-            return _Content(parse_rules(user.rules, None, self.home, file_name=display(path)), user.preset)
+            rules = parse_rules(user.rules, None, self.home, file_name=display(path))
+            return _Content(rules, user.preset, notify=user.notify)
         loaded = load_in_force(self.project, self.directory, agreed=Agreed())
         if not (loaded.waiting or loaded.written.rules):
             return self._content_of(loaded, _NO_AGREEMENTS)
@@ -361,4 +369,4 @@ def _target_of(path: bytes) -> bytes | None:
 
 
 def _asks_of(settings: Settings) -> AskSettings:
-    return AskSettings(settings.ask_timeout, settings.ask_default)
+    return AskSettings(settings.ask_timeout, settings.ask_default, settings.ask_unattended)

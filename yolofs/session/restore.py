@@ -20,9 +20,11 @@ from yolofs.changes.changes import Change, compare
 from yolofs.changes.matching import Identity
 from yolofs.commit.select.units import Units
 from yolofs.errors import UsageError
+from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import Generation, RelPath, is_below, join, split
+from yolofs.session.archive import commit_numbers
 from yolofs.session.merge import drop
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
@@ -43,7 +45,16 @@ class Restored(msgspec.Struct, frozen=True):
     """What of a path could not be brought back: ``owner``, ``xattr NAME``, ``mode``, ``times``."""
 
 
-def restore(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes) -> Restored:
+class Source(msgspec.Struct, frozen=True):
+    """The state from which something is brought back."""
+
+    named: str
+    files: StateFiles
+    tree: Tree | None
+    """None of one that stands on another base than the view."""
+
+
+def restore(session: Session, source: Source, paths: Sequence[RelPath], name: bytes) -> Restored:
     """Stage what a state shows at some paths, with all that is below them; where it shows nothing, nothing is left.
 
     What was there before is a generation; ``name`` is that of the new one.  If it fails, the view is what it was.  A
@@ -54,12 +65,13 @@ def restore(session: Session, source: Tree, paths: Sequence[RelPath], name: byte
         OSError: something cannot be read, or not be written.
     """
     session.check_no_interrupted_commit()
-    if not _differences(session, source, paths):
+    if not _differing(session, source, paths):
         return Restored(())
     session.snapshot(if_changed=True)
     before = session.timeline.present
     try:
-        _drop(session, source, paths, name)
+        if source.tree is not None:
+            _drop(session, source.tree, paths, name)
         left_out = _copy(session, source, paths)
         session.snapshot(name, if_changed=True)
         session.store.sync()
@@ -73,9 +85,40 @@ def restore(session: Session, source: Tree, paths: Sequence[RelPath], name: byte
     return Restored(tuple(changes), before, left_out)
 
 
-def _differences(session: Session, source: Tree, paths: Sequence[RelPath]) -> list[Change]:
-    """Return what leads from the view to another state at some paths."""
-    return compare(session.state(), source, session.base, session.store, paths=paths, expand_renames=True)
+def _differing(session: Session, source: Source, paths: Sequence[RelPath]) -> list[RelPath]:
+    """Return the paths at or below some others at which the view and another state differ, parents first."""
+    if source.tree is None:
+        return sorted(_found_differing(StateFiles(session, session.state()), source.files, paths))
+    found = compare(session.state(), source.tree, session.base, session.store, paths=paths, expand_renames=True)
+    return sorted({path for change in found for path in change.paths if any(is_below(path, top) for top in paths)})
+
+
+def _found_differing(here: StateFiles, there: StateFiles, paths: Sequence[RelPath]) -> Iterator[RelPath]:
+    """Yield the same of two states that need not stand on one base: each path is looked at."""
+    todo = list(paths)
+    while todo:
+        path = todo.pop()
+        now, then = here.look(path), there.look(path)
+        if (now is None) != (then is None) or (
+            now is not None and then is not None and _differ(here, now, there, then)
+        ):
+            yield path
+        for files, file in ((here, now), (there, then)):
+            if file is not None and file.is_directory:
+                todo += [join(path, name) for name, _ in files.inside(file)]
+
+
+def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
+    one, other = now.side, then.side
+    if (one.type, one.mode, one.uid, one.gid, one.rdev) != (other.type, other.mode, other.uid, other.gid, other.rdev):
+        return True
+    if one.type == stat.S_IFLNK:
+        return one.target() != other.target()
+    if one.type != stat.S_IFREG:
+        return False
+    if (one.size, one.mtime_ns) != (other.size, other.mtime_ns):
+        return True
+    return one.data != other.data and b"".join(here.chunks(now)) != b"".join(there.chunks(then))
 
 
 def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes) -> None:
@@ -96,17 +139,16 @@ def _is_of_base(source: Tree, path: RelPath) -> bool:
     return shown is not None and shown.base == path and (entry is None or (entry.base == path and not entry.children))
 
 
-def _copy(session: Session, source: Tree, paths: Sequence[RelPath]) -> dict[RelPath, tuple[str, ...]]:
+def _copy(session: Session, source: Source, paths: Sequence[RelPath]) -> dict[RelPath, tuple[str, ...]]:
     """Make what differs still."""
-    wanted = _differences(session, source, paths)
-    if not wanted:
+    differing = _differing(session, source, paths)
+    if not differing:
         return {}
     session.skip_named_numbers()
     state = session.present()
     overlay = Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
     try:
-        bringing = _Copying(overlay, StateFiles(session, source))
-        differing = _differing(wanted, paths)
+        bringing = _Copying(overlay, source.files)
         for path in differing:
             bringing.bring(path)
         for directory in sorted(set(_directories_above(differing, paths)), key=len, reverse=True):
@@ -114,11 +156,6 @@ def _copy(session: Session, source: Tree, paths: Sequence[RelPath]) -> dict[RelP
         return bringing.left_out
     finally:
         overlay.close()
-
-
-def _differing(wanted: Sequence[Change], paths: Sequence[RelPath]) -> list[RelPath]:
-    """Return the paths that differ, parents first."""
-    return sorted({path for change in wanted for path in change.paths if any(is_below(path, top) for top in paths)})
 
 
 def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> Iterator[RelPath]:
@@ -309,6 +346,28 @@ class _Metadata:
                 raise
             return False
         return True
+
+
+def source_to_restore(session: Session, text: str) -> Source:
+    """Return the state that a user means by ``commit N``, which is what base had after it, or as :func:`source_of`.
+
+    Raises:
+        UsageError: commit N is not kept, or as for :func:`source_of`.
+        GenerationError: as for :func:`source_of`.
+    """
+    word, _, number = text.replace(":", " ").partition(" ")
+    if word != "commit" or not number.isdigit():
+        tree, named = source_of(session, text)
+        return Source(named, StateFiles(session, tree), tree)
+    kept = commit_numbers(session.directory)
+    if int(number) not in kept:
+        raise UsageError(f"commit {number} is not kept, or there never was one", hint="yolofs commits")
+    if int(number) == max(kept):
+        tree = session.state(BASE)
+        return Source(text, StateFiles(session, tree), tree)
+    from yolofs.session.past import past_ground  # it takes all that commits need along
+
+    return Source(f"commit {number}", StateFiles(past_ground(session, int(number) + 1), Tree()), None)
 
 
 def source_of(session: Session, text: str) -> tuple[Tree, str]:

@@ -7,14 +7,30 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from typing import Protocol
 
 from yolofs.changes.changes import Side, side_of
 from yolofs.changes.matching import Identity, Node, StateReader
 from yolofs.paths import RelPath
-from yolofs.session.session import Session
 from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import StoreFiles
 
 _CHUNK_BYTES = 1 << 20
+
+
+class Ground(Protocol):
+    """What a state stands on."""
+
+    @property
+    def base(self) -> Base:
+        """The base."""
+        ...
+
+    @property
+    def store(self) -> StoreFiles:
+        """The store."""
+        ...
 
 
 class File:
@@ -45,11 +61,14 @@ class File:
 class StateFiles:
     """Reads what a state shows, by paths relative to base.  Symbolic links are not followed."""
 
-    def __init__(self, session: Session, tree: Tree) -> None:
-        """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` returns it."""
-        self._base = session.base
-        self._store = session.store
-        self.reader = StateReader(tree, session.base, session.store)
+    def __init__(self, ground: Ground, tree: Tree) -> None:
+        """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` of a session returns it.
+
+        ``ground``: the session, or what else it stands on.
+        """
+        self._base = ground.base
+        self._store = ground.store
+        self.reader = StateReader(tree, ground.base, ground.store)
 
     def look(self, path: RelPath) -> File | None:
         """Return what is at a path, None if nothing is.

@@ -6,7 +6,9 @@ nothing but printable characters (:mod:`yolofs.text.characters`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote_from_bytes
 
 import msgspec
 
@@ -39,3 +41,23 @@ def _without_surrogates(value: Any) -> Any:
             return [_without_surrogates(one) for one in value]
         case _:
             return value
+
+
+def text_fields(key: str, raw: bytes) -> dict[str, str]:
+    """Return a path or name as ``key``; one that is not UTF-8 has an exact ``key_bytes`` too, percent-encoded."""
+    try:
+        return {key: raw.decode()}
+    except UnicodeDecodeError:
+        return {key: raw.decode(errors="replace"), f"{key}_bytes": quote_from_bytes(raw)}
+
+
+def words_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
+    """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in ``key_bytes``, too."""
+    words = list(words)
+    fields = {key: [word.decode(errors="replace") for word in words]}
+    try:
+        for word in words:
+            word.decode()
+    except UnicodeDecodeError:
+        fields[f"{key}_bytes"] = [quote_from_bytes(word) for word in words]
+    return fields

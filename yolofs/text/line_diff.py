@@ -9,7 +9,7 @@ when it is spent, what is still between two anchors is replaced as a whole: a lo
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _MYERS_STEPS = 3_000_000  # about a second
@@ -26,13 +26,23 @@ class Texts(NamedTuple):
     added: bytearray
 
 
-def compare_texts(old: bytes, new: bytes) -> Texts:
-    """Return which lines were removed and which added; the other ones are equal, one by one."""
-    texts = Texts(split_lines(old), split_lines(new), bytearray(), bytearray())
-    texts.removed.extend(b"\1" * len(texts.old))
-    texts.added.extend(b"\1" * len(texts.new))
-    _Comparison(texts).run()
+def compare_texts(old: bytes, new: bytes, *, ignores_space: bool = False) -> Texts:
+    """Return which lines were removed and which added; the other ones are equal, one by one.
+
+    With ``ignores_space`` lines are equal that differ in white space alone.
+    """
+    return compare_pieces(split_lines(old), split_lines(new), _without_space if ignores_space else None)
+
+
+def compare_pieces(old: list[bytes], new: list[bytes], key: Callable[[bytes], bytes] | None = None) -> Texts:
+    """Return the same of texts that are in pieces already; pieces with the same ``key`` are equal."""
+    texts = Texts(old, new, bytearray(b"\1" * len(old)), bytearray(b"\1" * len(new)))
+    _Comparison(texts, key).run()
     return texts
+
+
+def _without_space(line: bytes) -> bytes:
+    return b"".join(line.split())
 
 
 def split_lines(data: bytes) -> list[bytes]:
@@ -57,10 +67,11 @@ def similarity(texts: Texts) -> int:
 class _Comparison:
     """Clears the marks of all lines that are found to be equal."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: Texts, key: Callable[[bytes], bytes] | None) -> None:
         numbers: dict[bytes, int] = {}
-        self._old = [numbers.setdefault(line, len(numbers)) for line in texts.old]
-        self._new = [numbers.setdefault(line, len(numbers)) for line in texts.new]
+        old, new = (texts.old, texts.new) if key is None else (map(key, texts.old), map(key, texts.new))
+        self._old = [numbers.setdefault(line, len(numbers)) for line in old]
+        self._new = [numbers.setdefault(line, len(numbers)) for line in new]
         self._removed = texts.removed
         self._added = texts.added
         self._steps = _MYERS_STEPS
@@ -218,14 +229,20 @@ class Block(NamedTuple):
 
 def hunks(texts: Texts, context: int) -> Iterator[bytes]:
     """Yield the hunks of a unified diff with so many lines of context, each with its ``@@`` line."""
+    for group in groups(texts, context):
+        yield _hunk(texts, group, context)
+
+
+def groups(texts: Texts, context: int) -> Iterator[list[Block]]:
+    """Yield the blocks that are in one hunk, as so many lines of context leave nothing between them."""
     group: list[Block] = []
     for block in blocks(texts):
         if group and block.old_start - group[-1].old_end > 2 * context:
-            yield _hunk(texts, group, context)
+            yield group
             group = []
         group.append(block)
     if group:
-        yield _hunk(texts, group, context)
+        yield group
 
 
 def blocks(texts: Texts) -> Iterator[Block]:
@@ -247,13 +264,25 @@ def _end_of_run(marks: bytearray, start: int) -> int:
     return len(marks) if end < 0 else end
 
 
-def _hunk(texts: Texts, group: list[Block], context: int) -> bytes:
+def with_context(texts: Texts, group: list[Block], context: int) -> Block:
+    """Return the lines that a hunk is about, those of context among them."""
     head = min(context, group[0].old_start)
     tail = min(context, len(texts.old) - group[-1].old_end)
-    old_start, new_start = group[0].old_start - head, group[0].new_start - head
-    old_end, new_end = group[-1].old_end + tail, group[-1].new_end + tail
-    parts = [b"@@ -%b +%b @@\n" % (_range(old_start, old_end), _range(new_start, new_end))]
-    at = old_start
+    return Block(
+        group[0].old_start - head, group[-1].old_end + tail, group[0].new_start - head, group[-1].new_end + tail
+    )
+
+
+def head_line(hunk: Block) -> bytes:
+    """Return the ``@@`` line of a hunk."""
+    old, new = _range(hunk.old_start, hunk.old_end), _range(hunk.new_start, hunk.new_end)
+    return b"@@ -%b +%b @@\n" % (old, new)
+
+
+def _hunk(texts: Texts, group: list[Block], context: int) -> bytes:
+    hunk = with_context(texts, group, context)
+    parts = [head_line(hunk)]
+    at, old_end = hunk.old_start, hunk.old_end
     for block in group:
         parts.extend(_marked(b" ", texts.old[at : block.old_start]))
         parts.extend(_marked(b"-", texts.old[block.old_start : block.old_end]))

@@ -71,7 +71,10 @@ def test_a_file_with_windows_line_ends_is_read() -> None:
     assert parse(b"[mount]\r\nspin_us = 7\r\n").mount.spin_us == 7
 
 
-TOP = "known here: root, ask_timeout, ask_default, preset, scratch, host_code, mount, run, diff, keep_commits, rules"
+TOP = (
+    "known here: root, ask_timeout, ask_unattended, ask_default, preset, scratch, host_code, mount, run, diff, "
+    "keep_commits, rules"
+)
 SECONDS = "expected a number of seconds from 0 to 10000000"
 SPIN = "mount.spin_us: expected a whole number of microseconds from 0 to 1000"
 MAX_FDS = "mount.max_fds: expected a whole number from 16 to 1000000"

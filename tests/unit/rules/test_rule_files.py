@@ -131,7 +131,8 @@ def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkey
         (
             Origin.USER,
             "ask_timeout = 3\n",
-            "ask_timeout: unknown key; known here: preset, state, safe_directories, host_code, keep_commits, rules",
+            "ask_timeout: unknown key; "
+            "known here: preset, state, safe_directories, host_code, notify, keep_commits, rules",
         ),
         (Origin.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
         (Origin.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),

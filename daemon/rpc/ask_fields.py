@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.daemon.rpc.ask_messages import AskInfo, ProcessInfo
 from yolofs.daemon.rpc.protocol import unquote
+from yolofs.text.json_text import text_fields, words_fields
 
 
 def ask_fields(ask: AskInfo) -> dict[str, Any]:

@@ -1,0 +1,206 @@
+"""Lists of changes made short: what belongs together is one line, so that what a person has to see can be seen.
+
+A new or deleted directory is one line with a count.  In the project, so are the insides of each ``.git``, what git
+ignores, compiled Python code, and changes of times alone.  Never folded away are: what the host would run or trust, a
+deletion of what git tracks (but for what lies in a deleted directory, which is shown itself), anything outside the
+project, and what the caller keeps, such as conflicts.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.paths import RelPath, display, split
+
+if TYPE_CHECKING:
+    from yolofs.hostcode.git_ignored import Repositories
+
+_DOT_GIT = b".git"
+_CACHE = b"__pycache__"
+_COMPILED = (b".pyc", b".pyo")
+_NAMED = 3
+_NAMES_WIDTH = 60
+
+
+class Sort(Enum):
+    """What is told in one line; the value is how that begins."""
+
+    GIT = "git"
+    IGNORED = "ignored by git"
+    BYTECODE = "bytecode"
+    TIMES = "times alone"
+
+
+class Line(NamedTuple):
+    """A change that has a line of its own."""
+
+    change: Change
+    inside: list[Change]
+    """What lies in the directory that it adds or deletes, and has none."""
+
+    @property
+    def count_text(self) -> str:
+        """What tells how much that is, for the end of the line; empty if it is nothing."""
+        return f"  (and {len(self.inside)} in it)" if self.inside else ""
+
+
+class Group(NamedTuple):
+    """Changes that are told in one line."""
+
+    sort: Sort
+    lines: list[Line]
+    top: RelPath | None = None
+    """Of ``.git`` its path."""
+
+    @property
+    def changes(self) -> list[Change]:
+        """All of them."""
+        return [change for line in self.lines for change in (line.change, *line.inside)]
+
+
+class Folded(NamedTuple):
+    """A list of changes made short."""
+
+    lines: list[Line]
+    groups: list[Group]
+
+
+def fold(
+    changes: Iterable[Change],
+    *,
+    in_project: Callable[[Change], bool],
+    is_kept: Callable[[Change], bool],
+    repositories: Repositories | None,
+) -> Folded:
+    """Return changes, which are sorted by path, made short.
+
+    What ``is_kept`` has a line of its own.  Without ``repositories`` git is not asked, and no deletion folded.
+
+    Blocks while git tells what it ignores.
+    """
+    found = [(line, in_project(line.change) and not is_kept(line.change)) for line in _in_directories(changes, is_kept)]
+    gits: dict[RelPath, Group] = {}
+    rest: list[tuple[Line, bool]] = []
+    for line, may_fold in found:
+        top = _dot_git_of(line.change) if may_fold else None
+        if top is None:
+            rest.append((line, may_fold))
+        else:
+            gits.setdefault(top, Group(Sort.GIT, [], top)).lines.append(line)
+    ignored = _ignored([line for line, may_fold in rest if may_fold], repositories)
+    groups = {sort: Group(sort, []) for sort in (Sort.IGNORED, Sort.BYTECODE, Sort.TIMES)}
+    lines = []
+    for line, may_fold in rest:
+        sort = _sort_of(line, ignored, repositories) if may_fold else None
+        if sort is None:
+            lines.append(line)
+        else:
+            groups[sort].lines.append(line)
+    return Folded(lines, [*gits.values(), *(group for group in groups.values() if group.lines)])
+
+
+def counts_text(group: Group) -> str:
+    """Return how many changes a group has, and how many of them delete something."""
+    kinds = Counter(change.kind for change in group.changes)
+    total, deleted = sum(kinds.values()), kinds[Kind.DELETED]
+    text = f"{total} change{'s' if total > 1 else ''}"
+    return text + (f", {deleted} of them deleted" if deleted else "")
+
+
+def names_text(group: Group, show: Callable[[Change], str]) -> str:
+    """Return the first names of a group, as far as a line has room for them."""
+    shown: list[str] = []
+    for line in group.lines[:_NAMED]:
+        name = show(line.change)
+        if shown and len(", ".join((*shown, name))) > _NAMES_WIDTH:
+            break
+        shown.append(name if len(name) <= _NAMES_WIDTH else f"…{name[-_NAMES_WIDTH:]}")
+    more = len(group.lines) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[Line]:
+    """Return the changes without those in a directory that was itself added or deleted, which has them instead."""
+    lines: list[Line] = []
+    holders: dict[tuple[Kind, RelPath], Line] = {}
+    for change in sorted(changes, key=lambda change: change.path.split(b"/")):
+        kind = change.kind
+        holds = kind in (Kind.ADDED, Kind.DELETED)
+        holder = holders.get((kind, split(change.path)[0])) if holds else None
+        if holder is not None and not is_kept(change):
+            holder.inside.append(change)
+            line = holder
+        else:
+            line = Line(change, [])
+            lines.append(line)
+        if holds and _is_directory(change) and _dot_git_of(change) is None:
+            holders[kind, change.path] = line
+    return lines
+
+
+def _is_directory(change: Change) -> bool:
+    side = change.new or change.old
+    return side is not None and side.type == stat.S_IFDIR
+
+
+def _dot_git_of(change: Change) -> RelPath | None:
+    """Return the ``.git`` that a change lies in, with both its paths; None if there is none."""
+    tops = {_dot_git_above(path) for path in change.paths}
+    return tops.pop() if len(tops) == 1 else None
+
+
+def _dot_git_above(path: bytes) -> RelPath | None:
+    names = path.split(b"/")
+    at = names.index(_DOT_GIT) if _DOT_GIT in names[:-1] else -1
+    return RelPath(b"/".join(names[: at + 1])) if at >= 0 else None
+
+
+def _ignored(lines: Sequence[Line], repositories: Repositories | None) -> set[RelPath]:
+    """Return the paths at which git ignores all that there is."""
+    if repositories is None:
+        return set()
+    from yolofs.hostcode.git_ignored import Asked
+
+    return repositories.ignored(Asked(path, _is_directory(line.change)) for line in lines for path in line.change.paths)
+
+
+def _sort_of(line: Line, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:
+    change = line.change
+    if ignored.issuperset(change.paths):
+        return Sort.IGNORED
+    if _is_bytecode(line) and not _deletes_tracked(line, repositories):
+        return Sort.BYTECODE
+    if change.kind is Kind.METADATA and change.metadata == (Aspect.TIME,):
+        return Sort.TIMES
+    return None
+
+
+def _deletes_tracked(line: Line, repositories: Repositories | None) -> bool:
+    if line.change.kind not in (Kind.DELETED, Kind.RENAMED):
+        return False
+    return repositories is None or any(map(repositories.is_tracked, line.change.paths))
+
+
+def _is_bytecode(line: Line) -> bool:
+    change = line.change
+    if not _is_directory(change):
+        return _is_compiled(change)
+    is_cache = change.kind is not Kind.RENAMED and split(change.path)[1] == _CACHE
+    return is_cache and all(map(_is_compiled, line.inside))
+
+
+def _is_compiled(change: Change) -> bool:
+    sides = [side for side in (change.old, change.new) if side is not None]
+    return all(path.endswith(_COMPILED) for path in change.paths) and all(stat.S_ISREG(side.type) for side in sides)
+
+
+def shown_top(top: RelPath, project: RelPath | None) -> str:
+    """Return whose ``.git`` it is, for the beginning of a line: nothing for the project's own."""
+    holder = split(top)[0]
+    within = holder[len(project) :].lstrip(b"/") if project is not None else holder
+    return f" in {display(within)}" if within else ""

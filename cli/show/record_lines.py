@@ -1,0 +1,113 @@
+"""The records of a journal as lines for people and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, assert_never
+
+from yolofs.audit.runs import run_of
+from yolofs.cli.output import local_time
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place
+from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.paths import absolute, display
+
+
+class Entry(NamedTuple):
+    """One record and where it stands."""
+
+    generation: int
+    """The one that its segment leads to, or that it starts if it is a marker."""
+    is_live: bool
+    record: Record
+    records: int
+    """How many the journal has before it."""
+
+
+def record_word(record: Record) -> str:
+    match record:
+        case Stage():
+            return "stage"
+        case Delete():
+            return "delete"
+        case Rename():
+            return "exchange" if record.exchange else "rename"
+        case Keep():
+            return "keep"
+        case Snapshot():
+            return "snapshot"
+        case Travel():
+            return "travel"
+        case _:
+            assert_never(record)
+
+
+def record_line(entry: Entry, place: Place, width: int) -> str:
+    record = entry.record
+    head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
+    run = run_of(record)
+    return f"{head}  {_what(record, place)}".rstrip() + (f"  [run {run}]" if run else "")
+
+
+def _what(record: Record, place: Place) -> str:
+    match record:
+        case Stage():
+            how = ", metadata only" if record.origin is not None else ""
+            how = f"copied up{how}" if record.base is not None else how.removeprefix(", ")
+            how += ", known by no name" if record.is_nameless else ""
+            return place.show_path(record.path) + (f"  ({how})" if how else "")
+        case Delete():
+            return place.show_path(record.path)
+        case Keep():
+            return f"{place.show_path(record.path)}  ({_kept_as(record, place)})"
+        case Rename():
+            arrow = "<->" if record.exchange else "->"
+            return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
+        case Snapshot():
+            return display(record.name)
+        case Travel():
+            return f"to {record.generation}" + (f" ({display(record.name)})" if record.name else "")
+        case _:
+            assert_never(record)
+
+
+def _kept_as(record: Keep, place: Place) -> str:
+    if record.ino is not None:
+        return "staged, metadata only" if record.origin is not None else "staged"
+    return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
+
+
+def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
+    record = entry.record
+    fields: dict[str, Any] = {
+        "kind": record_word(record),
+        "time_ns": record.time_ns,
+        "generation": entry.generation,
+        "live": entry.is_live,
+    }
+    run = run_of(record)
+    if run:
+        fields["run"] = run
+    match record:
+        case Stage():
+            fields |= text_fields("path", absolute(root, record.path))
+            fields |= {"ino": record.ino, "copied_up": record.base is not None}
+            if record.origin is not None:
+                fields |= text_fields("origin", absolute(root, record.origin))
+        case Delete():
+            fields |= text_fields("path", absolute(root, record.path))
+        case Keep():
+            fields |= text_fields("path", absolute(root, record.path)) | {"ino": record.ino}
+            source = record.source if record.source is not None else record.origin
+            if source is not None:
+                fields |= text_fields("origin", absolute(root, source))
+        case Rename():
+            fields |= text_fields("path", absolute(root, record.dst))
+            fields |= text_fields("old_path", absolute(root, record.src))
+        case Snapshot():
+            fields |= text_fields("name", record.name)
+        case Travel():
+            fields |= text_fields("name", record.name)
+            fields["target"] = record.generation
+        case _:
+            assert_never(record)
+    return fields

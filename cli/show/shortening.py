@@ -1,0 +1,53 @@
+"""How lists of a session's changes are made short, and what stands for what is folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change
+from yolofs.cli.options import options
+from yolofs.cli.show import folding
+from yolofs.cli.show.folding import Folded, Group, Sort
+from yolofs.cli.show.git_told import GitDirectory, read_side
+from yolofs.hostcode.git_ignored import Repositories
+from yolofs.paths import RelPath
+from yolofs.session.session import Session
+from yolofs.session.state_files import StateFiles
+from yolofs.state.regions import Region
+
+
+class Shortener(NamedTuple):
+    """Makes lists of changes of a session short."""
+
+    session: Session
+    in_project: Callable[[Change], bool]
+    project: RelPath | None
+    unfold: str
+    """What shows each change: an option, or a command."""
+
+    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> Folded:
+        """Return changes made short; what ``is_kept`` has a line of its own.
+
+        Blocks while git is asked what it ignores.
+        """
+        # an agent asks from the sandbox: ignore files that it must not read would answer it
+        repositories = Repositories(self.session.base) if options().guard is None else None
+        return folding.fold(changes, in_project=self._may_fold, is_kept=is_kept, repositories=repositories)
+
+    def line(self, group: Group, show: Callable[[Change], str]) -> str:
+        """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
+        begin = group.sort.value
+        if group.sort is Sort.GIT and group.top is not None:
+            begin += folding.shown_top(group.top, self.project)
+            told = GitDirectory(group.top, group.changes, self.session.store, self._read).tell()
+        else:
+            told = folding.names_text(group, show)
+        return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
+
+    def _may_fold(self, change: Change) -> bool:
+        return self.in_project(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
+
+    def _read(self, path: RelPath) -> bytes | None:
+        file = StateFiles(self.session, self.session.state()).look(path)
+        return read_side(file.side, self.session.store) if file is not None else None

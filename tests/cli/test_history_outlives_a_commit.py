@@ -1,0 +1,224 @@
+"""After a commit, partial or not, it can still be told what happened before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> Program:
+    """Return the program in a project with two runs, of which a part is committed, and one after that."""
+    project = tmp_path / "project"
+    (project / "dir").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    (project / "a.txt").write_text("one\ntwo\n")
+    (project / "dir/b.txt").write_text("b\n")
+    (project / "gone.txt").write_text("gone\n")
+    program = Program(project)
+    program("init")
+    program("mount", "--root", "/")
+    program("run", "sh", "-c", "echo ONE > a.txt; rm gone.txt")
+    program("run", "sh", "-c", "echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt")
+    return program
+
+
+@pytest.fixture
+def committed(worked: Program) -> Iterator[Program]:
+    """Return the same with a part of it committed, and a run after that."""
+    worked("commit", "--yes", "a.txt", "gone.txt", "c.txt")
+    worked("run", "sh", "-c", "echo three >> a.txt")
+    yield worked
+    worked("unmount", "--force")
+
+
+def columns(line: str) -> str:
+    """Return what stands after the time of a line."""
+    return line[19:].strip()
+
+
+def test_the_log_begins_before_the_commit(committed: Program) -> None:
+    lines = [columns(line).partition("  (exit 0")[0] for line in committed("log").out.splitlines()]
+    assert lines == [
+        "1  run       1: sh -c echo ONE > a.txt; rm gone.txt",
+        "2  run       2: sh -c echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt",
+        "commit    1",
+        "1  snapshot  left by commit 1",
+        "2  run       3: sh -c echo three >> a.txt",
+    ]
+
+
+def test_each_record_of_a_run_before_the_commit_is_there(committed: Program) -> None:
+    assert committed("log", "--run", "1").out.count("a.txt") == 2
+    records = committed("log", "--run", "1", "--json").json["records"]
+    assert [(record["kind"], record["commit"]) for record in records] == [
+        ("run", 1), ("stage", 1), ("delete", 1), ("run-end", 1),
+    ]  # fmt: skip
+    assert "commit    1" in committed("log", "-v").out
+    assert [line for line in committed("log", "--", "gone.txt").out.splitlines() if "delete" in line]
+
+
+def test_runs_tell_generation_and_commit(committed: Program) -> None:
+    runs = committed("runs", "--json").json["runs"]
+    assert [(run["run"], run["before"], run["after"], run["commit"]) for run in runs] == [
+        (1, 0, 1, 1), (2, 1, 2, 1), (3, 1, 2, None)
+    ]  # fmt: skip
+    assert "generation 1, commit 1" in committed("runs").out.splitlines()[0]
+
+
+def test_the_timeline_shows_the_generations_before_dimmed_and_apart(committed: Program) -> None:
+    with Terminal(committed.project, ["timeline"]) as terminal:
+        assert terminal.wait() == 0
+        dim, present = terminal.seen.split("commit 1\x1b", 1)
+        assert dim.count("\x1b[2m") == 4
+        assert "left by commit 1" in present
+    document = committed("timeline", "--json").json
+    assert [one["commit"] for one in document["earlier"]] == [1]
+    assert [node["number"] for node in document["earlier"][0]["generations"]] == [0, 1, 2]
+
+
+def test_blame_names_the_run_and_the_commit_that_made_it_real(committed: Program) -> None:
+    committed("abort", "--yes")
+    assert committed("blame", "--json", "a.txt").json["run"] == 2
+    assert ", commit 1, run 2: sh -c " in committed("blame", "a.txt").out
+    assert committed("blame", "gone.txt").out.startswith("gone.txt: deleted, ")
+    assert committed("blame", "--json", "dir").json["what"] == "as in base"
+    (committed.project / "a.txt").write_text("of the host\n")
+    assert committed("blame", "a.txt").out.endswith("; base has changed since\n")
+
+
+def test_what_a_commit_made_is_told_after_several_more(committed: Program) -> None:
+    committed("commit", "--yes")
+    committed("run", "sh", "-c", "echo four > four.txt")
+    committed("commit", "--yes")
+    shown = [columns(line) for line in committed("log").out.splitlines()]
+    assert [line for line in shown if line.startswith("commit")] == ["commit    1", "commit    2", "commit    3"]
+    assert committed("blame", "--json", "new.txt").json["run"] == 2
+    assert [run["commit"] for run in committed("runs", "--json").json["runs"]] == [1, 1, 2, 3]
+
+
+def test_it_goes_with_the_commits_that_are_not_kept(committed: Program) -> None:
+    config = Path(committed.project / ".yolofs.toml")
+    config.write_text("scratch = []\n[keep_commits]\ncount = 1\n")
+    committed.trust()
+    committed("commit", "--yes")
+    assert [one["commit"] for one in committed("timeline", "--json").json["earlier"]] == [2]
+    assert committed("runs", "--json").json["runs"][0]["commit"] is None
+
+
+EVERYTHING = """
+    echo more >> text; rm gone; mv moved there; mv dir newdir; echo x > newdir/inside; rm -r tree; mkdir tree
+    echo other > tree/other; chmod 755 mode; ln -sf elsewhere link; echo named >> hard; printf '\\0\\1' > binary
+    mkdir -p made/deep; echo made > made/deep/file; rm kind; mkdir kind
+"""
+AGAIN = """
+    echo again >> text; rm there; mv newdir dir; echo y > dir/inside; rm -r tree made; echo kind > made
+    chmod 600 mode; echo again >> hard; rmdir kind; echo new > gone
+"""
+
+
+@pytest.fixture
+def varied(tmp_path: Path) -> Iterator[Program]:
+    """Return the program in a project with a file of each kind."""
+    project = tmp_path / "project"
+    (project / "dir/sub").mkdir(parents=True)
+    (project / "tree/a").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    for name in ("text", "gone", "moved", "dir/inside", "dir/sub/deep", "tree/a/b", "mode", "hard", "binary", "kind"):
+        (project / name).write_text(f"{name}\n")
+    (project / "link").symlink_to("nowhere")
+    (project / "other name").hardlink_to(project / "hard")
+    program = Program(project)
+    program("init")
+    program("mount", "--root", "/")
+    yield program
+    program("unmount", "--force")
+
+
+def told(program: Program, run: int) -> dict[str, object]:
+    """Return what a run changed: the patch, and JSON by path, but for marks, times of directories, and hard links."""
+    document = program("diff", "--run", str(run), "--json").json
+    found: dict[str, object] = {
+        change["path"]: {
+            key: _without_times(value) for key, value in change.items() if key not in ("marks", "unseen_names")
+        }
+        for change in document["changes"]
+    }
+    return found | {"patch": program("diff", "--run", str(run), "--binary").out}
+
+
+def _without_times(value: object) -> object:
+    is_directory = isinstance(value, dict) and value["type"] == "directory"
+    return {key: each for key, each in value.items() if key != "mtime_ns"} if is_directory else value
+
+
+@pytest.mark.parametrize("commits", ["all", "after each", "in parts", "undone", "undone and again"])
+def test_what_a_run_changed_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
+    varied("run", "sh", "-c", EVERYTHING)
+    first = told(varied, 1)
+    if commits != "all":
+        varied("commit", "--yes", *(["text", "dir", "tree", "mode"] if commits == "in parts" else []))
+        assert told(varied, 1) == first
+    if commits.startswith("undone"):
+        varied("undo", "--yes")
+        assert told(varied, 1) == first
+        if commits == "undone":
+            return
+        varied("commit", "--yes")
+        assert told(varied, 1) == first
+    varied("run", "sh", "-c", AGAIN)
+    second = told(varied, 2)
+    varied("commit", "--yes")
+    assert told(varied, 1) == first
+    assert told(varied, 2) == second
+    varied("run", "sh", "-c", "rm -r dir text; echo third > third")
+    varied("commit", "--yes")
+    assert told(varied, 1) == first
+    assert told(varied, 2) == second
+
+
+def test_what_the_host_changed_since_is_not_taken_for_what_a_run_wrote(varied: Program) -> None:
+    varied("run", "sh", "-c", "echo run > new; echo more >> text")
+    varied("commit", "--yes")
+    (varied.project / "new").write_text("of the host\n")
+    done = varied("diff", "--run", "1")
+    assert "of the host" not in done.out
+    assert "+more\n" in done.out
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_a_commit_applied_is_brought_back_whatever_later_ones_made_of_it(varied: Program, number: int) -> None:
+    seen = {}
+    for commit, script in enumerate((EVERYTHING, AGAIN, "rm -r dir text; echo third > third"), 1):
+        varied("run", "sh", "-c", script)
+        varied("commit", "--yes")
+        seen[commit] = content(varied.project)
+    names = sorted({path.partition("/")[0] for found in (seen[number], seen[3]) for path in found})
+    varied("restore", "--from", "commit", str(number), *names)
+    view = Path(varied.daemon["mountpoint"]) / str(varied.project)[1:]
+    assert content(view) == seen[number]
+    assert content(varied.project) == seen[3]
+    varied("travel", "base", "--force")
+
+
+def content(top: Path) -> dict[str, object]:
+    """Return mode and content of all that lies below, but what yolofs itself keeps."""
+    found: dict[str, object] = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if not name.startswith(".yolofs"):
+            data = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[name] = (path.lstat().st_mode, data)
+    return found
+
+
+def test_a_commit_that_is_not_kept_cannot_be_brought_back_from(committed: Program) -> None:
+    said = committed.refused("restore", "--from", "commit", "9", "a.txt", code=2)
+    assert "commit 9 is not kept, or there never was one" in said

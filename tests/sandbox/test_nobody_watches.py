@@ -1,0 +1,178 @@
+"""What is asked where nobody watches does not hold a run up for long, and says how it is allowed the next time."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import COMMAND, Program, connected, replace_text, wait_until
+from tests.cli.terminal import Terminal
+from tests.mount.asking import wait_for_asks
+from yolofs.daemon.rpc.ask_messages import AnswerParams
+
+pytestmark = pytest.mark.mount
+
+SETTINGS = "ask_timeout = 600.0\nask_unattended = {}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home directory for the user's own settings."""
+    home = tmp_path / "home"
+    (home / ".config/yolofs").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return home
+
+
+@pytest.fixture
+def asking(tmp_path: Path, home: Path) -> Iterator[Program]:
+    """Return a session over the machine in which ``secret`` is asked for."""
+    project = tmp_path / "project"
+    (project / "secret").mkdir(parents=True)
+    (project / "secret/a").write_text("the secret\n")
+    (project / "secret/b b").write_text("another\n")
+    (project / ".yolofs.toml").write_text(SETTINGS.format(0.2) + '[rules]\n"secret" = "ask"\n')
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/"):
+        yield program
+
+
+def asks_in(program: Program) -> list[tuple[str, str]]:
+    notes = map(json.loads, (program.session / "audit.jsonl").read_text().splitlines())
+    return [(note["outcome"], note["by"]) for note in notes if note["kind"] == "ask"]
+
+
+def test_it_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_allows_it(asking: Program) -> None:
+    done = asking("run", "sh", "-c", "cat secret/a; cat secret/a; cat 'secret/b b'; echo x > secret/new; true")
+    assert done.out == ""
+    assert asks_in(asking) == [("timeout", "nobody, as nobody watches")] * 3
+    lines = done.err.splitlines()
+    at = lines.index("nobody watches, so 3 asks had no answer; to allow them next time:")
+    commands = lines[at + 1 :]
+    assert commands == [
+        f"  yolofs rule read-only {asking.project}/secret/a",
+        f"  yolofs rule read-only '{asking.project}/secret/b b'",
+        f"  yolofs rule allow {asking.project}/secret/new",
+    ]
+    for command in commands:
+        asking(*shlex.split(command)[1:])
+    assert asking("run", "sh", "-c", "cat secret/a 'secret/b b'; echo x > secret/new").out == "the secret\nanother\n"
+
+
+def test_another_run_is_asked_about_again(asking: Program) -> None:
+    for _ in range(2):
+        asking("run", "cat", "secret/a", code=1)
+    assert len(asks_in(asking)) == 2
+
+
+def test_where_somebody_watches_it_waits(asking: Program) -> None:
+    words = [*COMMAND, "run", "cat", "secret/a"]
+    with connected(asking) as watching, connected(asking) as calls:
+        watching.watch()
+        with subprocess.Popen(words, cwd=asking.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            assert ask.left_ms > 500_000
+            calls.answer(AnswerParams(ask.id, "allow"))
+            out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"the secret\n")
+
+
+def test_it_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_so(asking: Program) -> None:
+    full_screen = (
+        "import sys, termios, tty; before = termios.tcgetattr(0); tty.setraw(0); "
+        "text = open('secret/a').read(); termios.tcsetattr(0, termios.TCSANOW, before); print('got', text)"
+    )
+    with Terminal(asking.project, ["run", sys.executable, "-c", full_screen]) as terminal, connected(asking) as calls:
+        (ask,) = wait_for_asks(calls, 1)
+        assert ask.left_ms > 500_000
+        terminal.wait_for("yolofs: 1 question\x07")
+        assert "\x1b[22;0t\x1b]0;yolofs: 1 question\x07" in terminal.seen
+        assert "waits for an answer" not in terminal.seen
+        calls.answer(AnswerParams(ask.id, "allow"))
+        terminal.wait_for("got the secret")
+        assert terminal.wait() == 0
+        assert "\x1b]0;\x07\x1b[23;0t" in terminal.seen
+
+
+def test_what_is_in_no_run_waits_as_ever(asking: Program) -> None:
+    view = Path(asking.daemon["mountpoint"]) / str(asking.project)[1:]
+    with subprocess.Popen(["cat", view / "secret/a"], stdout=subprocess.PIPE) as process, connected(asking) as calls:
+        (ask,) = wait_for_asks(calls, 1)
+        assert ask.left_ms > 500_000
+        calls.answer(AnswerParams(ask.id, "allow"))
+        assert process.communicate(timeout=60)[0] == b"the secret\n"
+
+
+def test_the_watch_rings_the_bell(asking: Program) -> None:
+    for environment in ({}, {"TERM": "dumb"}):
+        with Terminal(asking.project, ["watch"], **environment) as terminal:
+            wait_until(lambda: asking("asks", "--json").json is not None, "the daemon answers")
+            with subprocess.Popen(
+                [*COMMAND, "run", "cat", "secret/a"],
+                cwd=asking.project,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as process:
+                terminal.wait_for("secret/a")
+                assert "\x07" in terminal.seen
+                process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=60)
+
+
+def test_notify_gets_the_ask_as_json_and_gives_time_to_answer(asking: Program, home: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    command = f'cat > {told}.new; echo "$YOLOFS_ASK" > {told}.text; mv {told}.new {told}'
+    replace_text(home / ".config/yolofs/config.toml", f"notify = '''{command}'''\n")
+    with connected(asking) as calls:
+        calls.reload_rules()
+        with subprocess.Popen(
+            [*COMMAND, "run", "cat", "secret/a"], cwd=asking.project, stdout=subprocess.PIPE
+        ) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            wait_until(told.exists, "the command has been run")
+            assert ask.left_ms > 500_000
+            document = json.loads(told.read_text())
+            assert document["id"] == ask.id
+            assert document["path"] == f"{asking.project}/secret/a"
+            assert document["text"] == f"read {asking.project}/secret/a?"
+            assert document["run"] == 1
+            assert (tmp_path / "told.text").read_text() == f"read {asking.project}/secret/a?\n"
+            words = shlex.split(document["answer"].replace("allow|deny", "allow"))
+            asking(*words[1:])
+            assert process.communicate(timeout=60)[0] == b"the secret\n"
+
+
+def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    name = f"$(touch {trap.name}); touch {trap.name} #'\"`touch {trap.name}`".replace("/", "_")
+    (asking.project / "secret" / name).write_text("x")
+    told = tmp_path / "told"
+    replace_text(home / ".config/yolofs/config.toml", f"notify = '''cd {tmp_path}; echo \"$YOLOFS_ASK\" > {told}'''\n")
+    with connected(asking) as calls:
+        calls.reload_rules()
+        with subprocess.Popen(
+            [*COMMAND, "run", "cat", f"secret/{name}"], cwd=asking.project, stdout=subprocess.PIPE
+        ) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            wait_until(told.exists, "the command has been run")
+            calls.answer(AnswerParams(ask.id, "deny"))
+            process.communicate(timeout=60)
+    assert not trap.exists()
+
+
+def test_a_project_cannot_say_what_notifies(tmp_path: Path, home: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".yolofs.toml").write_text(f"notify = 'touch {tmp_path}/trap'\n")
+    program = Program(project)
+    program("init")
+    assert "notify: unknown key" in program.refused("run", "true", code=3)

@@ -1,0 +1,193 @@
+"""What a working agent leaves behind, told so short that a person sees what matters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+LINES_OF_A_TERMINAL = 24
+
+
+def git(project: Path, *words: str) -> None:
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, env=env)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Program]:
+    """Return the program in a git repository of its own, with the view of / mounted."""
+    project = tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    (project / ".gitignore").write_text("build/\n*.log\n.venv/\n")
+    for name in ("one", "two", "three"):
+        (project / f"src/{name}.py").write_text(f"{name} = 1\n")
+    git(project, "init", "-q", "-b", "main")
+    git(project, "config", "user.name", "n")
+    git(project, "config", "user.email", "n@example.org")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "first")
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/"):
+        yield program
+
+
+def wheel(directory: Path) -> Path:
+    """Make a package that pip installs without a network."""
+    path = directory / "demo-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(30):
+            archive.writestr(f"demo/part{number}.py", "x = 1\n")
+        archive.writestr("demo/__init__.py", "def main(): pass\n")
+        archive.writestr("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+        archive.writestr(
+            "demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("demo-1.0.dist-info/entry_points.txt", "[console_scripts]\ndemo=demo:main\n")
+        archive.writestr("demo-1.0.dist-info/RECORD", "")
+    return path
+
+
+def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_screen(
+    repository: Program, tmp_path: Path
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="yolofs-user.", dir=tmp_path) as user:
+        script = f"""set -e
+            echo 'one = 2' > src/one.py
+            {sys.executable} -m compileall -q src
+            git add src/one.py; git commit -q -m second
+            {sys.executable} -m venv .venv
+            .venv/bin/pip install -q --no-index {wheel(tmp_path)}
+            .venv/bin/pip install -q --no-index --target {user}/lib/site-packages {wheel(tmp_path)}
+            mkdir build; echo > build/a.o; echo > a.log
+            echo 'two = 3' > src/two.py
+            touch src/three.py
+        """
+        done = repository("run", "sh", "-c", script)
+        lines = done.err[done.err.index("yolofs: run ") :].splitlines()
+        assert len(lines) < LINES_OF_A_TERMINAL
+        assert "  M  src/one.py" in lines
+        assert "  M  src/two.py" in lines
+        (outside,) = (line for line in lines if user in line)
+        assert outside.startswith(f"  A  {user}/lib/  (and ")
+        assert [line.partition("  (")[0] for line in lines if line.startswith("  -")] == [
+            "  -  git: 1 commit on main, index",
+            "  -  ignored by git: .venv/, a.log, build/",
+            "  -  bytecode: src/__pycache__/",
+            "  -  times alone: src/three.py",
+        ]
+        see = lines[-1].partition("see it: yolofs ")[2].partition("   ")[0]
+        assert all(f"; yolofs {see} --list)" in line for line in lines if line.startswith("  -"))
+        listed = repository(*see.split(), "--list").out
+        assert "\nA  build/a.o\n" in listed
+        assert "\nX  src/three.py  (time)\n" in listed
+        check_that_status_and_commit_say_the_same(repository)
+
+
+def check_that_status_and_commit_say_the_same(repository: Program) -> None:
+    status = repository("status").out
+    assert "\nM  src/one.py\n" in status
+    assert "\n-  git: 1 commit on main, index  (" in status
+    assert "; --unfold)\n" in status
+    assert len(status.splitlines()) < LINES_OF_A_TERMINAL
+    assert "\nA  build/a.o\n" in repository("status", "--unfold").out
+    kept = repository("status", "--json").json["changes"]
+    assert {change["path"] for change in kept} >= {str(repository.project / "build/a.o")}
+    unfolded = repository("commit", "--yes", "--unfold", "build").out
+    assert unfolded.startswith("A  build/\nA  build/a.o\n")
+    committed = repository("commit", "--yes").out
+    assert "-  ignored by git: .venv/, a.log  (" in committed
+    assert (repository.project / "src/one.py").read_text() == "one = 2\n"
+
+
+def test_ignore_rules_and_an_index_that_are_staged_hide_nothing(repository: Program) -> None:
+    script = """set -e
+        echo '*' > .gitignore; echo '*' > .git/info/exclude
+        git config core.excludesFile /etc/passwd
+        git rm -q --cached src/two.py; rm src/two.py
+        echo x > src/new.py
+        echo '*' > src/.gitignore
+    """
+    done = repository("run", "sh", "-c", script)
+    lines = done.err.splitlines()
+    for line in ("  D  src/two.py", "  A  src/new.py", "  A  src/.gitignore", "  M  .gitignore"):
+        assert line in lines
+    assert [line for line in lines if ".git/config" in line]  # it makes git go by another file
+    (told,) = (line for line in lines if line.startswith("  -  git: "))
+    assert told.startswith("  -  git: index, info/exclude  (")
+
+
+def test_a_deletion_of_what_git_tracks_is_seen_though_it_is_ignored_or_bytecode(repository: Program) -> None:
+    project = repository.project
+    (project / "build").mkdir()
+    (project / "build/kept.o").write_text("kept")
+    (project / "build/lost.o").write_text("lost")
+    (project / "old.pyc").write_text("compiled")
+    git(project, "add", "-f", "build/kept.o", "old.pyc")
+    repository("run", "sh", "-c", "rm build/kept.o build/lost.o old.pyc")
+    assert repository("status").out.splitlines()[4:] == [
+        "D  build/kept.o",
+        "D  old.pyc",
+        "-  ignored by git: build/lost.o  (1 change, 1 of them deleted; --unfold)",
+        "",
+        "3 changes: 3 deleted",
+    ]
+
+
+def test_no_program_that_a_repository_names_is_started(repository: Program, tmp_path: Path) -> None:
+    project, trap = repository.project, tmp_path / "trap"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    program.chmod(0o755)
+    for name in ("core.fsmonitor", "core.hooksPath", "core.pager", "core.sshCommand", "filter.x.clean"):
+        git(project, "config", name, str(program))
+    (project / ".git/info/attributes").write_text("* filter=x\n")
+    trap.unlink(missing_ok=True)
+    repository("run", "sh", "-c", "echo > a.log")
+    assert "-  ignored by git: a.log  (1 change; --unfold)\n" in repository("status").out
+    assert not trap.exists()
+
+
+def test_names_that_git_takes_for_patterns_are_names(repository: Program) -> None:
+    repository("run", "sh", "-c", "echo > ':!x.log'; echo > ':(glob)b'; echo > '*.c'; echo > '[a].log'")
+    out = repository("status").out
+    assert "\nA  *.c\nA  :(glob)b\n-  ignored by git: :!x.log, [a].log  (2 changes; --unfold)\n" in out
+
+
+def test_what_happened_to_refs_is_told(repository: Program) -> None:
+    project = repository.project
+    for name in ("gone", "moved"):
+        git(project, "branch", name)
+    git(project, "pack-refs", "--all")
+    script = """set -e
+        git branch -q -D gone; git tag v1; git checkout -q -b new
+        echo > f; git add f; git commit -q -m 2; echo 2 > f; git commit -q -a -m 3
+        git checkout -q main; echo > g; git add g; git commit -q -m 4; git commit -q --amend -m 5
+        git branch -f moved HEAD~1; git checkout -q --detach
+        echo evil > .git/stashed-away
+    """
+    repository("run", "sh", "-c", script)
+    (told,) = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
+    assert told.startswith(
+        "-  git: branch gone deleted, 1 commit on main, new branch new with 2 commits, "
+        "tag v1 added, HEAD on no branch, index, stashed-away  ("
+    )
+
+
+def test_a_rewritten_branch_and_removed_objects_are_told(repository: Program) -> None:
+    script = "git commit -q --amend -m other; rm -f .git/objects/$(git rev-parse HEAD@{1} | sed 's,^..,&/,')"
+    repository("run", "sh", "-c", script)
+    (told,) = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
+    assert told.startswith("-  git: main rewritten, with 1 new commit, 1 object file removed  (")

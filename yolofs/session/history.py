@@ -1,0 +1,88 @@
+"""What happened before the commits that are kept: the journals that they ended, to be read and never written.
+
+Each is a *chapter*: the timeline from one commit to the next.  A chapter goes when its commit is not kept any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
+from yolofs.audit.runs import Run, generation_of
+from yolofs.errors import JournalError
+from yolofs.journal.journal import Journal
+from yolofs.journal.timeline import Timeline
+from yolofs.paths import Generation
+from yolofs.session.archive import End, commit_directory, commit_numbers
+from yolofs.session.session import Session
+
+
+class Chapter(msgspec.Struct, frozen=True):
+    """One journal, with what was noted meanwhile."""
+
+    commit: int | None
+    """The commit that ended it; None for the one that goes on."""
+    directory: bytes
+    """Of the commit; else the session's."""
+    journal: Journal
+    timeline: Timeline
+    notes: Sequence[Note]
+    """In the order in which they were noted."""
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When the commit was done, in nanoseconds since 1970; None if that cannot be told, or it goes on."""
+        if self.commit is None:
+            return None
+        with contextlib.suppress(OSError):
+            return os.lstat(os.path.join(self.directory, End.DONE.value)).st_mtime_ns
+        return None
+
+    def generation(self, point: Point | None) -> Generation | None:
+        """Return the generation that a point of this chapter means, None if it means none."""
+        return generation_of(point, self.journal)
+
+    def has(self, run: Run) -> bool:
+        """Tell whether a run began in this chapter."""
+        before = run.start.before
+        if not before.generation:  # base is in every journal
+            return any(note == run.start for note in self.notes)
+        return self.generation(before) is not None
+
+
+@contextlib.contextmanager
+def chapters(session: Session) -> Iterator[list[Chapter]]:
+    """Give the chapters of a session for the time of the block, oldest first, the one that goes on last.
+
+    One whose journal is damaged is left out.
+
+    Blocks while the journals are read.
+    """
+    sections = list(read_sections(session.directory))
+    present, ended = sections[-1][0], sections[:-1]
+    of_commits = [notes for notes, end in ended if isinstance(end, JournalEnd) and end.is_commit]
+    numbers = [number for number in sorted(commit_numbers(session.directory)) if _is_done(session.directory, number)]
+    with contextlib.ExitStack() as stack:
+        found = []
+        for back, number in enumerate(reversed(numbers), 1):
+            notes = of_commits[-back] if back <= len(of_commits) else []
+            directory = commit_directory(session.directory, number)
+            with contextlib.suppress(JournalError, OSError):
+                journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
+                timeline = Timeline(at.marker for at in journal.markers)
+                found.append(Chapter(number, directory, journal, timeline, notes))
+        yield [*reversed(found), Chapter(None, session.directory, session.journal, session.timeline, present)]
+
+
+def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
+    """Return the chapter that a run began in, None if that is not kept."""
+    return next((chapter for chapter in found if chapter.has(run)), None)
+
+
+def _is_done(directory: bytes, number: int) -> bool:
+    commit = commit_directory(directory, number)
+    return all(os.path.lexists(os.path.join(commit, name)) for name in (End.DONE.value, b"journal"))

@@ -1,0 +1,348 @@
+"""Base as it was before a commit that is kept, and the states that a journal shows over that: to be read only.
+
+What a commit's plan moved, removed, replaced or changed in place is looked for where the plan and the commits after it
+have put it; all else is where it is.  What the host has changed since is not known: a file in base that no commit has
+replaced is shown as it is now, and what can be told to be another one cannot be read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from yolofs.commit.plan.plan import (
+    Attributes,
+    Create,
+    Duplicate,
+    Fetch,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Remove,
+    Rewrite,
+    SetMetadata,
+)
+from yolofs.commit.undo.applied import Applied
+from yolofs.errors import UsageError
+from yolofs.paths import RelPath, join, split
+from yolofs.session.archive import commit_directory, commit_numbers
+from yolofs.session.generations import States
+from yolofs.session.history import Chapter
+from yolofs.session.session import Session
+from yolofs.store.base import Base
+from yolofs.store.store import StoreFiles
+
+_ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
+_GONE = os.stat_result((stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+"""Stands for a staged file that base has had since, and has not any more."""
+
+
+class _Where(NamedTuple):
+    """Where something is that base had before a commit."""
+
+    kept: bytes | None = None
+    """The absolute path of what the commit keeps."""
+    after: RelPath | None = None
+    """Else its path in base after the commit."""
+
+
+class PastBase(Base):
+    """Base as it was before one commit."""
+
+    def __init__(self, after: Base, applied: Applied, fetched: Fetched) -> None:
+        """``after``: base as it was after that commit."""
+        super().__init__(after.root)
+        self._after = after
+        self._fetched = fetched
+        self._number = applied.number
+        self._directory = applied.directory
+        self._moved: dict[RelPath, RelPath] = {}
+        """By old path, where the commit put it."""
+        self._kept: dict[RelPath, int] = {}
+        """By old path, the slot of what it removed or replaced."""
+        self._old_names: dict[RelPath, set[bytes]] = {}
+        """By directory, what it took out of it."""
+        self._arrivals: set[RelPath] = set()
+        self._contents: dict[RelPath, int] = {}
+        """By path after the commit, the slot of what a file held that was changed in place."""
+        self._was: dict[RelPath, Attributes] = {}
+        """By path after the commit, the metadata of what was changed in place."""
+        self._read(applied)
+
+    def _read(self, applied: Applied) -> None:
+        places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
+        for step in applied.plan.steps:
+            match step:
+                case Park():
+                    self._moved[step.path] = places[step.number]
+                case Remove():
+                    self._kept[step.path] = step.number
+                case FinishDirectory() | SetMetadata() | Rewrite():
+                    is_first = isinstance(step, SetMetadata) and step.inode is not None
+                    is_first = is_first or (isinstance(step, Rewrite) and step.is_first)
+                    now = (applied.moves.after(step.path) if is_first else step.path) or step.path
+                    if isinstance(step, Rewrite):
+                        self._contents[now] = step.number
+                    if step.was is not None:
+                        self._was[now] = step.was
+                case _:
+                    pass
+        for step in applied.plan.steps:
+            if isinstance(step, _ARRIVALS):
+                self._arrivals.add(step.path)
+                if getattr(step, "replaced", None) is not None and not isinstance(step, MakeDirectory):
+                    above, name = split(step.path)
+                    before = applied.moves.before(above) if above else above
+                    if before is not None:
+                        self._kept[join(before, name)] = step.number
+        for path in (*self._moved, *self._kept):
+            above, name = split(path)
+            self._old_names.setdefault(above, set()).add(name)
+
+    # ---- as base
+
+    def path(self, rel: bytes) -> bytes:
+        """Return the absolute path of what base had at a path; one at which nothing is, where it had nothing."""
+        where = self._find(RelPath(rel))
+        if where.kept is not None:
+            return where.kept
+        if where.after is None:
+            return os.path.join(self._directory, b"replaced", b"none")
+        slot = self._contents.get(where.after)
+        if slot is not None:
+            return self._fetched.path(self._number, slot)
+        return self._after.path(where.after)
+
+    def lstat(self, rel: bytes) -> os.stat_result:
+        """Return the attributes of what base had at a path.
+
+        Raises:
+            OSError: it had nothing there, or that is not kept.
+        """
+        where = self._find(RelPath(rel))
+        if where.kept is not None:
+            return os.lstat(where.kept)
+        if where.after is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
+        slot = self._contents.get(where.after)
+        st = os.lstat(self._fetched.path(self._number, slot)) if slot is not None else self._after.lstat(where.after)
+        was = self._was.get(where.after)
+        return _with(st, was) if was is not None else st
+
+    def names(self, rel: bytes) -> list[bytes]:
+        """Return the names that base had in a directory.
+
+        Raises:
+            OSError: it had no such directory, or it cannot be read.
+        """
+        directory = RelPath(rel)
+        where = self._find(directory)
+        if where.kept is not None:
+            names = set(os.listdir(where.kept))
+        elif where.after is not None:
+            names = set(self._after.names(where.after))
+        else:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
+        names |= self._old_names.get(directory, set())
+        return [name for name in sorted(names) if self.has(join(directory, name))]
+
+    def has(self, rel: bytes) -> bool:
+        """Tell whether base had something at a path."""
+        try:
+            self.lstat(rel)
+        except OSError:
+            return False
+        return True
+
+    def _find(self, path: RelPath) -> _Where:
+        rest: list[bytes] = []
+        above = path
+        while above:
+            if above in self._moved:
+                return self._inside(self._moved[above], rest)
+            if above in self._kept:
+                inside = RelPath(b"/".join(reversed(rest)))
+                return _Where(kept=self._fetched.path(self._number, self._kept[above], inside))
+            above, name = split(above)
+            rest.append(name)
+        return self._inside(RelPath(b""), rest)
+
+    def _inside(self, now: RelPath, rest: list[bytes]) -> _Where:
+        """Go down names that no step has taken out: what the commit brought in was not there before."""
+        for name in reversed(rest):
+            now = join(now, name)
+            if now in self._arrivals:
+                return _Where()
+        return _Where(after=now)
+
+
+class Fetched:
+    """Where that is now which commits keep: an undo may have brought it back since."""
+
+    def __init__(self, commits: bytes) -> None:
+        """``commits``: the directory of all commits."""
+        self._commits = commits
+        self._back: dict[tuple[int, int], list[tuple[RelPath, Base, RelPath]]] = {}
+
+    def take(self, applied: Applied, after: Base) -> None:
+        """Take in what a commit fetched; ``after`` is base after it."""
+        places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
+        for step in applied.plan.steps:
+            if isinstance(step, Fetch):
+                found = self._back.setdefault((step.commit, step.slot), [])
+                found.append((step.inside, after, places[step.number]))
+
+    def path(self, commit: int, slot: int, inside: RelPath | None = None) -> bytes:
+        """Return the absolute path of what a commit keeps, or of something in it."""
+        wanted = inside or RelPath(b"")
+        for top, base, place in self._back.get((commit, slot), ()):
+            if not top or wanted == top or wanted.startswith(top + b"/"):
+                rest = wanted[len(top) :].lstrip(b"/")
+                return base.path(join(place, rest) if rest else place)
+        kept = os.path.join(self._commits, b"%d/replaced/%d" % (commit, slot))
+        return os.path.join(kept, wanted) if wanted else kept
+
+
+class PastStore:
+    """A store together with the store inodes that commits have put into base as they were."""
+
+    def __init__(self, store: StoreFiles) -> None:
+        self._store = store
+        self._placed: dict[int, tuple[Base, Create]] = {}
+
+    def take(self, applied: Applied, after: Base) -> None:
+        """Take in what a commit put into base; ``after`` is base after it."""
+        linked = {number for number, made in applied.ready.made.items() if made.is_link}
+        for step in applied.plan.steps:
+            if isinstance(step, Create) and step.number in linked:
+                self._placed[step.ino] = after, step
+
+    def path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode, or of what base has of it."""
+        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+            return self._store.path(ino)
+        base, step = self._placed[ino]
+        return base.path(step.path)
+
+    def own_path(self, ino: int) -> bytes:
+        """Return the absolute path of a store inode in the store."""
+        return self._store.own_path(ino)
+
+    def lstat(self, ino: int) -> os.stat_result:
+        """Return the attributes of a store inode; of one that base has lost since, those of a file without content.
+
+        Raises:
+            OSError: it is not there, and no commit has put it into base.
+        """
+        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+            return self._store.lstat(ino)
+        try:
+            return os.lstat(self.path(ino))
+        except OSError:
+            return _GONE
+
+    def open(self, ino: int, flags: int) -> int:
+        """Open a store inode, or what base has of it, and return the descriptor.
+
+        Raises:
+            OSError: as open(2); ESTALE if the host has changed it since.
+        """
+        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+            return self._store.open(ino, flags)
+        _, step = self._placed[ino]
+        fd = os.open(self.path(ino), flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        st = os.fstat(fd)
+        if (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
+            os.close(fd)
+            raise OSError(errno.ESTALE, "base has changed it since")
+        return fd
+
+    def remove_links(self, inos: Iterable[int]) -> None:
+        """Remove nothing.
+
+        Raises:
+            OSError: always.
+        """
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), next(iter(inos), None))
+
+
+class PastGround(NamedTuple):
+    """What a state stands on that is not of now."""
+
+    base: Base
+    store: PastStore
+
+
+def past_ground(session: Session, before: int) -> PastGround:
+    """Return base as it was before commit ``before``, and a store that knows what commits have put into base.
+
+    Raises:
+        UsageError, YolofsError, OSError: as :func:`states_of`.
+    """
+    return PastGround(*past_base(session, before))
+
+
+def states_of(session: Session, chapter: Chapter) -> States:
+    """Return the states that a chapter's journal shows, over base as it was before its commit.
+
+    Blocks while plans are read.
+
+    Raises:
+        UsageError: a commit since was given up, so that nobody knows what base had.
+        YolofsError: a plan is damaged.
+        OSError: one cannot be read.
+    """
+    assert chapter.commit is not None
+    base, store = past_base(session, chapter.commit)
+    return States(session.directory, base, store, chapter.journal)  # type: ignore[arg-type]
+
+
+def past_base(session: Session, before: int) -> tuple[Base, PastStore]:
+    """Return base as it was before commit ``before``, and a store that knows what commits have put into base.
+
+    Raises:
+        UsageError, YolofsError, OSError: as :func:`states_of`.
+    """
+    base: Base = session.base
+    store = PastStore(session.store)
+    fetched = Fetched(os.path.dirname(commit_directory(session.directory, 1)))
+    for applied in _from_the_last(session, before):
+        store.take(applied, base)
+        fetched.take(applied, base)
+        base = PastBase(base, applied, fetched)
+    return base, store
+
+
+def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
+    for number in sorted(commit_numbers(session.directory), reverse=True):
+        if number < before:
+            return
+        directory = commit_directory(session.directory, number)
+        if not os.path.lexists(os.path.join(directory, b"done")):
+            raise UsageError(
+                f"commit {number} has no end, so what base had before it cannot be told", hint="yolofs commits"
+            )
+        yield Applied.read(number, directory)
+
+
+def _with(st: os.stat_result, was: Attributes) -> os.stat_result:
+    """Return attributes with the metadata that something had."""
+    fields = list(st)
+    fields[stat.ST_MODE], fields[stat.ST_UID], fields[stat.ST_GID] = was.mode, was.uid, was.gid
+    fields[stat.ST_ATIME], fields[stat.ST_MTIME] = was.atime_ns // 10**9, was.mtime_ns // 10**9
+    return os.stat_result(
+        fields,
+        {
+            "st_atime_ns": was.atime_ns,
+            "st_mtime_ns": was.mtime_ns,
+            "st_ctime_ns": st.st_ctime_ns,
+            "st_rdev": st.st_rdev,
+            "st_blocks": st.st_blocks,
+            "st_blksize": st.st_blksize,
+        },
+    )

@@ -1,0 +1,51 @@
+"""What git keeps of commits and refs in plain files: parents of a loose commit, names and values of refs."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Final
+
+MOST_OBJECT_BYTES: Final = 1 << 20
+"""A loose object that takes more is taken for no commit."""
+_MOST_TEXT_BYTES = 1 << 20
+_NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PARENT = b"parent "
+_SYMBOLIC = b"ref: "
+_HEADS = b"refs/heads/"
+
+
+def parents_of(compressed: bytes) -> list[bytes] | None:
+    """Return the names of a commit's parents, given the loose object; None if it is no commit."""
+    try:
+        text = zlib.decompressobj().decompress(compressed, _MOST_TEXT_BYTES)
+    except zlib.error:
+        return None
+    head, _, body = text.partition(b"\0")
+    if not head.startswith(b"commit "):
+        return None
+    lines = body.partition(b"\n\n")[0].split(b"\n")
+    names = [line[len(_PARENT) :] for line in lines if line.startswith(_PARENT)]
+    return names if all(map(_NAME.fullmatch, names)) else None
+
+
+def parse_ref(content: bytes) -> bytes | None:
+    """Return what a ref's own file says: an object's name, or ``ref: `` and another ref; None if it says neither."""
+    line = content.strip()
+    return line if _NAME.fullmatch(line) or line.startswith(_SYMBOLIC) else None
+
+
+def parse_packed(content: bytes) -> dict[bytes, bytes]:
+    """Return the refs of a file ``packed-refs``, with the names of their objects; odd lines are passed over."""
+    refs = {}
+    for line in content.split(b"\n"):
+        name, _, ref = line.partition(b" ")
+        if ref and _NAME.fullmatch(name):
+            refs[ref] = name
+    return refs
+
+
+def branch_of(value: bytes) -> bytes | None:
+    """Return the branch that HEAD names; None if it names an object, or something else than a branch."""
+    ref = value.removeprefix(_SYMBOLIC)
+    return ref.removeprefix(_HEADS) if ref is not value and ref.startswith(_HEADS) else None
