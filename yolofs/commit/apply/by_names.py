@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -24,11 +25,13 @@ from yolofs.system.plain_files import open_plain, read_plain
 HALF = b"-half"
 """How the name ends of a directory into which another is being moved."""
 Listing: TypeAlias = dict[bytes, Attributes]
-"""Each directory, by its path in the one that is moved, parents first; itself under the empty path."""
+"""Each directory, by its path in the one that is moved, with a slash before it, parents first; itself: empty."""
+Spot: TypeAlias = tuple[int, bytes]
+"""An open directory, and a name in it."""
 _MOST_BYTES = 1 << 30
 
 
-def listing_of(top: bytes) -> Listing:
+def listing_of(top: Spot) -> Listing:
     """Return what the directories of a tree are.
 
     Raises:
@@ -38,13 +41,14 @@ def listing_of(top: bytes) -> Listing:
     todo = [b""]
     while todo:
         rel = todo.pop()
-        path = top + rel
-        metadata = copying.read_metadata(path)
-        st = metadata.st
-        xattrs = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
-        found[rel] = Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, xattrs)
-        with os.scandir(path) as entries:
-            todo += [rel + b"/" + entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        with _opened(top, rel, as_it_is=True) as fd:
+            metadata = copying.read_metadata(fd)
+            st = metadata.st
+            xattrs = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
+            found[rel] = Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, xattrs)
+            with os.scandir(fd) as entries:
+                names = [os.fsencode(entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
+            todo += [rel + b"/" + name for name in names]
     return found
 
 
@@ -73,7 +77,7 @@ def read(path: bytes) -> Listing | None:
         raise OSError(errno.EIO, "what was noted of a directory is damaged", path) from error
 
 
-def move(source: bytes, target: bytes, listing: Listing) -> None:
+def move(source: Spot, target: Spot, listing: Listing) -> None:
     """Move what is left in the directories of a tree to others, which are made where they are not there yet.
 
     The old ones are gone then.  It can be done again after a crash at any moment.
@@ -82,32 +86,52 @@ def move(source: bytes, target: bytes, listing: Listing) -> None:
         OSError: something cannot be moved.
     """
     for rel in listing:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(target + rel, 0o700)
-        _open_up(target + rel)
+        with _parent(target, rel) as (fd, name), contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=fd)
         with contextlib.suppress(FileNotFoundError):  # it was emptied, and is gone already
-            _open_up(source + rel)
             _move_names(source, target, rel, listing)
     for rel, was in reversed(listing.items()):
-        copying.write_metadata(target + rel, metadata_of(was))
+        with _opened(target, rel) as fd:
+            copying.write_metadata(fd, metadata_of(was))
     for rel in reversed(listing):
-        with contextlib.suppress(FileNotFoundError):
-            os.rmdir(source + rel)
+        with contextlib.suppress(FileNotFoundError), _parent(source, rel) as (fd, name):
+            os.rmdir(name, dir_fd=fd)
 
 
-def _open_up(directory: bytes) -> None:
-    st = os.lstat(directory)
-    if st.st_mode & stat.S_IRWXU != stat.S_IRWXU and st.st_uid == os.geteuid():
-        os.chmod(directory, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
-
-
-def _move_names(source: bytes, target: bytes, rel: bytes, listing: Listing) -> None:
+def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> None:
     """Move what is no directory, or came only after the listing, from one directory to the other."""
-    fds = [os.open(top + rel, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC) for top in (source, target)]
-    try:
-        for name in map(os.fsencode, os.listdir(fds[0])):
+    with _opened(source, rel) as src, _opened(target, rel) as dst:
+        for name in map(os.fsencode, os.listdir(src)):
             if rel + b"/" + name not in listing:
-                syscalls.rename_noreplace(fds[0], name, fds[1], name)
-    finally:
-        for fd in fds:
+                syscalls.rename_noreplace(src, name, dst, name)
+
+
+@contextlib.contextmanager
+def _parent(top: Spot, rel: bytes) -> Iterator[tuple[int, bytes]]:
+    """Give the directory that one of a tree lies in, and its name there; no link is followed."""
+    *above, name = top[1], *rel.split(b"/")[1:]
+    with contextlib.ExitStack() as opened:
+        fd = top[0]
+        for one in above:
+            fd = os.open(one, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+            opened.callback(os.close, fd)
+        yield fd, name
+
+
+@contextlib.contextmanager
+def _opened(top: Spot, rel: bytes, *, as_it_is: bool = False) -> Iterator[int]:
+    """Open a directory of a tree, which its owner may read, enter and change from then on, unless ``as_it_is``."""
+    with _parent(top, rel) as (above, name):
+        place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        try:
+            path = b"/proc/self/fd/%d" % place
+            st = os.fstat(place)
+            if not as_it_is and st.st_mode & stat.S_IRWXU != stat.S_IRWXU and st.st_uid == os.geteuid():
+                os.chmod(path, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        finally:
+            os.close(place)
+        try:
+            yield fd
+        finally:
             os.close(fd)

@@ -224,9 +224,7 @@ class BackSteps(BackInPlace):
         self._directories.forget(step.path)
         if self._inode(target) not in (step.inode, None):
             self._make_way(step)
-        self._unlocked(target)
-        self._unlocked(half)
-        by_names.move(self._at(half), self._at(target), listing)
+        by_names.move((self._unlocked(half), half.name), (self._unlocked(target), target.name), listing)
         self._forget_notes(step.number)
         os.unlink(note)
 

@@ -311,11 +311,10 @@ class Steps(Preparing):
         note = self._at(listing_at(self._new, number))
         listing = by_names.read(note)
         if listing is None:
-            listing = by_names.listing_of(self._at(source))
+            listing = by_names.listing_of((self._unlocked(source), source.name))
             by_names.write(listing, note, durable=self._durable)
         half = half_of(target)
-        self._unlocked(source)
-        by_names.move(self._at(source), self._at(half), listing)
+        by_names.move((self._unlocked(source), source.name), (self._unlocked(half), half.name), listing)
         self._mark_number(half, number)
         syscalls.rename_noreplace(self._unlocked(half), half.name, self._fd(target), target.name)
         os.unlink(note)
