@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,16 +106,108 @@ def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program,
     assert {path.name: (path.read_text(), path.stat().st_nlink) for path in project.glob("*[te]")} == shown
 
 
+def _add(view: Path) -> None:
+    (view / "dir/added").hardlink_to(view / "one")
+
+
+def _add_another(view: Path) -> None:
+    (view / "another").hardlink_to(view / "two")
+
+
+def _remove(view: Path) -> None:
+    (view / "two").unlink()
+
+
+def _remove_another(view: Path) -> None:
+    (view / "three").unlink()
+
+
+def _write(view: Path) -> None:
+    (view / "one").write_text("written\n")
+
+
+def _write_and_remove(view: Path) -> None:
+    _write(view)
+    _remove(view)
+
+
+def _move(view: Path) -> None:
+    (view / "three").rename(view / "dir/moved")
+
+
+def _change_mode(view: Path) -> None:
+    (view / "one").chmod(0o600)
+
+
+def _nothing(view: Path) -> None:
+    (view / "later").write_text("l\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (_add, _nothing),
+        (_add, _write),
+        (_add, _add_another),
+        (_add, _remove_another),
+        (_add, _move),
+        (_remove, _nothing),
+        (_remove, _write),
+        (_remove, _change_mode),
+        (_remove, _remove_another),
+        (_remove, _move),
+        (_remove, _add),
+        (_write, _add_another),
+        (_write, _move),
+        (_write_and_remove, _write),
+        (_write_and_remove, _remove_another),
+        (_move, _write),
+        (_move, _add_another),
+    ],
+)
+def test_names_of_a_file_with_hard_links_may_change_before_and_after(
+    yolofs: Program, before: Callable[[Path], None], after: Callable[[Path], None]
+) -> None:
+    project = yolofs.project
+    (project / "one").write_text("1\n")
+    (project / "two").hardlink_to(project / "one")
+    (project / "three").hardlink_to(project / "one")
+    with yolofs.mounted() as view:
+        before(view)
+        yolofs("snapshot", "before")
+        earlier = _linked(view)
+        after(view)
+        later = _linked(view)
+        yolofs("commit", "--up-to", "before", "--yes")
+        assert _linked(project) == earlier
+        assert _linked(view) == later
+        yolofs("commit", "--yes")
+        assert _linked(project) == _linked(view) == later
+
+
+def _linked(top: Path) -> dict[str, tuple[str, int, int, list[str]]]:
+    """Return of each file its content, mode, how many names it has, and which these are."""
+    files = [path for path in sorted(top.rglob("*")) if path.is_file() and path.name != ".yolofs.toml"]
+    names: dict[int, list[str]] = {}
+    for path in files:
+        names.setdefault(path.stat().st_ino, []).append(str(path.relative_to(top)))
+    found = {}
+    for path in files:
+        st = path.stat()
+        found[str(path.relative_to(top))] = (path.read_text(), st.st_mode & 0o777, st.st_nlink, names[st.st_ino])
+    return found
+
+
 def test_a_dry_run_refuses_what_the_commit_refuses_for_hard_links(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    (project / "one").write_text("1\n")
-    (project / "two").hardlink_to(project / "one")
+    (project / "one").symlink_to("somewhere")
+    os.link(project / "one", project / "two", follow_symlinks=False)
     yolofs = Program(project)
     yolofs("init")
     with yolofs.mounted() as view:
         (view / "two").unlink()
-        (view / "one").write_text("2\n")
+        os.utime(view / "one", (5, 5), follow_symlinks=False)
         yolofs("snapshot", "first")
         (view / "later").write_text("l\n")
         said = yolofs("commit", "--up-to", "first", "--yes", code=19).err

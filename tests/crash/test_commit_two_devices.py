@@ -240,6 +240,58 @@ def test_all_is_made_on_its_device_and_durable_before_the_first_step(
         assert order[index + 1] == order[index].replace("copy to", "sync")
 
 
+def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable_before_it_is_done(
+    project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare()
+    order: list[str] = []
+
+    def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
+        really = getattr(module, name)
+
+        def act(*arguments: Any, **options: Any) -> object:
+            order.append(text(arguments))
+            return really(*arguments, **options)
+
+        monkeypatch.setattr(module, name, act)
+
+    noting(steps.Steps, "sync", lambda _: "sync")
+    noting(steps.Steps, "_discard", lambda _: "delete")
+    noting(execution, "write_new", lambda arguments: arguments[1].decode())
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+    deleted = order.count("delete")
+    assert deleted > 1
+    assert order[order.index("sync") :] == ["sync", "settled", *["delete"] * deleted, "sync", "done"]
+
+
+@BOTH
+def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_from_it_was_killed(
+    project: Path, prepare: Prepare
+) -> None:
+    expected = prepare()
+    root = os.fsencode(project)
+    child = os.fork()
+    if not child:
+        try:
+            really = steps.remove_tree
+
+            def remove_tree(path: bytes) -> None:
+                really(path)
+                if b"/.yolofs-" in path:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            steps.remove_tree = remove_tree
+            with Session.open(root, Access.WRITE) as session:
+                commit(session)
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    with Session.open(root, Access.WRITE) as session:
+        finish_interrupted(session)
+    assert base_of(project) == expected
+
+
 def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
     project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,9 +86,15 @@ def find(scribe: CommitScribe, place: bytes | tuple[int, bytes | None]) -> bytes
     return join(path if scribe.kind(path) == stat.S_IFDIR else split(path)[0], name)
 
 
+def has_directory(scribe: CommitScribe, path: bytes) -> bool:
+    return scribe.kind(split(path)[0]) == stat.S_IFDIR
+
+
 def perform(scribe: CommitScribe, name: str, place: tuple[int, bytes | None], *arguments: Any) -> None:
     """Perform an operation if the view would permit it, else nothing."""
     path = find(scribe, place)
+    if not all(has_directory(scribe, find(scribe, one)) for one in (place, *arguments[:1]) if isinstance(one, bytes)):
+        return
     kind = scribe.kind(path)
     match name:
         case "write" if kind in (0, stat.S_IFREG):

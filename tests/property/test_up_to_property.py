@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from hypothesis import event, example, given, note
+from hypothesis import strategies as st
 
 from tests.property.test_commit_property import Operation, after, hard_links, perform, programs
-from tests.support.commit_model import besides, is_spare, scan
+from tests.support.commit_model import CommitScribe, besides, is_spare, scan
+from tests.support.model_steps import so_many
 from yolofs.commit import execute, find_conflicts, plan_commit
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.select.compose import compose
 from yolofs.errors import HardLinksError
 from yolofs.journal.codec import decode, encode
+from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Tree
 
 
@@ -20,6 +24,19 @@ def changed_ns(root: bytes) -> dict[int, int]:
     """Return the ctime of all in base, which is newer than anything that a scribe does."""
     found = [os.lstat(os.path.join(top, name)) for top, *names in os.walk(root) for name in (*names[0], *names[1])]
     return {st.st_ino: st.st_ctime_ns for st in found}
+
+
+def check_link_counts(scribe: CommitScribe) -> None:
+    """See that the view tells of each file how many names it has, as it is without looking for them."""
+    for path, node in scribe.expected().items():
+        shown = scribe.shown(path)
+        assert shown is not None
+        if shown.staged is not None:
+            count = scribe.tree.nlink(shown.staged)
+        else:
+            assert shown.base is not None
+            count = nlink_of(scribe.tree, scribe.base, scribe.base.lstat(shown.base))
+        assert node.kind == stat.S_IFDIR or count == len(node.links), path
 
 
 def check(first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]) -> None:
@@ -31,6 +48,7 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
             else:
                 perform(scribe, name, *arguments)
         view, present = scribe.expected(), scribe.tree
+        check_link_counts(scribe)
         commits = os.path.dirname(parking) + b"/commits"
         os.makedirs(commits)
         try:
@@ -45,13 +63,15 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
         rest = Tree(composed.records)
         if composed.records:
             check_rest(plan, present, scribe.base, rest)
-        execute(plan, scribe.store, parking=parking, is_spare=besides(composed.records), durable=False)
+        known, spare = changed_ns(root), besides(composed.records)
+        execute(plan, scribe.store, parking=parking, is_spare=spare, arrived=known.update, durable=False)
         assert scan(root) == wanted
         scribe.freeze()
         scribe.tree = rest
         assert scribe.expected() == view
+        check_link_counts(scribe)
         event(f"something stays: {bool(composed.records)}")
-        assert not find_conflicts(rest, scribe.base, scribe.store, restored=changed_ns(root))
+        assert not find_conflicts(rest, scribe.base, scribe.store, restored=known)
         plan = plan_commit(rest, scribe.base, scribe.store)
         execute(plan, scribe.store, parking=parking + b"2", is_spare=is_spare, durable=False)
         assert scan(root) == view
@@ -73,3 +93,34 @@ def test_base_is_what_was_shown_and_the_view_stays(
 )
 def test_it_is_the_same_where_no_file_has_several_names(first: list[Operation], second: list[Operation]) -> None:
     check(first, second, [])
+
+
+linked_paths = st.sampled_from((b"b", b"d/b", b"d/link", b"a/link", b"a/x", b"x", b"d/d/x", b"c/link"))
+on_links = st.one_of(
+    st.tuples(st.just("write"), linked_paths, st.sampled_from((b"one", b"two", b"three"))),
+    st.tuples(st.just("chmod"), linked_paths, st.sampled_from((0o600, 0o640))),
+    st.tuples(st.sampled_from(("link", "link_metadata", "rename", "exchange")), linked_paths, linked_paths),
+    st.tuples(st.sampled_from(("link", "link_metadata", "rename")), linked_paths, linked_paths),
+    st.tuples(st.just("remove"), linked_paths),
+    st.tuples(st.sampled_from(("rename", "exchange")), st.sampled_from((b"d", b"d/d", b"a")), st.just(b"c/a")),
+    st.tuples(st.just("freeze")),
+)
+programs_on_links = st.lists(on_links, max_size=6)
+few_links = st.lists(
+    st.tuples(st.just(b"b"), st.sampled_from((b"d", b"a", b"d/d")), st.sampled_from((b"link", b"x"))), max_size=3
+)
+
+
+@so_many(ci=100, nightly=5000)
+@example([("link", b"b", b"x")], [("write", b"b", b"two")], [(b"b", b"d", b"link")])  # a name comes, then content
+@example([("link", b"b", b"x")], [("link", b"b", b"d/d/x"), ("remove", b"x")], [(b"b", b"d", b"link")])
+@example([("remove", b"d/link")], [("remove", b"a/link")], [(b"b", b"d", b"link"), (b"b", b"a", b"link")])
+@example([("remove", b"d/link")], [("write", b"b", b"one")], [(b"b", b"d", b"link"), (b"b", b"a", b"link")])
+@example([("write", b"b", b"one")], [("rename", b"b", b"d/b")], [(b"b", b"d", b"link")])
+@example([], [("write", b"b", b"one"), ("rename", b"d/d/x", b"d/b")], [(b"b", b"d/d", b"x")])
+@example([("write", b"x", b"one")], [("link", b"x", b"a/x")], [])  # a file born in the view
+@given(programs_on_links, programs_on_links, few_links)
+def test_names_of_one_file_may_change_before_and_after(
+    first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
+) -> None:
+    check(first, second, links)

@@ -37,6 +37,20 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
     return search.run(), search.is_complete
 
 
+def find_all_names_at(
+    base: Base, homes: Iterable[RelPath], *, limit: int = LIMIT
+) -> dict[tuple[int, int], list[RelPath]]:
+    """Return all base paths of the files at some places, by device and inode number; of none that lacks a name."""
+    search = _Search(base, limit)
+    for home in homes:
+        search.want_at(home)
+    found: dict[tuple[int, int], list[RelPath]] = {}
+    for path in search.run():
+        st = base.lstat(path)
+        found.setdefault((st.st_dev, st.st_ino), []).append(path)
+    return {file: paths for file, paths in found.items() if not search.misses(file)}
+
+
 def find_name_near(
     base: Base,
     file: tuple[int, int],
@@ -94,6 +108,10 @@ class _Search:
     def is_complete(self) -> bool:
         """Whether all names were found; not if nothing was there to begin with."""
         return bool(self._found) and not self._missing
+
+    def misses(self, file: tuple[int, int]) -> bool:
+        """Whether a name of a file (device and inode number) was not found."""
+        return file in self._missing
 
     def _want(self, home: RelPath, st: os.stat_result) -> None:
         self._missing[st.st_dev, st.st_ino] = st.st_nlink

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -31,7 +31,7 @@ from yolofs.commit.apply.commit_directory import (
 from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
+from yolofs.commit.apply.part_links import Ctimes, names_in, note_parted, put_in_place
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -340,6 +340,19 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
         ) from error
 
 
+def _ctimes(lines: Sequence[step_log.Line], parted: Mapping[int, Ctimes]) -> dict[int, int]:
+    """Return the ctimes, by inode number, of what the steps put in place, and of files that lost some of their names.
+
+    What the host has changed since its step is not among these files.
+    """
+    came = {line.came.inode: line.came.ctime_ns for line in lines if line.came is not None}
+    seen: dict[int, int] = {}
+    for line in lines:
+        seen.update((one.inode, one.ctime_ns) for one in (line.came, line.went) if one is not None)
+    lost = {inode: times.after for inode, times in parted.items() if seen.get(inode) == times.before}
+    return {**came, **lost}
+
+
 def _complete(
     plan: Plan,
     steps: Steps,
@@ -361,7 +374,7 @@ def _complete(
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
-        put_in_place(copies)
+        parted = put_in_place(copies)
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
         steps.remove_far()
@@ -376,8 +389,7 @@ def _complete(
             steps.sync()
         steps.release_store()
         if arrived is not None:
-            came = {line.came.inode: line.came.ctime_ns for line in step_log.read(parking) if line.came is not None}
-            arrived({**steps.ctimes_of_copies(), **came, **steps.ctimes_of_links()})
+            arrived({**steps.ctimes_of_copies(), **_ctimes(step_log.read(parking), parted), **steps.ctimes_of_links()})
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -110,25 +110,45 @@ def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
     return {os.path.join(name, os.path.relpath(path, place)): (st.st_dev, st.st_ino) for path, st in found}
 
 
-def put_in_place(copies: list[Apart]) -> None:
+class Ctimes(NamedTuple):
+    """The ctime, in ns, of a file before a copy took the place of some of its names, and after."""
+
+    before: int
+    after: int
+
+
+def put_in_place(copies: list[Apart]) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
-    A crash leaves each name either; doing it all again does the rest.
+    Return what that did to the ctimes of the files, by inode number.  A crash leaves each name either; doing it all
+    again does the rest.
 
     Raises:
         OSError: the disk failed.
     """
+    ctimes: dict[int, Ctimes] = {}
     for apart in copies:
-        link = apart.copy + b"-link"
+        fd = os.open(apart.names[0], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            for name in apart.names[1:]:
-                os.link(apart.copy, link, follow_symlinks=False)
-                _put(link, name)
-            _put(apart.copy, apart.names[0])
-        except PermissionError:  # they are in a directory that may not be written in
-            for path in (link, apart.copy):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)
+            before = os.fstat(fd).st_ctime_ns
+            _put_one(apart)
+            ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
+        finally:
+            os.close(fd)
+    return ctimes
+
+
+def _put_one(apart: Apart) -> None:
+    link = apart.copy + b"-link"
+    try:
+        for name in apart.names[1:]:
+            os.link(apart.copy, link, follow_symlinks=False)
+            _put(link, name)
+        _put(apart.copy, apart.names[0])
+    except PermissionError:  # they are in a directory that may not be written in
+        for path in (link, apart.copy):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[File, list[bytes]]]:

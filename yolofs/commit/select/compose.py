@@ -18,6 +18,7 @@ from yolofs.commit.plan.kept import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.coming_back import comes_back_as
+from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Fingerprint, Keep, owner_of
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
@@ -116,6 +117,9 @@ class _Composing:
         self._sign = sign
         self._names = list(survey(first, base))
         self._survivors = Survivors(first, base, self._all, self._names)
+        self._linked = LinkedFiles(
+            first, second, base, self._survivors, place_of=self._place_of, is_far=self._goes_to_another_device
+        )
         self._found = Composed()
         self._unlinked: dict[int, int] = dict(second.unlinked)
         self._copies: dict[tuple[int, int], StoreIno] = {}
@@ -123,6 +127,8 @@ class _Composing:
         self._copied: dict[StoreIno, StoreIno] = {}
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: set[RelPath] = set()
+        self._told: set[RelPath] = set()
+        """The paths in the view of files that are told by all of their names."""
         self._in_base: set[RelPath] = set()
         """The paths in the view at which base has something afterwards, or had it before the host took it."""
 
@@ -131,8 +137,10 @@ class _Composing:
         self._count_removed()
         todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
+        self._tell_links()
         while todo:
             todo += self._compare(todo.pop())
+        self._count_told()
         for number, count in self._unlinked.items():
             if count <= 0:
                 continue
@@ -149,19 +157,61 @@ class _Composing:
         return self._found
 
     def check_links(self) -> None:
-        """Refuse that the first changes names of a file of which the second has changed some.
+        """Find the files with hard links of which both change names; refuse if that cannot be told."""
+        try:
+            self._linked.find(self._names)
+        except CannotTellError as error:
+            self._refuse(error.args[0])
 
-        Which of them is which could not be told.  Content and metadata it may change.
-        """
-        numbers = self._second.linked.keys() | self._second.unlinked.keys()
-        for name in self._names if numbers else ():
-            if name.natural is not None and self._survivors.of.get(name.entry) == name.natural:
-                continue
-            looks = [st for st in (name.here, name.source_st) if st is not None and not stat.S_ISDIR(st.st_mode)]
-            staged = name.entry.staged
-            linked = {staged.base.ino} if staged is not None and staged.links and staged.base is not None else set()
-            if not numbers.isdisjoint(linked.union(map(self._base.number, looks))):
-                self._refuse(name.path)
+    def _tell_links(self) -> None:
+        """Add the records of files with hard links of which both have changed names."""
+        for number, count in self._linked.taken.items():
+            self._unlinked[number] = self._unlinked.get(number, 0) - count
+        for linked in self._linked.told.values():
+            self._told.update(linked.view)
+            self._in_base |= linked.after.intersection(linked.view)
+            if linked.is_same and len(linked.view) <= len(linked.after):
+                self._tell_same(linked)
+            else:
+                self._tell_anew(linked)
+
+    def _tell_same(self, linked: LinkedFile) -> None:
+        """Show by each name of the view one that base has afterwards; the others are hidden."""
+        places = iter(sorted(linked.after.difference(linked.view)))
+        for path in linked.view:
+            if path not in linked.after:
+                self._add(Keep(0, path, source=next(places)))
+
+    def _tell_anew(self, linked: LinkedFile) -> None:
+        """Stage the file by all of its names: none that base has shows it without an entry of its own."""
+        place, staged = linked.place, linked.staged
+        has_data = place is not None and self._is_content_kept(linked.home)
+        if staged is None:
+            ino = self._copy(linked.home, data=not has_data)
+        elif staged.origin is None or has_data:
+            ino, has_data = staged.ino, staged.origin is not None
+        else:
+            ino = self._with_data(staged)
+        links = len(linked.after) if len(linked.after) > 1 else 0
+        record = Keep(
+            0,
+            ROOT,
+            ino,
+            origin=place if has_data else None,
+            home=place,
+            base=self._fingerprint(linked.home, staged.base if staged is not None else None) if place else None,
+            key=-linked.number if links else 0,
+            links=links,
+        )
+        for path in linked.view:
+            self._add(msgspec.structs.replace(record, path=path), staged)
+
+    def _count_told(self) -> None:
+        """Set how many names the view lacks of files that are told by all of them."""
+        for linked in self._linked.told.values():
+            is_same = linked.is_same and len(linked.view) <= len(linked.after)
+            shown = len(linked.view) if is_same else 0
+            self._unlinked[linked.number] = len(linked.after) - shown if len(linked.after) > 1 else 0
 
     def _count_removed(self) -> None:
         """Leave out of the names that the view lacks those in a directory that base has no more afterwards."""
@@ -314,6 +364,8 @@ class _Composing:
 
         ``there`` and ``rel``: what base has at the name afterwards, as :meth:`_there` tells.
         """
+        if path in self._told:
+            return None
         if thing.staged is not None:
             return self._show_staged(path, thing, thing.staged, slot, there, rel)
         assert thing.base is not None
@@ -321,8 +373,10 @@ class _Composing:
         is_directory = stat.S_ISDIR(st.st_mode)
         place = self._place_of(thing.base)
         if staged_for(self._second, self._base, st) is not None:  # a name that shows what is staged at another
-            if place is None or place != slot:
+            if place is None:
                 self._refuse(path)
+            if place != slot:
+                self._add(Keep(0, path, source=place))
         elif place is None:
             self._stage(path, thing, st, slot, there)
         elif self._is_changed(thing.base, st) or (is_directory and self._loses_epoch(thing.entry, thing.base, st)):
@@ -347,6 +401,8 @@ class _Composing:
         entry = thing.entry
         assert entry is not None
         same = self._first.staged.get(staged.ino)
+        if same is not None and not staged.links and len(staged.names) != len(same.names):
+            same = None  # it is made once more, with other names
         is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
         place = self._place_of(staged.origin) if staged.origin is not None else None
         if same is not None:
@@ -385,8 +441,6 @@ class _Composing:
             self._unlinked[staged.base.ino] = self._unlinked.get(staged.base.ino, 1) - 1  # it is a name of base again
             return slot
         places = [entry.path() for entry in same.names]
-        if len(staged.names) != len(places):
-            self._refuse(path)
         if there is not None and there.staged is same:
             return there.path()
         shown = [entry.path() for entry in staged.names]
@@ -656,7 +710,12 @@ class _Composing:
             st = self._base.look(rel)
             if rel is None or st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
                 continue
-            is_done = (st.st_dev, st.st_ino) in self._copies or staged_for(self._second, self._base, st) is not None
+            file = st.st_dev, st.st_ino
+            is_done = (
+                file in self._linked.told
+                or file in self._copies
+                or staged_for(self._second, self._base, st) is not None
+            )
             is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink
             if not is_done and not is_gone and self._is_changed(rel, st):
                 self._stage_again(name.path, _Thing(None, None, rel), st, name.path, is_nameless=True)
@@ -665,6 +724,8 @@ class _Composing:
         """Add the files that the view shows under names of base alone that nobody has looked at."""
         for staged in self._second.staged.values():
             if staged.names or staged.home is None or staged.ino in self._first.staged:
+                continue
+            if any(linked.staged is staged for linked in self._linked.told.values()):
                 continue
             home = self._place_of(staged.home)
             if home is None:

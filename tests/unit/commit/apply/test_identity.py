@@ -459,9 +459,10 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
     if not child:
         really = part_links.put_in_place
 
-        def put_in_place(copies: list[part_links.Apart]) -> None:
-            really(copies)
+        def put_in_place(copies: list[part_links.Apart]) -> dict[int, part_links.Ctimes]:
+            ctimes = really(copies)
             os.kill(os.getpid(), signal.SIGKILL)
+            return ctimes
 
         # the child alone is patched; mypy takes what a module imports for no attribute of it
         execution.put_in_place = put_in_place  # type: ignore[attr-defined]
@@ -470,3 +471,37 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
     resume(plan, scribe.store, parking=parking)
     assert list(part_links.parted_from(parking).values()) == [(file.st_dev, file.st_ino)]
+
+
+def lose_log(parking: bytes) -> None:
+    """Do what a power cut may: the disk has all that the steps did, and nothing of the log."""
+    os.truncate(os.path.join(parking, b"progress"), 0)
+
+
+def test_a_file_that_was_written_before_one_of_its_names_went_is_not_looked_for_there_again(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    """Nobody has looked at its other name, so the steps know it by the one that goes."""
+    scribe.write(b"g1", b"staged")
+    scribe.remove(b"g1")
+    plan = scribe.plan()
+    assert [type(step).__name__ for step in plan.steps[:2]] == ["Rewrite", "Remove"]
+    killed_after(Steps, "copy_apart", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
+    lose_log(parking)
+    resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"g2").read_text() == "staged"
+    assert not at(scribe, b"g1").exists()
+    assert (Path(os.fsdecode(parking)) / f"replaced/{plan.steps[1].number}").read_text() == "base g1\n"  # type: ignore[union-attr]
+
+
+def test_a_file_of_the_hosts_where_something_was_moved_to_is_not_taken_for_that(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.rename(b"a", b"moved")
+    plan = all_done(scribe, parking)
+    lose_log(parking)
+    at(scribe, b"moved").unlink()
+    at(scribe, b"zz").rename(at(scribe, b"moved"))
+    with pytest.raises(CommitError, match="No such file or directory"):
+        resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"moved").read_text() == "base zz\n"

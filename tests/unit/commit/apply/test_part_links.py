@@ -175,3 +175,25 @@ def test_what_a_crash_left_half_done_is_finished(
     assert [node.content for node in kept(parking).values()] == [b"base a"] * 2
     assert os.listdir(parking / "new") == []
     assert (parking / "done").exists()
+
+
+@pytest.mark.parametrize(("does_host_change_it", "is_noted"), [(False, True), (True, False)])
+def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_changed_it(
+    scribe: CommitScribe, parking: Path, does_host_change_it: bool, is_noted: bool
+) -> None:
+    """Else what stays staged of it would take the commit for the host; or the host for the commit."""
+    file = Path(os.fsdecode(scribe.base.root)) / "a-other"
+    was = file.stat()
+    scribe.remove(b"a")
+    noted: dict[int, int] = {}
+
+    def change(done: int, total: int) -> None:
+        if done == total and does_host_change_it:
+            until = file.stat().st_ctime_ns
+            while file.stat().st_ctime_ns == until:  # till the coarse clock has moved
+                file.chmod(0o640)
+
+    execute(scribe.plan(), scribe.store, parking=os.fsencode(parking), arrived=noted.update, progress=change)
+    now = file.stat()
+    assert (now.st_nlink, now.st_ino) == (was.st_nlink - 1, was.st_ino)
+    assert (noted.get(now.st_ino) == now.st_ctime_ns) is is_noted

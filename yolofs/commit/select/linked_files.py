@@ -1,0 +1,192 @@
+"""Base files with hard links of which two states, one after the other, have both changed names or content.
+
+What is left staged of such a file when base has become what the first state shows is not told name by name: which of
+its names a change was about depends on all of them.  So all are found: those that base has now, those that it has
+afterwards, and those by which the view shows the file.  What cannot be found is refused.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.survivors import Survivors
+from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.state.hard_links import staged_for
+from yolofs.state.link_names import find_all_names_at
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.base import Base
+
+
+class LinkedFile(NamedTuple):
+    """A base file with all of its names."""
+
+    number: int
+    home: RelPath
+    """Where base has it now: by a name that stays, if one does."""
+    place: RelPath | None
+    """Where base has that afterwards; None if it has the file no more."""
+    after: frozenset[RelPath]
+    """All its names in base afterwards."""
+    view: tuple[RelPath, ...]
+    """All its names in the view."""
+    staged: Staged | None
+    """What the view shows there, None if what base has now."""
+    is_same: bool
+    """Whether base has afterwards just what the view shows."""
+
+
+class CannotTellError(Exception):
+    """Not all names of a file can be found, or told apart; the argument is a path of it."""
+
+
+class LinkedFiles:
+    """The files to be told so, by device and inode number; and how many names the first takes from others."""
+
+    def __init__(
+        self,
+        first: Tree,
+        second: Tree,
+        base: Base,
+        survivors: Survivors,
+        *,
+        place_of: Callable[[RelPath], RelPath | None],
+        is_far: Callable[[RelPath, RelPath], bool],
+    ) -> None:
+        """Find nothing yet; ``place_of`` tells where base has something afterwards, ``is_far`` if that is copied."""
+        self._first = first
+        self._second = second
+        self._base = base
+        self._survivors = survivors
+        self._place_of = place_of
+        self._is_far = is_far
+        self._holders: dict[RelPath, Entry] = {}
+        self.told: dict[tuple[int, int], LinkedFile] = {}
+        self.taken: Counter[int] = Counter()
+        """By inode number, of files that neither state has staged."""
+
+    def find(self, names: Iterable[Name]) -> None:
+        """Look at the ``names`` that the first state changes.
+
+        Raises:
+            CannotTellError: of some file it cannot be told what becomes of its names.
+            OSError: base cannot be read.
+        """
+        wanted = dict(self._wanted(names))
+        if not wanted:
+            return
+        found = find_all_names_at(self._base, wanted.values())
+        for file, rel in wanted.items():
+            if file not in found:
+                raise CannotTellError(rel)
+            self.told[file] = self._tell(rel, found[file])
+
+    # ---- which
+
+    def _wanted(self, names: Iterable[Name]) -> Iterator[tuple[tuple[int, int], RelPath]]:
+        """Yield the files that both states are about, each with a path in base, and count what is taken of others."""
+        numbers = self._second.linked.keys() | self._second.unlinked.keys()
+        for name in names:
+            if name.natural is not None and self._survivors.of.get(name.entry) == name.natural:
+                continue
+            for rel in self._changed_at(name):
+                st = self._base.look(rel)
+                if st is None or stat.S_ISDIR(st.st_mode) or self._base.number(st) not in numbers:
+                    continue
+                if self._is_staged(rel):
+                    yield (st.st_dev, st.st_ino), rel
+                elif rel == name.natural and self._place_of(rel) is None:
+                    if self._shown_at(rel) is not None:
+                        raise CannotTellError(rel)
+                    self.taken[self._base.number(st)] += 1
+        for staged in self._first.staged.values():
+            later = self._second.staged.get(staged.ino)
+            if later is None or staged.home is None or _paths(later) == _paths(staged):
+                continue
+            st = self._base.look(staged.home)
+            if st is not None and not stat.S_ISDIR(st.st_mode) and self._place_of(staged.home) is not None:
+                yield (st.st_dev, st.st_ino), staged.home
+
+    @staticmethod
+    def _changed_at(name: Name) -> set[RelPath]:
+        staged = name.entry.staged
+        home = staged.home if staged is not None and staged.links else None
+        return {rel for rel in (name.natural, name.entry.source, home) if rel is not None}
+
+    def _is_staged(self, rel: RelPath) -> bool:
+        st = self._base.lstat(rel)
+        return self._survivors.version_of(st) is not None or staged_for(self._second, self._base, st) is not None
+
+    # ---- its names
+
+    def _tell(self, rel: RelPath, names: list[RelPath]) -> LinkedFile:
+        st = self._base.lstat(rel)
+        number = self._base.number(st)
+        version, staged = self._version(rel, names), self._staged(rel, names)
+        places = {name: place for name in names if (place := self._place_of(name)) is not None}
+        made = [entry.path() for entry in version.names if entry not in self._survivors.of] if version else []
+        is_kept = version is not None and kept_of(version.ino) is not None
+        if not stat.S_ISREG(st.st_mode) or is_kept or (made and not places):
+            raise CannotTellError(rel)
+        if any(self._is_far(name, place) for name, place in places.items()):
+            raise CannotTellError(rel)
+        home = next(iter(places), rel)
+        view = {shown for name in names if (shown := self._shown_at(name)) is not None}
+        if staged is not None:
+            view.update(entry.path() for entry in staged.names)
+        is_same = (version.ino if version else None) == (staged.ino if staged else None)
+        after = frozenset((*places.values(), *made))
+        return LinkedFile(number, home, places.get(home), after, tuple(sorted(view)), staged, is_same)
+
+    def _version(self, rel: RelPath, names: list[RelPath]) -> Staged | None:
+        """Return what the first state makes of the file at a path."""
+        version = self._survivors.version_of(self._base.lstat(rel))
+        self._check_alone(self._first, version, rel, names)
+        return version
+
+    def _staged(self, rel: RelPath, names: list[RelPath]) -> Staged | None:
+        """Return what the view shows of the file at a path."""
+        st = self._base.lstat(rel)
+        staged = staged_for(self._second, self._base, st)
+        if staged is None:  # a file with one name is known by that
+            homes = set(names)
+            staged = next((one for one in self._second.staged.values() if one.home in homes), None)
+        self._check_alone(self._second, staged, rel, names)
+        return staged
+
+    @staticmethod
+    def _check_alone(tree: Tree, staged: Staged | None, rel: RelPath, names: list[RelPath]) -> None:
+        """See that a tree makes one file of the one with these names in base; the host may have joined some since."""
+        homes = set(names)
+        if any(one is not staged and one.home in homes for one in tree.staged.values()):
+            raise CannotTellError(rel)
+
+    def _shown_at(self, rel: RelPath) -> RelPath | None:
+        """Return where the view shows what base has at a path, by no name of its own if it is staged; else None."""
+        if not self._holders:
+            self._holders = {entry.base: entry for _, entry in self._second.walk() if entry.base is not None}
+            self._holders |= {
+                staged.origin: staged.names[0]
+                for staged in self._second.staged.values()
+                if staged.origin is not None and staged.names
+            }
+            self._holders[ROOT] = self._second.root
+        names: list[bytes] = []
+        while rel not in self._holders:
+            rel, name = split(rel)
+            names.append(name)
+        holder: Entry | None = self._holders[rel]
+        path = self._holders[rel].path()
+        for name in reversed(names):
+            if holder is not None and holder.children and name in holder.children:
+                return None
+            holder, path = None, join(path, name)
+        return path
+
+
+def _paths(staged: Staged) -> list[RelPath]:
+    return sorted(entry.path() for entry in staged.names)
