@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -97,7 +98,8 @@ def command(
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
-    with reading(find_project()) as session, chapters(session) as found:
+    with reading(find_project()) as session, contextlib.ExitStack() as stack:
+        found = stack.enter_context(chapters(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
         scratch = scratch or bool(paths) or len(words) > 1
         old: Generation | None

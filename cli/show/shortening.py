@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change
@@ -40,7 +41,7 @@ class Shortener(NamedTuple):
         begin = group.sort.value
         if group.sort is Sort.GIT and group.top is not None:
             begin += folding.shown_top(group.top, self.project)
-            told = GitDirectory(group.top, group.changes, self.session.store, self._read).tell()
+            told = GitDirectory(group.top, group.changes, self.session.store, _Reader(self.session)).tell()
         else:
             told = folding.names_text(group, show)
         return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
@@ -48,6 +49,18 @@ class Shortener(NamedTuple):
     def _may_fold(self, change: Change) -> bool:
         return self.in_project(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
 
-    def _read(self, path: RelPath) -> bytes | None:
-        file = StateFiles(self.session, self.session.state()).look(path)
-        return read_side(file.side, self.session.store) if file is not None else None
+
+class _Reader:
+    """Reads small files of the view; replays the journal for that once, and only if something is read."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, path: RelPath) -> bytes | None:
+        """Return the content of a file, None if there is none."""
+        file = self._files.look(path)
+        return read_side(file.side, self._session.store) if file is not None else None
+
+    @cached_property
+    def _files(self) -> StateFiles:
+        return StateFiles(self._session, self._session.state())
