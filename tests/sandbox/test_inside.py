@@ -26,7 +26,7 @@ def inside(yolofs: Program, script: str, code: int = 0) -> Done:
 
 def test_what_is_staged_is_seen(yolofs: Program) -> None:
     (yolofs.project / "file").write_text("old\n")
-    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log | tail -1")
+    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log -v | tail -1")
     assert done.out.startswith("{\n")
     assert "-old\n+new\n" in done.out
     assert "stage     file" in done.out
