@@ -122,7 +122,8 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         yolofs("rule", state, name)
     try:
         done = inside(
-            yolofs, "y status; y diff; y log; y diff --json; y status --json; y status --hidden; y diff --hidden"
+            yolofs,
+            "y status; y diff; y log; y log -v; y diff --json; y status --json; y status --hidden; y diff --hidden",
         )
     finally:
         for name in ("concealed", "hid2", "denied"):
