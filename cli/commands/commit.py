@@ -138,11 +138,10 @@ def command(
 
     It first shows what it takes: what changed in the project, as short as `yolofs status` does; --unfold lists each
     change. With PATH it takes exactly what changed at or below these paths, wherever they lie; a PATH that is neither
-    staged nor in base is an error. Either name of a renamed file takes the rename. New directories come along with
-    what is in them. The rest stays staged, and the view
-    is the same before and after. Some changes can only be applied together, such as both ends of a rename: if only a
-    part is selected, all of it stays, and if that part is PATH itself, the exit code is 16. If nothing is staged,
-    nothing is asked, and the exit code is 0.
+    staged nor in base is an error. Either name of what was renamed takes the rename. New directories come along with
+    what is in them. The rest stays staged, and the view is the same before and after. Some changes can only be applied
+    together, such as those of all names of a file with hard links: if only a part is selected, all of it stays, and if
+    that part is PATH itself, the exit code is 16. If nothing is staged, nothing is asked, and the exit code is 0.
 
     What the host would run or trust later is listed apart: setuid and setgid files, devices, commands in your PATH,
     git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
@@ -157,8 +156,9 @@ def command(
     a shell script. Both ask nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come
     of each path that changed in base, too.
 
-    Snapshots end with a commit: what stays staged is the first generation of a new timeline. What base had before is
-    kept in .yolofs/commits. With a mount, programs wait during the commit and then go on.
+    The timeline ends with a commit, as the question says: what stays staged is the first generation of a new one. What
+    was before can be looked at as long as the commit is kept (`yolofs timeline`, `log`, `diff --run N`). What base had
+    before is kept in .yolofs/commits. With a mount, programs wait during the commit and then go on.
 
     If base changed at a path that is to be applied, the commit asks about it at a terminal, and refuses elsewhere.
     --merge merges text three ways; where both sides changed the same lines, the view gets both between marks, and the

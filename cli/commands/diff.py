@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -97,57 +98,100 @@ def command(
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
-    with reading(find_project()) as session, chapters(session) as found:
+    with reading(find_project()) as session, contextlib.ExitStack() as stack:
+        found = stack.enter_context(chapters(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
-        scratch = scratch or bool(paths) or len(words) > 1
-        old: Generation | None
-        states: States = session
-        if len(words) > 1:
-            old, new, changes = None, None, _compare_two(session, words, run, paths)
-        else:
-            range_text = words[0] if words else "all"
-            if run is not None:
-                states, old, new = _of_run(session, found, run, range_text, paths)
-            else:
-                try:
-                    old, new = parse_range(session.timeline, range_text)
-                except GenerationError:
-                    _check_is_no_version(range_text)
-                    raise
-            # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
-            changes = _compare(states, old, new, paths, expand=bool(paths) or form not in (Form.LIST, Form.JSON))
-            if run is not None:
-                changes = _made_by(states, run, old, new, changes)
-        guard, root = options().guard, session.base.root
-        everything = seen(guard, changes, root)
-        changes = everything if scratch else without_scratch(everything, session.regions)
-        left_out = len(everything) - len(changes)
-        hider = hiding(session.project, shows_all=shows_hidden)
-        hidden = len(hidden_by(hider, changes, root))
-        changes = seen(hider, changes, root)
-        place = Place(session.base.root, session.base.relative(session.project))
-        marks: Marks = {}
-        if form in (Form.JSON, Form.LIST) and states is session:  # what is committed has been asked about
-            marks = marks_of(session, changes)
-        if form is Form.JSON:
-            document = _document(session, old, new, changes, marks)
-            emit_json(document | {"scratch_left_out": left_out, "hidden_left_out": hidden})
-            return
-        if form is Form.LIST:
-            emit_changes(changes, place, session.regions, marks)
-        else:
-            shown = readable(guard, changes, root)
-            if len(shown) < len(changes):
-                say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
-            notes = []
-            is_to_terminal = sys.stdout.isatty()
-            look = Look(is_to_terminal and not shows_binary, ignores_space, form is Form.WORDS)
-            with paged(is_wanted=not is_unpaged) as write:
-                notes = _emit(session, states.store, shown, place, form, look, write)
-            for note in notes:
-                say(f"note: {note}")
-        say_left_out(left_out)
-        say_hidden(hidden)
+        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
+        expands = bool(paths) or form not in (Form.LIST, Form.JSON)
+        differences = _differences(session, found, words, run, paths, expand=expands)
+        visible = _visible(
+            session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
+        )
+        look = Look(sys.stdout.isatty() and not shows_binary, ignores_space, form is Form.WORDS)
+        _show(session, differences, visible, form, look, is_paged=not is_unpaged)
+
+
+class _Differences(NamedTuple):
+    """What differs between two states, and what they are states of."""
+
+    states: States
+    old: Generation | None
+    new: Generation | None
+    changes: list[Change]
+
+
+class _Visible(NamedTuple):
+    """What of that is to be shown, and how much is not."""
+
+    changes: list[Change]
+    left_out: int
+    """In scratch directories."""
+    hidden: int
+
+
+def _differences(
+    session: Session,
+    found: Sequence[Chapter],
+    words: Sequence[str],
+    run: int | None,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+) -> _Differences:
+    """Return what differs between the states that the words of a command line mean.
+
+    Raises:
+        UsageError: they mean none, or several things at once.
+        GenerationError: there is no such generation.
+    """
+    if len(words) > 1:
+        return _Differences(session, None, None, _compare_two(session, words, run, paths))
+    range_text = words[0] if words else "all"
+    if run is not None:
+        states, old, new = _of_run(session, found, run, range_text, paths)
+        changes = _made_by(states, run, old, new, _compare(states, old, new, paths, expand=expand))
+        return _Differences(states, old, new, changes)
+    try:
+        old, new = parse_range(session.timeline, range_text)
+    except GenerationError:
+        _check_is_no_version(range_text)
+        raise
+    return _Differences(session, old, new, _compare(session, old, new, paths, expand=expand))
+
+
+def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:
+    """Return what may and is to be shown; without ``scratch`` not what lies in such directories."""
+    root = session.base.root
+    everything = seen(options().guard, changes, root)
+    changes = everything if scratch else without_scratch(everything, session.regions)
+    hider = hiding(session.project, shows_all=shows_all)
+    hidden = len(hidden_by(hider, changes, root))
+    return _Visible(seen(hider, changes, root), len(everything) - len(changes), hidden)
+
+
+def _show(session: Session, found: _Differences, visible: _Visible, form: Form, look: Look, *, is_paged: bool) -> None:
+    """Print what differs in one of the forms, and say what is left out."""
+    changes, place = visible.changes, Place(session.base.root, session.base.relative(session.project))
+    marks: Marks = {}
+    if form in (Form.JSON, Form.LIST) and found.states is session:  # what is committed has been asked about
+        marks = marks_of(session, changes)
+    if form is Form.JSON:
+        document = _document(session, found.old, found.new, changes, marks)
+        emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
+        return
+    if form is Form.LIST:
+        emit_changes(changes, place, session.regions, marks)
+    else:
+        shown = readable(options().guard, changes, session.base.root)
+        if len(shown) < len(changes):
+            say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
+        notes: list[str] = []
+        with paged(is_wanted=is_paged) as write:
+            notes = _emit(session, found.states.store, shown, place, form, look, write)
+        for note in notes:  # when the pager has left the terminal
+            say(f"note: {note}")
+    say_left_out(visible.left_out)
+    say_hidden(visible.hidden)
 
 
 def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_json: bool) -> Form:

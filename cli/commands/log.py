@@ -58,12 +58,12 @@ class Wanted(NamedTuple):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all of it.")
 def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
-    """Print what happened: a line for each run, snapshot, travel and commit.
+    """Print what happened: runs, snapshots, travels, commits.
 
-    Oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and each change of a
-    rule; equal refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two generations. What
-    lies on a branch that a travel has left is marked as dead. Records about scratch directories are left out unless
-    PATH names them.
+    A line for each, oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and
+    each change of a rule; equal refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two
+    generations. What lies on a branch that a travel has left is marked as dead. Records about scratch directories are
+    left out unless PATH names them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting keep_commits), dimmed;
     generations have numbers of their own before each commit. That can only be looked at: `yolofs undo` takes a commit

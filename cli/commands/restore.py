@@ -31,7 +31,7 @@ class _Command(click.Command):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(paths: tuple[bytes, ...], text: str, as_json: bool) -> None:
-    """Bring back what another generation has at a path, or base, or what a commit applied there.
+    """Bring back what a generation, base or a commit has at a path.
 
     It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
     before is a generation, to which you can travel. Base is not touched.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change
@@ -11,7 +12,7 @@ from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
 from yolofs.cli.show.git_told import GitDirectory, read_side
 from yolofs.hostcode.git_ignored import Repositories
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, join
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.state.regions import Region
@@ -38,16 +39,37 @@ class Shortener(NamedTuple):
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
         begin = group.sort.value
-        if group.sort is Sort.GIT and group.top is not None:
+        if group.top is not None:
             begin += folding.shown_top(group.top, self.project)
-            told = GitDirectory(group.top, group.changes, self.session.store, self._read).tell()
+        if group.sort is Sort.GIT and group.top is not None and self._may_read(group):
+            told = GitDirectory(group.top, group.changes, self.session.store, _Reader(self.session)).tell()
         else:
             told = folding.names_text(group, show)
         return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
 
+    def _may_read(self, group: Group) -> bool:
+        """Tell whether who asks may read all that tells what happened in a ``.git``."""
+        guard = options().guard
+        if guard is None or group.top is None:
+            return True
+        paths = [path for change in group.changes for path in change.paths]
+        return all(guard.may_read(self.session.base.path(path)) for path in (*paths, join(group.top, b"packed-refs")))
+
     def _may_fold(self, change: Change) -> bool:
         return self.in_project(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
 
-    def _read(self, path: RelPath) -> bytes | None:
-        file = StateFiles(self.session, self.session.state()).look(path)
-        return read_side(file.side, self.session.store) if file is not None else None
+
+class _Reader:
+    """Reads small files of the view; replays the journal for that once, and only if something is read."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, path: RelPath) -> bytes | None:
+        """Return the content of a file, None if there is none."""
+        file = self._files.look(path)
+        return read_side(file.side, self._session.store) if file is not None else None
+
+    @cached_property
+    def _files(self) -> StateFiles:
+        return StateFiles(self._session, self._session.state())

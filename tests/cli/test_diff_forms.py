@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
     pager = tmp_path / "my pager"
     pager.write_text('#!/bin/sh\necho "paged with $1"; cat\n')
     pager.chmod(0o755)
-    variables = {"PAGER": f"'{pager}' option"}
+    variables: dict[str, Any] = {"PAGER": f"'{pager}' option"}
     with Terminal(yolofs.project, ["diff", "--", "a.txt"], size=(80, 24), **variables) as terminal:
         assert terminal.wait() == 0
         assert "paged" not in terminal.seen
@@ -95,9 +96,9 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
         assert terminal.wait() == 0
         assert "paged with option" in terminal.seen
         assert terminal.text.count("+line") == 30
-    for more, options in (({"YOLOFS_PAGER": ""}, ()), ({"TERM": "dumb"}, ()), ({}, ("--no-pager",))):
-        words = ["diff", *options, "--", "long.txt"]
-        with Terminal(yolofs.project, words, size=(80, 24), **variables, **more) as terminal:
+    for more, option in (({"YOLOFS_PAGER": ""}, "--"), ({"TERM": "dumb"}, "--"), ({}, "--no-pager")):
+        words = ["diff", *dict.fromkeys((option, "--")), "long.txt"]
+        with Terminal(yolofs.project, words, size=(80, 24), **(variables | more)) as terminal:
             assert terminal.wait() == 0
             assert "paged" not in terminal.seen
             assert terminal.text.count("+line") == 30
@@ -105,8 +106,7 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
 
 def test_who_leaves_the_pager_early_sees_no_error(yolofs: Program, view: Path) -> None:
     (view / "long.txt").write_text("".join(f"line {number}\n" for number in range(200_000)))
-    environment = dict.fromkeys(("PAGER",), "less") | {"LESS": "FRX"}
-    with Terminal(yolofs.project, ["diff"], size=(80, 24), **environment) as terminal:
+    with Terminal(yolofs.project, ["diff"], size=(80, 24), PAGER="less", LESS="FRX") as terminal:
         terminal.wait_for_screen("diff --git a/a.txt b/a.txt")
         terminal.type("q")
         assert terminal.wait() == 0

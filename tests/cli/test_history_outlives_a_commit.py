@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,7 +155,7 @@ def told(program: Program, run: int) -> dict[str, object]:
     return found | {"patch": program("diff", "--run", str(run), "--binary").out}
 
 
-def _without_times(value: object) -> object:
+def _without_times(value: Any) -> Any:
     is_directory = isinstance(value, dict) and value["type"] == "directory"
     return {key: each for key, each in value.items() if key != "mtime_ns"} if is_directory else value
 

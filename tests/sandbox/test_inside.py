@@ -26,7 +26,7 @@ def inside(yolofs: Program, script: str, code: int = 0) -> Done:
 
 def test_what_is_staged_is_seen(yolofs: Program) -> None:
     (yolofs.project / "file").write_text("old\n")
-    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log | tail -1")
+    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log -v | tail -1")
     assert done.out.startswith("{\n")
     assert "-old\n+new\n" in done.out
     assert "stage     file" in done.out
@@ -122,7 +122,8 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         yolofs("rule", state, name)
     try:
         done = inside(
-            yolofs, "y status; y diff; y log; y diff --json; y status --json; y status --hidden; y diff --hidden"
+            yolofs,
+            "y status; y diff; y log; y log -v; y diff --json; y status --json; y status --hidden; y diff --hidden",
         )
     finally:
         for name in ("concealed", "hid2", "denied"):

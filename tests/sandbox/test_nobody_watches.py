@@ -103,6 +103,25 @@ def test_it_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_so(as
         assert "\x1b]0;\x07\x1b[23;0t" in terminal.seen
 
 
+def test_who_begins_to_watch_gives_it_its_full_time_and_takes_that_along(asking: Program) -> None:
+    path = asking.project / ".yolofs.toml"
+    replace_text(path, path.read_text().replace("ask_unattended = 0.2", "ask_unattended = 300.0"))
+    words = [*COMMAND, "run", "cat", "secret/a"]
+    with connected(asking) as calls:
+        calls.reload_rules()
+        with subprocess.Popen(words, cwd=asking.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            assert ask.left_ms <= 300_000
+            with connected(asking) as watching:
+                watching.watch(run=7)  # which is another run
+                assert wait_for_asks(calls, 1)[0].left_ms <= 300_000
+                watching.watch()
+                assert wait_for_asks(calls, 1)[0].left_ms > 300_000
+            wait_until(lambda: wait_for_asks(calls, 1)[0].left_ms <= 300_000, "the watcher has gone")
+            calls.answer(AnswerParams(ask.id, "deny"))
+            process.communicate(timeout=60)
+
+
 def test_what_is_in_no_run_waits_as_ever(asking: Program) -> None:
     view = Path(asking.daemon["mountpoint"]) / str(asking.project)[1:]
     with subprocess.Popen(["cat", view / "secret/a"], stdout=subprocess.PIPE) as process, connected(asking) as calls:
@@ -113,8 +132,8 @@ def test_what_is_in_no_run_waits_as_ever(asking: Program) -> None:
 
 
 def test_the_watch_rings_the_bell(asking: Program) -> None:
-    for environment in ({}, {"TERM": "dumb"}):
-        with Terminal(asking.project, ["watch"], **environment) as terminal:
+    for term in ("xterm", "dumb"):
+        with Terminal(asking.project, ["watch"], TERM=term) as terminal:
             wait_until(lambda: asking("asks", "--json").json is not None, "the daemon answers")
             with subprocess.Popen(
                 [*COMMAND, "run", "cat", "secret/a"],

@@ -191,3 +191,13 @@ def test_a_rewritten_branch_and_removed_objects_are_told(repository: Program) ->
     repository("run", "sh", "-c", script)
     (told,) = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
     assert told.startswith("-  git: main rewritten, with 1 new commit, 1 object file removed  (")
+
+
+def test_an_agent_is_told_of_refs_only_what_it_may_read(repository: Program) -> None:
+    repository("run", "git", "tag", "planned-secret")
+    assert "-  git: tag planned-secret added  (" in repository("status").out
+    inside = repository("run", sys.executable, "-P", "-m", "yolofs.cli.main", "status").out
+    assert "-  git: tag planned-secret added  (" in inside
+    repository("rule", "deny", ".git/packed-refs")
+    inside = repository("run", sys.executable, "-P", "-m", "yolofs.cli.main", "status").out
+    assert "-  git: .git/refs/tags/planned-secret  (" in inside

@@ -68,10 +68,11 @@ class PastBase(Base):
         self._old_names: dict[RelPath, set[bytes]] = {}
         """By directory, what it took out of it."""
         self._arrivals: set[RelPath] = set()
-        self._contents: dict[RelPath, int] = {}
-        """By path after the commit, the slot of what a file held that was changed in place."""
-        self._was: dict[RelPath, Attributes] = {}
-        """By path after the commit, the metadata of what was changed in place."""
+        self._contents: dict[RelPath | int, int] = {}
+        """The slot of what a file held that was changed in place, by its path after the commit and by its inode number:
+        it may have other names."""
+        self._was: dict[RelPath | int, Attributes] = {}
+        """Likewise the metadata of what was changed in place."""
         self._read(applied)
 
     def _read(self, applied: Applied) -> None:
@@ -86,10 +87,12 @@ class PastBase(Base):
                     is_first = isinstance(step, SetMetadata) and step.inode is not None
                     is_first = is_first or (isinstance(step, Rewrite) and step.is_first)
                     now = (applied.moves.after(step.path) if is_first else step.path) or step.path
+                    inode = getattr(step, "inode", None)
+                    keys = (now,) if inode is None else (now, inode)
                     if isinstance(step, Rewrite):
-                        self._contents[now] = step.number
+                        self._contents |= dict.fromkeys(keys, step.number)
                     if step.was is not None:
-                        self._was[now] = step.was
+                        self._was |= dict.fromkeys(keys, step.was)
                 case _:
                     pass
         for step in applied.plan.steps:
@@ -113,10 +116,8 @@ class PastBase(Base):
             return where.kept
         if where.after is None:
             return os.path.join(self._directory, b"replaced", b"none")
-        slot = self._contents.get(where.after)
-        if slot is not None:
-            return self._fetched.path(self._number, slot)
-        return self._after.path(where.after)
+        slot = self._content_of(where.after)
+        return self._fetched.path(self._number, slot) if slot is not None else self._after.path(where.after)
 
     def lstat(self, rel: bytes) -> os.stat_result:
         """Return the attributes of what base had at a path.
@@ -129,10 +130,12 @@ class PastBase(Base):
             return os.lstat(where.kept)
         if where.after is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
-        slot = self._contents.get(where.after)
-        st = os.lstat(self._fetched.path(self._number, slot)) if slot is not None else self._after.lstat(where.after)
-        was = self._was.get(where.after)
-        return _with(st, was) if was is not None else st
+        now = self._after.lstat(where.after)
+        was = self._was.get(where.after) or (self._was.get(now.st_ino) if not stat.S_ISDIR(now.st_mode) else None)
+        slot = self._content_of(where.after)
+        if slot is None:
+            return _with(now, was) if was is not None else now
+        return _with(os.lstat(self._fetched.path(self._number, slot)), was, file=now)
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names that base had in a directory.
@@ -158,6 +161,18 @@ class PastBase(Base):
         except OSError:
             return False
         return True
+
+    def _content_of(self, after: RelPath) -> int | None:
+        """Return the slot of what a file held before it was changed in place, None if it was not."""
+        if not self._contents:
+            return None
+        slot = self._contents.get(after)
+        if slot is None:
+            try:
+                slot = self._contents.get(self._after.lstat(after).st_ino)
+            except OSError:
+                return None
+        return slot
 
     def _find(self, path: RelPath) -> _Where:
         rest: list[bytes] = []
@@ -330,16 +345,19 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
         yield Applied.read(number, directory)
 
 
-def _with(st: os.stat_result, was: Attributes) -> os.stat_result:
-    """Return attributes with the metadata that something had."""
+def _with(st: os.stat_result, was: Attributes | None, *, file: os.stat_result | None = None) -> os.stat_result:
+    """Return attributes with the metadata that something had, and as of the very ``file`` whose content they are of."""
     fields = list(st)
-    fields[stat.ST_MODE], fields[stat.ST_UID], fields[stat.ST_GID] = was.mode, was.uid, was.gid
-    fields[stat.ST_ATIME], fields[stat.ST_MTIME] = was.atime_ns // 10**9, was.mtime_ns // 10**9
+    if file is not None:
+        fields[stat.ST_INO], fields[stat.ST_DEV], fields[stat.ST_NLINK] = file.st_ino, file.st_dev, file.st_nlink
+    if was is not None:
+        fields[stat.ST_MODE], fields[stat.ST_UID], fields[stat.ST_GID] = was.mode, was.uid, was.gid
+        fields[stat.ST_ATIME], fields[stat.ST_MTIME] = was.atime_ns // 10**9, was.mtime_ns // 10**9
     return os.stat_result(
         fields,
         {
-            "st_atime_ns": was.atime_ns,
-            "st_mtime_ns": was.mtime_ns,
+            "st_atime_ns": was.atime_ns if was is not None else st.st_atime_ns,
+            "st_mtime_ns": was.mtime_ns if was is not None else st.st_mtime_ns,
             "st_ctime_ns": st.st_ctime_ns,
             "st_rdev": st.st_rdev,
             "st_blocks": st.st_blocks,
