@@ -13,7 +13,9 @@ from yolofs.paths import RelPath
 from yolofs.text import line_diff
 
 lines = st.sampled_from((b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\xfe\n", b"a", b"# no comment\n", b"\\ no\n", b"@@\n"))
-texts = st.lists(lines, max_size=12).map(lambda found: b"".join(found[:-1]).replace(b"aa", b"a\n") + b"".join(found[-1:]))
+texts = st.lists(lines, max_size=12).map(
+    lambda found: b"".join(found[:-1]).replace(b"aa", b"a\n") + b"".join(found[-1:])
+)
 
 
 def hunks(before: bytes, after: bytes) -> list[Hunk]:
@@ -75,7 +77,9 @@ def test_the_hunks_that_are_left_lead_from_what_was_picked_to_the_new_text(
 
 
 @given(texts, texts, st.data())
-def test_a_line_is_in_the_result_just_as_often_as_it_was_picked(before: bytes, after: bytes, data: st.DataObject) -> None:
+def test_a_line_is_in_the_result_just_as_often_as_it_was_picked(
+    before: bytes, after: bytes, data: st.DataObject
+) -> None:
     found = hunks(before, after)
     picks = picked(data, found, parts=True)
     expected = [line.rstrip(b"\n") for line in line_diff.split_lines(before)]

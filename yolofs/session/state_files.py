@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from yolofs.changes.changes import Side, side_of
 from yolofs.changes.matching import Identity, Node, StateReader
 from yolofs.paths import RelPath
-from yolofs.session.session import Session
+from yolofs.session.generations import States
 from yolofs.state.tree import Tree
 
 _CHUNK_BYTES = 1 << 20
@@ -45,7 +45,7 @@ class File:
 class StateFiles:
     """Reads what a state shows, by paths relative to base.  Symbolic links are not followed."""
 
-    def __init__(self, session: Session, tree: Tree) -> None:
+    def __init__(self, session: States, tree: Tree) -> None:
         """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` returns it."""
         self._base = session.base
         self._store = session.store

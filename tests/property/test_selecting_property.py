@@ -1,0 +1,294 @@
+"""Any selection of hunks of any work: what is accepted in base and what is left staged are what was staged.
+
+And dropping everything gives base.  A session does it, on real files, by the view's own operations.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import event, example, given, note
+from hypothesis import strategies as st
+
+from tests.property.core_driver import CoreDriver
+from tests.property.view_machine import RENAME_EXCHANGE
+from tests.support.model_steps import so_many
+from tests.support.session_cleaning import remove_sessions_below
+from yolofs.changes.changes import compare
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, all_hunks
+from yolofs.changes.picks import Lines, all_but
+from yolofs.errors import HardLinksError
+from yolofs.session.commit import split
+from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks
+from yolofs.session.up_to import commit_up_to
+from yolofs.state.tree import Tree
+
+pytestmark = pytest.mark.timeout(600)  # on a busy machine
+
+Operation: TypeAlias = tuple[Any, ...]
+Picks: TypeAlias = dict[str, Lines | None]
+
+TEXT = b"".join(b"%d\n" % number for number in range(12))
+BASE = {b"a": TEXT, b"d/a": b"one\ntwo\n", b"d/b": TEXT * 2, b"d/e/a": b"no end", b"d/e/bin": b"\0" * 9, b"e/a": b""}
+NAMES = (b"a", b"b", b"d", b"e", b"bin")
+PATHS = (*BASE, b"d", b"d/e", b"e", b"b", b"d/c", b"d/e/c", b"e/c", b"e/d", b"d/d", b"n", b"n/a", b"n/n", b"link")
+paths = st.sampled_from(PATHS)
+lines = st.sampled_from((b"x\n", b"y\r\n", b"3\n", b"\xff\n", b"end"))
+edits = st.tuples(st.integers(0, 12), st.integers(0, 3), st.lists(lines, max_size=3))
+operations = st.one_of(
+    st.tuples(st.just("edit"), paths, edits),
+    st.tuples(st.just("edit"), st.sampled_from(tuple(BASE)), edits),
+    st.tuples(
+        st.just("create"), paths, st.sampled_from((b"", b"new\nnewer\n", b"\0")), st.sampled_from((0o644, 0o755))
+    ),
+    st.tuples(st.just("save"), paths, edits),
+    st.tuples(st.just("chmod"), paths, st.sampled_from((0o600, 0o755, 0o4755))),
+    st.tuples(st.just("setxattr"), paths, st.just(b"user.one"), st.just(b"1")),
+    st.tuples(st.just("utimes"), paths, st.just(1_300_000_000_000_000_000)),
+    st.tuples(st.just("mkdir"), paths, st.just(0o755)),
+    st.tuples(st.just("symlink"), st.sampled_from(NAMES), paths),
+    st.tuples(st.sampled_from(("unlink", "rmdir")), paths),
+    st.tuples(st.just("remove"), paths),
+    st.tuples(st.just("rename"), paths, paths, st.sampled_from((0, 0, RENAME_EXCHANGE))),
+    st.tuples(st.just("snapshot")),
+)
+programs = st.lists(operations, max_size=14)
+with_links = st.lists(operations | st.tuples(st.just("link"), paths, paths), max_size=14)
+
+
+class Work:
+    """A view of a small base, by paths."""
+
+    def __init__(self, directory: bytes, links: tuple[tuple[bytes, bytes], ...]) -> None:
+        self.root = os.path.join(directory, b"base")
+        for path, data in BASE.items():
+            full = os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "wb") as file:
+                file.write(data)
+            os.chmod(full, 0o644)
+            os.utime(full, ns=(0, 1_400_000_000_000_000_000))
+        os.symlink(b"a", os.path.join(self.root, b"link"))
+        for old, new in links:
+            os.link(os.path.join(self.root, old), os.path.join(self.root, new))
+        self.driver = CoreDriver(self.root)
+        self.driver.may_leave = True
+
+    def perform(self, name: str, *arguments: Any) -> None:
+        """Do what a program could do; what the view refuses is not done."""
+        with contextlib.suppress(OSError):
+            match name:
+                case "edit" | "save":
+                    path, (at, count, new) = arguments
+                    kept = self.driver.read(path).splitlines(keepends=True)
+                    kept[at : at + count] = new
+                    if name == "edit":
+                        self.driver.overwrite(path, b"".join(kept))
+                    else:
+                        self.driver.create(path + b"~", b"".join(kept), 0o600)
+                        self.driver.rename(path + b"~", path)
+                case "remove":
+                    self._remove(arguments[0])
+                case _:
+                    getattr(self.driver, name)(*arguments)
+            note(f"{name} {arguments!r}")
+
+    def _remove(self, path: bytes) -> None:
+        inside = [found for found in self.driver.tree() if found == path or found.startswith(path + b"/")]
+        for one in sorted(inside, key=len, reverse=True):
+            try:
+                self.driver.unlink(one)
+            except IsADirectoryError:
+                self.driver.rmdir(one)
+
+    def look(self) -> dict[bytes, tuple[Any, ...]]:
+        """Return what the view shows; of directories not their times, and how often nothing they are linked."""
+        self.driver.remount()
+        return without_times(self.driver.tree())
+
+    def facts(self, tree: Tree | None = None) -> Counter[Any]:
+        """Return what leads from base to a state, by default the view."""
+        session = self.driver.session
+        changes = compare(Tree(), tree if tree is not None else session.state(), session.base, session.store)
+        return net(fact for file in all_hunks(changes, session.store) for fact in facts_of(file, None))
+
+
+def net(facts: Iterable[tuple[Any, ...]]) -> Counter[Any]:
+    """Count facts, without lines that go and come: a last line gets an end where another follows."""
+    found = Counter(facts)
+    for fact in [fact for fact in found if fact[0] == "-"]:
+        both = min(found[fact], found["+", *fact[1:]])
+        found[fact] -= both
+        found["+", *fact[1:]] -= both
+    return +found
+
+
+def without_times(found: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
+    """Return the description of a tree without the times of directories and links, which are no change."""
+    at = {"dir": 4, "link": 5}
+    return {
+        path: (*what[: at[what[0]]], 0, *what[at[what[0]] + 1 :]) if what[0] in at else what
+        for path, what in found.items()
+    }
+
+
+def facts_of(file: FileHunks, kept: Picks | None) -> Iterator[tuple[Any, ...]]:
+    """Yield what the kept hunks of a change say, without the paths that other changes move."""
+    for hunk in file.hunks:
+        if kept is not None and hunk.id not in kept:
+            continue
+        chosen = None if kept is None else kept[hunk.id]
+        if hunk.kind in (HunkKind.TEXT, HunkKind.ADDED):
+            yield from lines_of(hunk, chosen)
+        if hunk.kind is HunkKind.TIME:
+            continue  # a file that is written anew and has its old content may get its old time, or be its old self
+        if hunk.kind is not HunkKind.TEXT:
+            name = os.path.basename(hunk.path)
+            yield hunk.kind, name, os.path.basename(hunk.old_path or hunk.path), hunk.old, hunk.new
+
+
+def lines_of(hunk: Hunk, chosen: Lines | None) -> Iterator[tuple[Any, ...]]:
+    for number, line in enumerate((*hunk.old_lines, *hunk.new_lines), 1):
+        if chosen is None or number in chosen:
+            where = os.path.basename(hunk.old_path or hunk.path)
+            yield "-" if number <= len(hunk.old_lines) else "+", where, line.rstrip(b"\n")
+
+
+@contextlib.contextmanager
+def work(program: list[Operation], links: tuple[tuple[bytes, bytes], ...] = ()) -> Iterator[Work]:
+    with tempfile.TemporaryDirectory(prefix="yolofs-selecting-") as directory:
+        made = Work(os.fsencode(directory), links)
+        try:
+            for operation in program:
+                made.perform(*operation)
+            yield made
+        finally:
+            made.driver.close()
+            remove_sessions_below(os.fsencode(directory))
+
+
+def drawn_picks(data: st.DataObject, files: list[FileHunks]) -> Picks:
+    picks: Picks = {}
+    for file in files:
+        for hunk in file.hunks:
+            kinds = ("none", "whole", "part") if hunk.is_splittable else ("none", "whole")
+            match data.draw(st.sampled_from(kinds), label=f"{hunk.kind.value} {hunk.path!r}"):
+                case "whole":
+                    picks[hunk.id] = None
+                case "part":
+                    picks[hunk.id] = data.draw(st.frozensets(st.integers(1, hunk.line_count), min_size=1))
+    return picks
+
+
+def listed(work: Work) -> list[FileHunks]:
+    return list(Hunks(work.driver.session, Tree()).files())
+
+
+def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *, is_drop: bool) -> Counter[Any]:
+    """Return what is to be there, once what was held is added to it, or taken out."""
+    for one in held:
+        if is_drop:
+            kept[one.hunk.id] = None
+        else:
+            kept.pop(one.hunk.id, None)
+    return net(fact for file in files for fact in facts_of(file, kept))
+
+
+def is_new_directory(fact: tuple[Any, ...]) -> bool:
+    return fact[0] is HunkKind.ADDED
+
+
+@given(programs, st.data())
+@so_many(ci=60, nightly=3000)
+def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
+    program: list[Operation], data: st.DataObject
+) -> None:
+    with work(program) as done:
+        before, files = done.look(), listed(done)
+        picks = drawn_picks(data, files)
+        generation = done.driver.session.timeline.present
+        dropped = drop_hunks(done.driver.session, Tree(), picks, b"dropped")
+        event(f"held: {bool(dropped.held)}")
+        done.look()
+        assert done.facts() == expected(files, all_but(files, picks), dropped.held, is_drop=True)
+        if done.driver.session.timeline.present > generation:
+            done.driver.travel(dropped.before)
+            assert done.look() == before
+
+
+@given(programs)
+@so_many(ci=40, nightly=2000)
+def test_dropping_everything_gives_base(program: list[Operation]) -> None:
+    check_all_dropped(program, ())
+
+
+@given(with_links)
+@so_many(ci=40, nightly=2000)
+def test_dropping_everything_gives_base_with_hard_links_too(program: list[Operation]) -> None:
+    check_all_dropped(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d")))
+
+
+def check_all_dropped(program: list[Operation], links: tuple[tuple[bytes, bytes], ...]) -> None:
+    with work([], links) as done:
+        base = done.look()
+        for operation in program:
+            done.perform(*operation)
+        done.look()
+        dropped = drop_hunks(done.driver.session, Tree(), {
+            hunk.id: None for file in listed(done) for hunk in file.hunks
+        }, b"dropped")  # fmt: skip
+        assert not dropped.held
+        assert done.look() == base
+        assert not done.facts()
+
+
+@given(programs, st.data())
+@so_many(ci=60, nightly=3000)
+def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
+    program: list[Operation], data: st.DataObject
+) -> None:
+    with work(program) as done:
+        view, files = done.look(), listed(done)
+        picks = drawn_picks(data, files)
+        session = done.driver.session
+        with select_hunks(session, picks) as selected:
+            wanted = expected(files, dict(picks), selected.held, is_drop=False)
+            accepted = done.facts(selected.tree)
+            along = accepted - wanted
+            assert all(map(is_new_directory, along)), along
+            assert accepted - along == wanted
+            selected.keep()
+            assert done.look() == view
+            session = done.driver.session
+            result = commit_up_to(session, parts=split(session, None, tree=selected.tree))
+        event(f"committed: {result.number is not None}")
+        assert done.look() == view
+        if result.number is not None:
+            rest = [hunk.id for file in listed(done) for hunk in file.hunks]
+            drop_hunks(done.driver.session, Tree(), dict.fromkeys(rest), b"dropped")
+            assert not done.facts()
+
+
+@given(with_links, st.data())
+@example([("link", b"a", b"b"), ("edit", b"b", (0, 1, [b"x\n"]))], None)
+@so_many(ci=40, nightly=2000)
+def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
+    program: list[Operation], data: st.DataObject | None
+) -> None:
+    with work(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d"))) as done:
+        view, files = done.look(), listed(done)
+        picks = drawn_picks(data, files) if data is not None else {files[0].hunks[0].id: None}
+        session = done.driver.session
+        try:
+            with select_hunks(session, picks) as selected:
+                selected.keep()
+                commit_up_to(session, parts=split(session, None, tree=selected.tree))
+        except HardLinksError:
+            event("refused for hard links")
+        assert done.look() == view
