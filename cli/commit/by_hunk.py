@@ -243,7 +243,9 @@ class _Dialogue:
         first = self.chunks.index(old[0])
         self.chunks[:] = [chunk for chunk in self.chunks if chunk.file is not file]
         self.chunks[first:first] = new
-        self._at = min(first, max(0, len(self.chunks) - 1))
+        self._at = first - 1
+        self._on()
+        self._at = max(0, self._at)
 
 
 def _can_edit(chunk: Chunk) -> bool:
