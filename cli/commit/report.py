@@ -287,6 +287,7 @@ def emit_document(
                 {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
                 for path, aspects in sorted(result.left_out.items())
             ],
+            "held_hunks": [],
             **settled,
         }
     )
