@@ -52,7 +52,7 @@ class HunkMethods:
         return await self._out(words, params.paths, params.hunks)
 
     async def _edit(self, params: EditHunkParams) -> Result:
-        words = ["hunks", "--edit", _value(params.hunk), "--patch", "-"]
+        words = ["hunks", "--edit", _value(params.hunk), "--edited", "-"]
         return await self._out(words, params.paths, given=unquote(params.patch))
 
     async def _out(

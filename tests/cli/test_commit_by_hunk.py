@@ -31,9 +31,9 @@ def view(yolofs: Program) -> Iterator[Path]:
         yield view
 
 
-def answer(yolofs: Program, *answers: str, code: int = 0, words: tuple[str, ...] = (), **env: str) -> str:
+def answer(yolofs: Program, *answers: str, code: int = 0, editor: Path | None = None) -> str:
     """Answer one question after the other, and the last one by yes; return all that was shown."""
-    with Terminal(yolofs.project, ["commit", "-p", *words], **env) as terminal:
+    with Terminal(yolofs.project, ["commit", "-p"], EDITOR=str(editor)) as terminal:
         for count, text in enumerate(answers, 1):
             terminal.wait_for("?]?", count)
             terminal.type(f"{text}\n")
@@ -120,7 +120,7 @@ def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: P
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
     editor.chmod(0o755)
-    answer(yolofs, "y", "e", "y", EDITOR=str(editor))
+    answer(yolofs, "y", "e", "y", editor=editor)
     wanted = text_with(line2="two\n", line5="five\n", line25="x\nY\n")
     assert (yolofs.project / "text").read_text() == wanted
     assert (view / "text").read_text() == wanted

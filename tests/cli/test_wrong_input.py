@@ -49,7 +49,7 @@ def assert_one_line_and_a_hint(message: str) -> None:
         (["mount", "--root", "/etc/passwd"], "is a file", "yolofs mount --help"),
         (["hunks", "1", "2"], "got unexpected extra argument (2)", "yolofs hunks --help"),
         (["hunks", "--edit", "x"], "x is no hunk", "yolofs hunks"),
-        (["hunks", "--patch", "/dev/null"], "--patch says what has become of a hunk", "yolofs hunks --edit ID"),
+        (["hunks", "--edited", "/dev/null"], "--edited says what has become of a hunk", "yolofs hunks --edit ID"),
         (["commit", "--yes", "--hunk", "\x1b[2J"], "is no hunk", "yolofs hunks"),
         (["commit", "--yes", "--hunk", "-"], "there is no hunk on stdin", "yolofs hunks"),
         (["commit", "--hunk", "0" * 16, "--up-to", "1"], "hunks say exactly what is to be committed", "with --hunk"),

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash import test_commands_faults, test_commands_killed
-from tests.crash.test_commands_killed import TEN, Scene, base_of, before_snapshot, contents, fresh, populate, view_of
+from tests.crash.test_commands_killed import TEN, Scene, base_of, before_snapshot, contents, fresh, view_of
+from tests.crash.test_commit_every_line import populate
 from tests.property.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import USERS, as_user, kill_points, run

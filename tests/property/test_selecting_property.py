@@ -17,7 +17,7 @@ from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import RENAME_EXCHANGE
+from tests.property.plain_directory import RENAME_EXCHANGE
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import compare
