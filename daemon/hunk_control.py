@@ -1,7 +1,7 @@
 """The methods of the control socket that are about hunks: they are listed, committed, dropped and edited.
 
-Each is a command in a process of its own, which borrows the session itself where it changes anything.  So a client gets
-what a user gets: the same checks, the same documents and errors.
+Each is a command in a process of its own, which borrows the session itself where it changes
+anything.  So a client gets what a user gets: the same checks, the same documents and errors.
 """
 
 from __future__ import annotations

@@ -49,13 +49,13 @@ def command(
 ) -> None:
     """List the hunks of what changed, each with an id.
 
-    A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is of another type, or
-    has another mode, owner, time, extended attributes or target. `yolofs commit --hunk ID` commits one, `yolofs restore
-    --hunk ID` drops it, --edit lets you edit it. ID:1-3,5 names some of its changed lines: those that go are counted
-    first, from 1, then those that come.
+    A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is
+    of another type, or has another mode, owner, time, extended attributes or target. `yolofs commit
+    --hunk ID` commits one, `yolofs restore --hunk ID` drops it, --edit lets you edit it. ID:1-3,5
+    names some of its changed lines: those that go are counted first, from 1, then those that come.
 
-    An id stands for just what is shown. As soon as the file is another one, in the view or in base, its hunks have
-    other ids, and the old ones are refused (exit code 20).
+    An id stands for just what is shown. As soon as the file is another one, in the view or in base,
+    its hunks have other ids, and the old ones are refused (exit code 20).
 
     RANGE is as for `yolofs diff`; without one it is what a commit would apply.
     """

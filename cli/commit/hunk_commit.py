@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
-from yolofs.changes.picks import Picks
+from yolofs.changes.hunks import FileHunks
+from yolofs.changes.picks import Picks, spell
 from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
 from yolofs.cli.commit.picked import commit_hunks
@@ -19,14 +20,17 @@ from yolofs.cli.commit.report import (
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
-from yolofs.cli.output import ask, check_can_ask, say
+from yolofs.cli.output import ask, check_can_ask, emit, say
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.held_hunks import check_held, held_fields
+from yolofs.cli.show.hunk_lines import title
+from yolofs.cli.show.listing import Place
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks
+from yolofs.session.session import Session
 from yolofs.state.tree import Tree
 from yolofs.system.gc_pause import no_garbage_collection
 
@@ -42,10 +46,23 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
     project = find_project()
     finish_what_was_interrupted(project, may_ask=True)
     chosen = ask_about_hunks(project, paths, scratch=scratch)
+    if not chosen.was_asked:
+        say("nothing to commit")
+        return
     if not chosen.picks:
         say("nothing committed")
         raise click.exceptions.Exit(1)
     commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
+
+
+def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:
+    """Say what the picked hunks are, a line each."""
+    place = Place(session.base.root, session.base.relative(session.project))
+    for file in files:
+        for hunk in file.hunks:
+            if hunk.id in picks:
+                lines = spell("", picks[hunk.id]).replace(":", "  lines ")
+                emit(f"{title(hunk, place)}{lines}")
 
 
 def commit_picked(
@@ -61,8 +78,8 @@ def commit_picked(
 ) -> None:
     """Commit hunks, after asking unless ``yes``, and say what that did.
 
-    They are looked for at the paths that the user ``typed``, if there are any.  Host code goes only from these, or from
-    paths that were shown one by one.
+    They are looked for at the paths that the user ``typed``, if there are any.  Host code goes only
+    from these, or from paths that were shown one by one.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
@@ -78,6 +95,8 @@ def commit_picked(
         files = Hunks(session, Tree(), paths=paths).find(picks)
         if not yes:
             check_can_ask(instead="yolofs commit --yes --hunk ID")
+            if not shown_paths:
+                _list(session, picks, files.values())
             hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
             if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
                 say("nothing committed")

@@ -200,3 +200,20 @@ def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> N
 def test_without_a_terminal_it_names_the_commands_for_scripts(yolofs: Program, view: Path) -> None:
     message = yolofs.refused("commit", "-p", code=2)
     assert "hint: yolofs hunks, then: yolofs commit --yes --hunk ID" in message
+
+
+def test_with_nothing_staged_nothing_is_asked(yolofs: Program) -> None:
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        assert terminal.wait() == 0
+        assert "nothing to commit" in terminal.text
+
+
+def test_hunks_that_are_named_are_shown_before_the_question(yolofs: Program, view: Path) -> None:
+    names = [one["id"] for one in yolofs("hunks", "--json").json["hunks"]]
+    with Terminal(yolofs.project, ["commit", "--hunk", names[0], "--hunk", f"{names[2]}:2"]) as terminal:
+        terminal.wait_for("apply 2 hunks of 1 file? [y/N] ")
+        assert "text     text  @@ -2 +2 @@\n" in terminal.text
+        assert "text     text  @@ -25 +25,2 @@  lines 2\n" in terminal.text
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line25="25\nx\n")

@@ -30,8 +30,8 @@ class Hunks:
     ) -> None:
         """Compare the states; ``new`` is the view, unless it is given.
 
-        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are read of which both
-        states have their own copy.
+        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are
+        read of which both states have their own copy.
         """
         self._store = session.store
         self._regions = session.regions
