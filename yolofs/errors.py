@@ -19,6 +19,9 @@
     ├── TrustError                  exit 15  somebody else's, or settings that the user has not agreed to
     ├── UnnamedError                exit 16  a commit left what has to be named
     ├── NotPreparedError            exit 17  a commit could not make what it needs, and did nothing
+    ├── RolledBackError             exit 18  a commit stopped on its way and was taken back
+    ├── HardLinksError              exit 19  two states both change names of one file
+    ├── StaleHunkError              exit 20  a hunk that does not exist (any more)
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
@@ -185,6 +188,19 @@ class HardLinksError(YolofsError):
     """What is staged and an undo, or an earlier state, both change names (hard links) of one file."""
 
     exit_code = 19
+
+
+class StaleHunkError(YolofsError):
+    """A hunk that does not exist: what it was about has changed since, in the view or in base, or there never was one.
+
+    ``ids`` are all that do not exist.
+    """
+
+    exit_code = 20
+
+    def __init__(self, message: str, *, ids: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.ids = tuple(ids)
 
 
 class AskError(YolofsError):

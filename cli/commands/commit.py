@@ -7,10 +7,10 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from yolofs.cli.commands.gc import remove_tidied, tidy
 from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
+from yolofs.cli.commit.hunk_commit import commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit.report import (
     Shown,
@@ -18,23 +18,26 @@ from yolofs.cli.commit.report import (
     emit_document,
     emit_refusal,
     emit_taken,
+    end_without_success_if,
     look,
+    say_done,
     say_stays,
     say_unchanged,
-    stays_text,
     trusted_text,
     warn_of_unfinished,
 )
+from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.guard import PathGuard
-from yolofs.cli.output import ask, check_can_ask, phases, say, warn
+from yolofs.cli.hunk_words import hunk_option, picks_of
+from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import Generation, absolute, display
-from yolofs.session.commit import CommitResult, commit, look_at_base, marks_error
+from yolofs.paths import Generation
+from yolofs.session.commit import commit, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
@@ -89,6 +92,8 @@ class Asked(NamedTuple):
     metavar="GENERATION",
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
+@click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")
+@hunk_option("Take this hunk alone (yolofs hunks); with PATH, look for it there.")
 @click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -121,6 +126,8 @@ def command(
     scratch: bool,
     excludes: tuple[str, ...],
     up_to: str | None,
+    by_hunk: bool,
+    words: tuple[str, ...],
     trusted: bool,
     unfolds: bool,
     yes: bool,
@@ -166,6 +173,11 @@ def command(
     --theirs drops what is staged there; it is kept as a generation (yolofs log). With --merge, --ours and --theirs are
     for what does not merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
 
+    --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted, what lies outside the
+    project and what the host would run. --hunk takes hunks by their ids; a file with host code goes only if PATH names
+    it, too, or with --trusted. The rest of each file stays staged. A hunk that cannot go without others stays, and the
+    exit code is 16; an id that does not exist any more is refused (20).
+
     A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had not
     touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash interrupted has to be finished or
     taken back before anything else: it is shown and asked about, and --yes does not answer that. --continue finishes
@@ -174,11 +186,22 @@ def command(
     """
     if goes_on or goes_back or gives_up:
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
-        _check_alone(*others, goes_on + goes_back + gives_up > 1)
+        _check_alone(*others, by_hunk, words, goes_on + goes_back + gives_up > 1)
         if gives_up:
             discard(find_project(), asks=not yes)
         else:
             go_on(find_project()) if goes_on else go_back(find_project())
+        return
+    if by_hunk or words:
+        _check_hunks(excludes, up_to, merges, theirs, dry_run, as_script, outside and words, scratch and words)
+        if by_hunk:
+            if words or as_json:
+                raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
+            commit_by_hunk(paths, scratch=scratch, trusted=trusted, force=force, yes=yes)
+        else:
+            commit_picked(
+                find_project(), picks_of(words), paths, trusted=trusted, force=force, yes=yes, as_json=as_json
+            )
         return
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
@@ -203,7 +226,7 @@ def command(
         before = None if yes else _show_and_ask(project, guard, wish, asked)
         if before is not None and not before.taken:
             check_named(before)
-            _end_without_success_if(bool(paths))
+            end_without_success_if(bool(paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
@@ -262,17 +285,24 @@ def command(
         warn_of_unfinished(result.number, result.unfinished)
     else:
         settled.say(session)
-        _report(session, result, shown, was_told=shown == before)
+        say_done(session, result, shown, was_told=shown == before)
     settled.check(session)
     check_named(shown)
     is_settled = settled.merged or settled.marked or settled.dropped
-    _end_without_success_if(bool(paths) and result.number is None and not is_settled)
+    end_without_success_if(bool(paths) and result.number is None and not is_settled)
 
 
-def _end_without_success_if(is_none: bool) -> None:
-    """Who names paths expects that one of them is committed."""
-    if is_none:
-        raise click.exceptions.Exit(1)
+def _check_hunks(*others: object) -> None:
+    """Check that nothing else is asked for that says what is to be committed.
+
+    Raises:
+        UsageError: something is.
+    """
+    if any(others):
+        raise UsageError(
+            "hunks say exactly what is to be committed",
+            hint="with --hunk and --patch there are PATH, --trusted, --ours and --yes; with --patch also --scratch",
+        )
 
 
 def _check_alone(*others: object) -> None:
@@ -323,20 +353,3 @@ def _ends_text(session: Session) -> str:
     if not count:
         return ""
     return f", and end the timeline ({count} generation{'s' if count > 1 else ''}, read only from then on)"
-
-
-def _report(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
-    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
-    if not was_told:
-        say_unchanged(session, shown)
-    for path, aspects in sorted(result.left_out.items()):
-        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
-    if result.number is None:
-        say("nothing to commit")
-    else:
-        say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
-        warn_of_unfinished(result.number, result.unfinished)
-    if not was_told:
-        say_stays(session, shown)
-    elif shown.stays:
-        say(f"{stays_text(shown)}: yolofs status")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import click
 import msgspec
 
 from yolofs.changes.changes import Change, compare
@@ -28,6 +29,7 @@ from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_be
 from yolofs.session.commit import CommitResult, split
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
 
 _LISTED = 20
 """How many changes that are held_back back are listed; how many more there are is said."""
@@ -61,18 +63,25 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def look(
-    session: Session, selection: Selection, up_to: Generation | None = None, *, is_again: bool = False
+    session: Session,
+    selection: Selection,
+    up_to: Generation | None = None,
+    *,
+    tree: Tree | None = None,
+    is_again: bool = False,
 ) -> tuple[Shown, Split]:
     """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
 
-    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then.
+    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then;
+    ``tree``: of this state.
     ``is_again``: the paths have been looked for, before what is staged there was settled with base.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
     """
     with progress("comparing") as update:
-        before, present = session.state(BASE), session.state(up_to)
+        before, present = session.state(BASE), tree if tree is not None else session.state(up_to)
+        is_present = up_to is None and tree is None
         everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = () if is_again else tuple(check_paths(session, selection.paths, everything))
         asked = frozenset(selection.paths)
@@ -91,9 +100,9 @@ def look(
             marks = {**marks, **more}
             if selection.takes_marked or more.keys() <= asked:
                 break
-    if taken is everything and up_to is None:
+    if taken is everything and is_present:
         stays: list[Change] = []
-    elif up_to is None:
+    elif is_present:
         known = {(change.kind, change.path, change.old_path) for change in taken}
         stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
     else:
@@ -296,6 +305,7 @@ def emit_document(
                 {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
                 for path, aspects in sorted(result.left_out.items())
             ],
+            "held_hunks": [],
             **settled,
         }
     )
@@ -308,3 +318,26 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
             f"commit {number} is done, but its journal could not be put away: {why}; "
             "the next command does that first, so mend it (make room, for example), and then: yolofs status"
         )
+
+
+def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
+    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
+    if not was_told:
+        say_unchanged(session, shown)
+    for path, aspects in sorted(result.left_out.items()):
+        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
+    if result.number is None:
+        say("nothing to commit")
+    else:
+        say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
+        warn_of_unfinished(result.number, result.unfinished)
+    if not was_told:
+        say_stays(session, shown)
+    elif shown.stays:
+        say(f"{stays_text(shown)}: yolofs status")
+
+
+def end_without_success_if(is_none: bool) -> None:
+    """Who names paths expects that one of them is committed."""
+    if is_none:
+        raise click.exceptions.Exit(1)

@@ -26,6 +26,7 @@ from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.paths import Generation
@@ -274,15 +275,14 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
     child = os.fork()
     if not child:
         try:
-            really = steps.remove_tree
 
-            def remove_tree(path: bytes) -> None:
-                really(path)
+            def remove_and_die(path: bytes) -> None:
+                remove_tree(path)
                 if b"/.yolofs-" in path:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            steps.remove_tree = remove_tree
-            with Session.open(root, Access.WRITE) as session:
+            with pytest.MonkeyPatch.context() as patch, Session.open(root, Access.WRITE) as session:
+                patch.setattr(steps, "remove_tree", remove_and_die)
                 commit(session)
         finally:
             os._exit(1)

@@ -122,6 +122,11 @@ class States:
         return known.tree(), [(max(start, known.size), end), *parts[len(known.live) :]]
 
     @property
+    def known_checkpoint(self) -> Checkpoint | None:
+        """What the journal's beginning comes to, if that is known."""
+        return self._checkpoint
+
+    @property
     def checkpointed_records(self) -> int:
         """How many records the checkpoint spared that the session was opened with, or has written since."""
         return self._checkpoint.record_count if self._checkpoint is not None else 0

@@ -14,12 +14,11 @@ from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.split import MARKS, OURS, Authors
 from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
-from yolofs.journal.file import may_have_marks, read_chunks, sync_directory_of
-from yolofs.journal.journal import Journal
-from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
+from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, Travel
 from yolofs.os_errors import said_as
 from yolofs.paths import Generation, RelPath, StoreIno, display
+from yolofs.session.beside import beside
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
@@ -34,10 +33,6 @@ from yolofs.state.kept_bases import (
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import open_plain
-
-MERGED_JOURNAL = b".merged"
-"""At the end of the name of the journal that is being written."""
 
 
 def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refused]:
@@ -241,24 +236,8 @@ def _replace_journal(session: Session, records: Sequence[Keep], name_before: byt
 
     The names are those of the generations of what was there before and of what is there after.
     """
-    path = session.journal.path
-    new = path + MERGED_JOURNAL
-    for name in (new, new + LENGTH_SUFFIX):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-    with (
-        open(open_plain(path, os.O_RDONLY), "rb") as old,
-        open(open_plain(new, os.O_WRONLY | os.O_CREAT), "wb") as copy,
-    ):
-        for chunk in read_chunks(old.fileno(), 0, session.journal.size):
-            copy.write(chunk)
     now = coarse_clock_ns()
-    with Journal.open(new) as journal:
+    with beside(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
-        journal.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, name_after))
-        journal.sync()
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new + LENGTH_SUFFIX)
-    os.rename(new, path)
-    sync_directory_of(path)
-    session.reopen()
+        new.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, name_after))
+        new.keep()

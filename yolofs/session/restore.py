@@ -7,31 +7,24 @@ together with it.  Everything else is made in the view as a program would make i
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from yolofs.audit.runs import find_run, generation_of
 from yolofs.changes.changes import Change, compare
-from yolofs.changes.matching import Identity
 from yolofs.commit.select.units import Units
 from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
-from yolofs.overlay import Overlay, Owner
-from yolofs.overlay.inodes import Attr, Inode
+from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below, join, split
 from yolofs.session.archive import commit_numbers
+from yolofs.session.making import Making
 from yolofs.session.merge import drop
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 from yolofs.state.tree import Tree
-from yolofs.store import copying
-
-_NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -167,22 +160,18 @@ def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> It
                 yield path
 
 
-class _Copying:
+class _Copying(Making):
     """Copies paths from one state into the view."""
 
     def __init__(self, overlay: Overlay, files: StateFiles) -> None:
-        self._overlay = overlay
-        self._files = files
-        self._made: dict[Identity, RelPath] = {}
-        """Where each file was made, of which the other state may have more names."""
+        super().__init__(overlay, files)
         self._brought: set[RelPath] = set()
-        self.left_out: dict[RelPath, tuple[str, ...]] = {}
 
     def bring(self, path: RelPath) -> None:
         """Have the view show at a path what the other state shows there; a directory that both have keeps its names."""
         if path in self._brought:
             return
-        there, here = self._files.look(path), self._look(path)
+        there, here = self.files.look(path), self.look(path)
         if there is not None and path:
             self._make_above(split(path)[0])
         if there is not None and there.is_directory and here is not None and stat.S_ISDIR(here.mode):
@@ -195,157 +184,38 @@ class _Copying:
 
     def finish(self, directory: RelPath) -> None:
         """Give a directory that both have its metadata and times, after all in it."""
-        there, here = self._files.look(directory), self._look(directory)
+        there, here = self.files.look(directory), self.look(directory)
         if there is not None and there.is_directory and here is not None and stat.S_ISDIR(here.mode):
-            self._finish(directory, there)
-
-    def _look(self, path: RelPath) -> Attr | None:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._held(path) as (_, attr):
-            return attr
-        return None
-
-    @contextlib.contextmanager
-    def _held(self, path: RelPath) -> Iterator[tuple[Inode, Attr]]:
-        """Look each name of a path up, and hold what is there for the time of the block.
-
-        Raises:
-            OSError: there is nothing.
-        """
-        overlay = self._overlay
-        inode, attr = overlay.root, overlay.getattr(overlay.root)
-        numbers: list[int] = []
-        try:
-            for name in path.split(b"/") if path else ():
-                found = overlay.lookup(inode, name) if inode.is_directory else None
-                if found is None:
-                    number = errno.ENOENT if inode.is_directory else errno.ENOTDIR
-                    raise OSError(number, os.strerror(number), path)
-                inode, attr = found
-                numbers.append(inode.number)
-            yield inode, attr
-        finally:
-            for number in numbers:
-                overlay.forget(number, 1)
-
-    @contextlib.contextmanager
-    def _parent(self, path: RelPath) -> Iterator[tuple[Inode, bytes]]:
-        directory, name = split(path)
-        with self._held(directory) as (inode, _):
-            yield inode, name
+            self.finish_one(directory, there)
 
     def _make_above(self, directory: RelPath) -> None:
         """Make the directories that a path lies in, as the other state has them."""
-        here = self._look(directory)
+        here = self.look(directory)
         if here is not None and stat.S_ISDIR(here.mode):
             return
         self._make_above(split(directory)[0])
         if here is not None:
             self._remove(directory)
-        there = self._files.look(directory)
+        there = self.files.look(directory)
         assert there is not None, "something is in it"
-        self._make_one(directory, there)
-        self._finish(directory, there)
+        self.make_one(directory, there)
+        self.finish_one(directory, there)
 
     def _remove(self, path: RelPath) -> None:
-        with self._held(path) as (inode, _):
-            names = self._overlay.names(inode) if inode.is_directory else None
+        with self.held(path) as (inode, _):
+            names = self.overlay.names(inode) if inode.is_directory else None
         for name in names or ():
             self._remove(join(path, name))
-        with self._parent(path) as (parent, name):
-            (self._overlay.unlink if names is None else self._overlay.rmdir)(parent, name)
+        with self.parent(path) as (parent, name):
+            (self.overlay.unlink if names is None else self.overlay.rmdir)(parent, name)
 
     def _make(self, path: RelPath, there: File) -> None:
         self._brought.add(path)
-        self._make_one(path, there)
+        self.make_one(path, there)
         if there.is_directory:
-            for name, below in self._files.inside(there):
+            for name, below in self.files.inside(there):
                 self._make(join(path, name), below)
-        self._finish(path, there)
-
-    def _make_one(self, path: RelPath, there: File) -> None:
-        """Make what is at a path, with its content, but without its metadata."""
-        overlay = self._overlay
-        first = self._made.setdefault(there.identity, path) if not there.is_directory else path
-        owner = Owner(os.geteuid(), os.getegid())
-        with self._parent(path) as (parent, name):
-            if first != path:
-                with self._held(first) as (inode, _):
-                    overlay.link(inode, parent, name)
-                    overlay.forget(inode.number, 1)
-                return
-            match there.side.type:
-                case stat.S_IFDIR:
-                    inode, _ = overlay.mkdir(parent, name, 0o700, owner)
-                case stat.S_IFLNK:
-                    inode, _ = overlay.symlink(parent, name, there.side.target(), owner)
-                case stat.S_IFREG:
-                    inode, _ = overlay.create(parent, name, stat.S_IFREG | 0o600, owner)
-                    try:
-                        with self._files.open(there) as fd:
-                            copying.copy_data(fd, overlay.descriptors.of(inode, write=True), there.side.size)
-                    finally:
-                        overlay.release(inode, writer=True)
-                case _:
-                    inode, _ = overlay.mknod(parent, name, there.st.st_mode, there.side.rdev, owner)
-            overlay.forget(inode.number, 1)
-
-    def _finish(self, path: RelPath, there: File) -> None:
-        """Give what is at a path its metadata and times."""
-        with self._held(path) as (inode, here):
-            missed = list(_Metadata(self._overlay, inode, here).become(there))
-        if missed:
-            self.left_out[path] = tuple(missed)
-
-
-class _Metadata:
-    """What a file of the view is, beside its content."""
-
-    def __init__(self, overlay: Overlay, inode: Inode, here: Attr) -> None:
-        self._overlay = overlay
-        self._inode = inode
-        self._here = here
-
-    def become(self, there: File) -> Iterator[str]:
-        """Set all that differs; yield what the user may not set."""
-        here, side = self._here, there.side
-        if (here.uid, here.gid) != (side.uid, side.gid) and not self._may(
-            lambda: self._set(uid=side.uid, gid=side.gid)
-        ):
-            yield "owner"
-            self._may(lambda: self._set(gid=side.gid))
-        metadata = copying.read_metadata(side.meta, st=there.st)
-        yield from metadata.unread
-        wanted = dict(metadata.xattrs)
-        for name in map(os.fsdecode, self._overlay.listxattr(self._inode)):
-            if name not in wanted:
-                self._may(partial(self._overlay.removexattr, self._inode, os.fsencode(name)))
-        for name, value in wanted.items():
-            if not self._may(partial(self._set_xattr, os.fsencode(name), value)):
-                yield f"xattr {name}"
-        if side.type != stat.S_IFLNK and not self._may(lambda: self._set(mode=side.mode)):
-            yield "mode"
-        if not self._may(lambda: self._set(atime_ns=there.st.st_atime_ns, mtime_ns=there.mtime_ns)):
-            yield "times"
-
-    def _set(self, **what: int) -> None:
-        self._overlay.setattr(self._inode, **what)
-
-    def _set_xattr(self, name: bytes, value: bytes) -> None:
-        with contextlib.suppress(OSError):
-            if self._overlay.getxattr(self._inode, name) == value:
-                return
-        self._overlay.setxattr(self._inode, name, value)
-
-    @staticmethod
-    def _may(act: Callable[[], object]) -> bool:
-        """Do something; return whether the user may."""
-        try:
-            act()
-        except OSError as error:
-            if error.errno not in _NOT_PERMITTED:
-                raise
-            return False
-        return True
+        self.finish_one(path, there)
 
 
 def source_to_restore(session: Session, text: str) -> Source:

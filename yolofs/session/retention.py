@@ -17,9 +17,9 @@ from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
 from yolofs.session.archive import commit_directory, numbers_of_ended_journals
+from yolofs.session.beside import MERGED_JOURNAL
 from yolofs.session.dead_generations import NEW
 from yolofs.session.kept_size import kept_bytes
-from yolofs.session.merge import MERGED_JOURNAL
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commits
 from yolofs.system.disk_usage import size_of

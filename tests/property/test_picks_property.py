@@ -1,0 +1,116 @@
+"""A text with some of its hunks applied: what was picked and what was not come to the new text together."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from yolofs.changes.changes import Change, Kind
+from yolofs.changes.hunk_edit import edited, to_edit
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
+from yolofs.changes.picks import Lines, all_but, apply_picks, parse_picks, spell
+from yolofs.paths import RelPath
+from yolofs.text import line_diff
+
+lines = st.sampled_from((b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\xfe\n", b"a", b"# no comment\n", b"\\ no\n", b"@@\n"))
+texts = st.lists(lines, max_size=12).map(
+    lambda found: b"".join(found[:-1]).replace(b"aa", b"a\n") + b"".join(found[-1:])
+)
+
+
+def hunks(before: bytes, after: bytes) -> list[Hunk]:
+    compared = line_diff.compare_texts(before, after)
+    return [
+        Hunk(
+            f"{number:016x}",
+            HunkKind.TEXT,
+            RelPath(b"f"),
+            None,
+            block.old_start,
+            block.new_start,
+            tuple(compared.old[block.old_start : block.old_end]),
+            tuple(compared.new[block.new_start : block.new_end]),
+        )
+        for number, block in enumerate(line_diff.blocks(compared))
+    ]
+
+
+def picked(data: st.DataObject, found: list[Hunk], *, parts: bool) -> dict[str, Lines | None]:
+    picks: dict[str, Lines | None] = {}
+    for hunk in found:
+        choice = data.draw(st.sampled_from(("none", "whole", "part") if parts else ("none", "whole")))
+        if choice == "whole":
+            picks[hunk.id] = None
+        elif choice == "part":
+            picks[hunk.id] = data.draw(st.frozensets(st.integers(1, hunk.line_count), min_size=1))
+    return picks
+
+
+@given(texts, texts)
+def test_all_hunks_are_the_new_text_and_none_the_old(before: bytes, after: bytes) -> None:
+    found = hunks(before, after)
+    assert apply_picks(before, found, {hunk.id: None for hunk in found}) == after
+    assert apply_picks(before, found, {}) == before
+
+
+@given(texts, texts, st.data())
+def test_the_hunks_that_are_left_lead_from_what_was_picked_to_the_new_text(
+    before: bytes, after: bytes, data: st.DataObject
+) -> None:
+    found = hunks(before, after)
+    picks = picked(data, found, parts=False)
+    middle = apply_picks(before, found, picks)
+    left = [hunk for hunk in found if hunk.id not in picks]
+    moved = 0
+    at_middle = []
+    for hunk in found:  # where each hunk lies in the text with those applied that were picked
+        at_middle.append((hunk, hunk.old_start + moved))
+        moved += len(hunk.new_lines) - len(hunk.old_lines) if hunk.id in picks else 0
+    result, at = [], 0
+    middle_lines = line_diff.split_lines(middle)
+    for hunk, start in at_middle:
+        if hunk in left:
+            assert tuple(middle_lines[start : start + len(hunk.old_lines)]) == hunk.old_lines
+            result += [*middle_lines[at:start], *hunk.new_lines]
+            at = start + len(hunk.old_lines)
+    assert b"".join([*result, *middle_lines[at:]]) == after
+
+
+@given(texts, texts, st.data())
+def test_a_line_is_in_the_result_just_as_often_as_it_was_picked(
+    before: bytes, after: bytes, data: st.DataObject
+) -> None:
+    found = hunks(before, after)
+    picks = picked(data, found, parts=True)
+    expected = [line.rstrip(b"\n") for line in line_diff.split_lines(before)]
+    for hunk in found:
+        chosen = picks.get(hunk.id, frozenset())
+        for number, line in enumerate((*hunk.old_lines, *hunk.new_lines), 1):
+            if chosen is None or number in chosen:
+                if number <= len(hunk.old_lines):
+                    expected.remove(line.rstrip(b"\n"))
+                else:
+                    expected.append(line.rstrip(b"\n"))
+    result = [line.rstrip(b"\n") for line in line_diff.split_lines(apply_picks(before, found, picks))]
+    assert sorted(result) == sorted(expected)
+
+
+@given(texts, texts, st.data())
+def test_a_pick_and_the_rest_are_all_lines(before: bytes, after: bytes, data: st.DataObject) -> None:
+    found = hunks(before, after)
+    file = FileHunks(Change(Kind.MODIFIED, RelPath(b"f")), tuple(found))
+    picks = picked(data, found, parts=True)
+    rest = all_but([file], picks)
+    for hunk in found:
+        everything = frozenset(range(1, hunk.line_count + 1))
+        one, other = picks.get(hunk.id, frozenset()), rest.get(hunk.id, frozenset())
+        assert (everything if one is None else one) | (everything if other is None else other) == everything
+        assert not (everything if one is None else one) & (everything if other is None else other)
+    assert parse_picks(spell(*pick) for pick in picks.items()) == picks
+
+
+@given(texts, texts, st.integers(0, 4))
+@example(b"a", b"b\na", 3)
+def test_an_edit_that_changes_nothing_leaves_the_text_as_it_is(before: bytes, after: bytes, context: int) -> None:
+    for hunk in hunks(before, after):
+        assert edited(hunk, before, after, to_edit(hunk, before, after, context=context), context=context) == after

@@ -1,0 +1,155 @@
+"""Dropping, committing and editing hunks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from yolofs.changes.changes import Change, compare
+from yolofs.changes.picks import Picks
+from yolofs.errors import UsageError
+from yolofs.overlay import Overlay
+from yolofs.paths import Generation, RelPath, absolute, display
+from yolofs.session.beside import Beside, beside
+from yolofs.session.making import Making, Metadata
+from yolofs.session.selecting.kept import Kept
+from yolofs.session.selecting.listing import Hunks
+from yolofs.session.selecting.places import Places
+from yolofs.session.selecting.taking_back import take_back
+from yolofs.session.selecting.together import HeldHunk, Together
+from yolofs.session.session import Session
+from yolofs.session.state_files import StateFiles
+from yolofs.state.tree import Tree
+
+SELECTED = b"hunks to commit"
+"""The name of the generation that a commit of hunks is made of."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """What dropping hunks has done."""
+
+    changes: tuple[Change, ...]
+    """What that has changed in the view, before it and after."""
+    before: Generation
+    """What the view showed before."""
+    held: tuple[HeldHunk, ...] = ()
+    """What was picked and stays as it is."""
+    left_out: dict[RelPath, tuple[str, ...]] = {}
+    """What of a path could not be brought back, as :attr:`yolofs.session.restore.Restored.left_out`."""
+
+
+def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths: Sequence[RelPath] = ()) -> Dropped:
+    """Stage of the picked hunks what the old state has; all others stay as they are.
+
+    What was there before is a generation, ``name`` is that of the new one.  Durable when it
+    returns; a crash leaves either all of it or nothing.  Blocks.
+
+    Raises:
+        StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
+        HardLinksError: it would part the names (hard links) of one file; nothing is done.
+        CommitError: a commit was interrupted.
+        OSError: something cannot be read or written; nothing is done.
+    """
+    session.check_no_interrupted_commit()
+    hunks = Hunks(session, old, paths=paths)
+    kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
+    places = Places(hunks.changes)
+    together = Together(kept, places, session.base.root)
+    together.settle_drop()
+    if all(map(kept.is_whole, range(len(hunks.changes)))):
+        return Dropped((), session.timeline.present, together.held)
+    with beside(session) as trying:
+        before = trying.snapshot(if_changed=True)
+        left_out = take_back(trying, old, kept, places)
+        trying.snapshot(name)
+        trying.keep()
+    changes = compare(*session.states(before, None), session.base, session.store)
+    return Dropped(tuple(changes), before, together.held, left_out)
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """A state in which base has the picked hunks, and no others."""
+
+    tree: Tree
+    held: tuple[HeldHunk, ...]
+    """What was picked and stays staged."""
+    paths: tuple[RelPath, ...]
+    """The paths of what is to be committed, in either state."""
+    keep: Callable[[], object]
+    """Has the session know that state as a generation, durably; the view stays what it is.
+
+    Only what then commits it needs that: else nothing of it is left behind.
+    """
+
+
+@contextlib.contextmanager
+def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = ()) -> Iterator[Selected]:
+    """Make the state to commit, for the time of the block; unless it is kept, nothing of it stays.
+
+    It is committed by :func:`yolofs.session.up_to.commit_up_to`.
+
+    Raises:
+        StaleHunkError, HardLinksError, CommitError, OSError: as :func:`drop_hunks`.
+    """
+    session.check_no_interrupted_commit()
+    base = Tree()
+    hunks = Hunks(session, base, paths=paths)
+    kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
+    places = Places(hunks.changes)
+    together = Together(kept, places, session.base.root)
+    together.settle_commit()
+    chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
+    touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))
+    with beside(session) as trying:
+        before = trying.snapshot(if_changed=True)
+        take_back(trying, base, kept, places)
+        selected = trying.snapshot(SELECTED)
+        tree = trying.state(selected)
+        trying.travel(before)
+        yield Selected(tree, together.held, touched, trying.keep)
+
+
+def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Generation:
+    """Have a regular file of the view hold a text from now on; return the generation of what it was before.
+
+    Mode, owner and attributes stay, and so do its other names.  ``name`` is that of the new
+    generation.
+
+    Raises:
+        UsageError: there is no regular file.
+        CommitError: a commit was interrupted.
+        OSError: it cannot be written; nothing is done.
+    """
+    session.check_no_interrupted_commit()
+    with beside(session) as trying:
+        before = trying.snapshot(if_changed=True)
+        _write(trying, path, text)
+        trying.snapshot(name)
+        trying.keep()
+    return before
+
+
+def _write(trying: Beside, path: RelPath, text: bytes) -> None:
+    state = trying.present()
+    overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
+    try:
+        making = Making(overlay, StateFiles(trying, state.tree))
+        here = making.look(path)
+        if here is None or not stat.S_ISREG(here.mode):
+            raise UsageError(f"{display(absolute(trying.base.root, path))} is no regular file any more")
+        with making.held(path) as (inode, here):
+            overlay.open(inode, os.O_WRONLY | os.O_TRUNC)
+            try:
+                at = 0
+                while at < len(text):
+                    at += overlay.write(inode, at, text[at : at + (1 << 20)])
+            finally:
+                overlay.release(inode, writer=True)
+            if stat.S_IMODE(overlay.getattr(inode).mode) != stat.S_IMODE(here.mode):
+                Metadata(overlay, inode, here).set_mode(stat.S_IMODE(here.mode))
+    finally:
+        overlay.close()

@@ -1,0 +1,91 @@
+"""The hunks of what differs between two states of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from yolofs.changes.changes import Change, compare
+from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
+from yolofs.changes.picks import Picks, check_picks, refuse_missing
+from yolofs.paths import RelPath, is_below
+from yolofs.progress import Progress
+from yolofs.session.session import Session
+from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
+
+_ORDER = (Region.PROJECT, Region.OUTSIDE, Region.SCRATCH)
+
+
+class Hunks:
+    """The hunks of what differs between an old state and the view, as they are when this is made."""
+
+    def __init__(
+        self,
+        session: Session,
+        old: Tree,
+        *,
+        new: Tree | None = None,
+        paths: Sequence[RelPath] = (),
+        progress: Progress | None = None,
+    ) -> None:
+        """Compare the states; ``new`` is the view, unless it is given.
+
+        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are
+        read of which both states have their own copy.
+        """
+        self._store = session.store
+        self._regions = session.regions
+        self._paths = tuple(paths)
+        self.changes: Sequence[Change] = compare(
+            old, new if new is not None else session.state(), session.base, session.store, progress=progress
+        )
+        """All changes, also those at other paths; a renamed directory is one."""
+
+    @property
+    def wanted(self) -> list[int]:
+        """Which of the changes are at the wanted paths, by their place in the list."""
+        return [index for index, change in enumerate(self.changes) if self._is_wanted(change)]
+
+    def files(self) -> Iterator[FileHunks]:
+        """Yield the hunks of each change at the wanted paths, sorted by path; blocks while it reads each."""
+        return (self.read(self.changes[index]) for index in self.wanted)
+
+    def read(self, change: Change) -> FileHunks:
+        """Return the hunks of one change; blocks while it reads both versions."""
+        return hunks_of(change, self._store, max_text_bytes=MAX_TEXT_BYTES)
+
+    def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
+        """Return both versions of a file whose hunks are about lines (of one that is not there, nothing), else None.
+
+        Raises:
+            OSError: it cannot be read any more.
+        """
+        versions = [read_text(side, self._store) for side in (file.change.old, file.change.new)]
+        return (versions[0], versions[1]) if versions[0] is not None and versions[1] is not None else None
+
+    def find(self, picks: Picks) -> dict[int, FileHunks]:
+        """Return the hunks of the changes of which any is picked, by their places in the list.
+
+        Raises:
+            StaleHunkError: a hunk that was picked does not exist (any more).
+            UsageError: lines are picked that a hunk does not have.
+        """
+        found: dict[int, FileHunks] = {}
+        missing = set(picks)
+        for index in sorted(self.wanted, key=self._farness):
+            if not missing:
+                break
+            file = self.read(self.changes[index])
+            if here := missing.intersection(hunk.id for hunk in file.hunks):
+                missing -= here
+                check_picks({name: picks[name] for name in here}, [file])
+                found[index] = file
+        refuse_missing(name for name in picks if name in missing)
+        return found
+
+    def _farness(self, index: int) -> int:
+        """Tell what is looked at later: scratch directories may be large, and are seldom meant."""
+        return _ORDER.index(self._regions.of_all(self.changes[index].paths))
+
+    def _is_wanted(self, change: Change) -> bool:
+        return not self._paths or any(is_below(path, top) for path in change.paths for top in self._paths)

@@ -1,0 +1,366 @@
+"""Taking back in a view what is not to be there of the changes that led to it.
+
+What base shows just so, and nothing else hangs together with, is taken out of the state by saying
+it anew.  Everything else is done by the operations that a mount calls: contents and metadata in
+place, then names, one after the other as each becomes possible.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.hunks import PLACES, Hunk, HunkKind, read_text
+from yolofs.changes.picks import apply_picks
+from yolofs.commit.select.restate import restate
+from yolofs.commit.select.split import Authors
+from yolofs.commit.select.units import Unit, Units
+from yolofs.errors import HardLinksError, YolofsError
+from yolofs.journal.records import Travel
+from yolofs.journal.timeline import BASE
+from yolofs.overlay import RENAME_NOREPLACE, Overlay
+from yolofs.overlay.inodes import Attr, Inode
+from yolofs.paths import RelPath, absolute, display, is_below, join, split
+from yolofs.session.beside import Beside
+from yolofs.session.making import Making, Metadata
+from yolofs.session.selecting.kept import Kept, has_place, old_path
+from yolofs.session.selecting.places import Moving, Places
+from yolofs.session.state_files import StateFiles
+from yolofs.state.tree import Tree
+from yolofs.store import copying
+from yolofs.system.clock import coarse_clock_ns
+
+_CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
+_PARKED = b".yolofs-hunk-%d"
+"""The name of what is on its way, while another thing is in its place."""
+
+
+def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
+    """Have the state beside a session show the old state with just the kept hunks; what cannot be set is returned.
+
+    ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is
+    a generation.
+
+    Raises:
+        HardLinksError: it would part the names of one file.
+        OSError: something cannot be read or written.
+    """
+    done: frozenset[int] = frozenset()
+    present = trying.state()
+    if _is_base(old):
+        done = _say_anew(trying, old, kept, places)
+    state = trying.present()
+    overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
+    try:
+        taking = _TakingBack(overlay, StateFiles(trying, old), StateFiles(trying, present), kept, places, done)
+        taking.contents()
+        taking.names()
+        return taking.left_out
+    finally:
+        overlay.close()
+
+
+def _is_base(tree: Tree) -> bool:
+    root = tree.root
+    return not (root.children or root.staged or root.touched_ns or tree.staged or tree.unlinked)
+
+
+# ---- what is taken out
+
+
+def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> frozenset[int]:
+    """Say the state anew without what is wholly taken back and stands alone; return the changes that are done so."""
+    present = trying.state()
+    units = Units(present, trying.base, trying.store)
+    alone = [unit for unit in units.all if _stands_alone(unit, kept, places)]
+    if not alone:
+        return frozenset()
+    dropped = {path for unit in alone for path in unit.paths}
+    authors = Authors(trying.live_changes(), coarse_clock_ns())
+    restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
+    if not dropped.issuperset(restated.dropped):  # others would go with it
+        return frozenset()
+    trying.append(Travel(coarse_clock_ns(), BASE), *restated.records)
+    left = compare(old, trying.state(), trying.base, trying.store)
+    return _done(left, kept, places)
+
+
+def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
+    """Tell whether a unit is nothing but changes that are wholly taken back."""
+    touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
+    if not touched or not all(map(kept.is_none, touched)):
+        return False
+    return not any(
+        is_below(path, top) and not kept.is_none(index) for top in unit.removed for path, index in places.left.items()
+    )
+
+
+def _done(left: list[Change], kept: Kept, places: Places) -> frozenset[int]:
+    """Return the changes that are taken back, where ``left`` are all that there are still."""
+    old = {old_path(change) for change in left if change.old is not None}
+    back = {
+        index
+        for index, change in enumerate(places.changes)
+        if change.old is not None and kept.is_none(index) and old_path(change) not in old
+    }
+    moving = Moving(places)
+    moving.back.update(index for index in back if places.changes[index].kind is Kind.RENAMED)
+    new = {change.path for change in left if change.kind is Kind.ADDED}
+    return frozenset(back) | {
+        index
+        for index, change in enumerate(places.changes)
+        if change.old is None and kept.is_none(index) and moving.new(change.path) not in new
+    }
+
+
+# ---- what is done by operations
+
+
+class _Step(NamedTuple):
+    """Something to be done to a name."""
+
+    change: int
+    act: Callable[[int], bool]
+    """Does it if it is possible, and tells whether it was."""
+
+
+class _TakingBack(Making):
+    """Takes changes back in a view."""
+
+    def __init__(
+        self,
+        overlay: Overlay,
+        files: StateFiles,
+        present: StateFiles,
+        kept: Kept,
+        places: Places,
+        done: frozenset[int],
+    ) -> None:
+        """``files`` are those of the old state, ``done`` are changes that are taken back already."""
+        super().__init__(overlay, files)
+        self._present = present
+        self._kept = kept
+        self._changes = places.changes
+        self._places = places
+        self._moving = Moving(places)
+        self._moving.back.update(index for index in done if self._changes[index].kind is Kind.RENAMED)
+        self._todo = [index for index in kept.indices() if index not in done]
+        self._waiting: set[int] = set()
+        """The changes of which what was there is not brought back yet."""
+
+    # ---- contents and metadata, in place
+
+    def contents(self) -> None:
+        """Take back what changes nothing of names."""
+        for index in self._todo:
+            change = self._changes[index]
+            if change.kind in (Kind.DELETED, Kind.TYPE) or (change.kind is Kind.ADDED and self._kept.is_none(index)):
+                continue
+            if any(hunk.kind not in PLACES or self._kept.of(index).get(hunk.id) for hunk in self._gone(index)):
+                self._take_back_in_place(index)
+
+    def _gone(self, index: int) -> list[Hunk]:
+        """Return the hunks that are not wholly there."""
+        kept = self._kept.of(index)
+        return [hunk for hunk in self._kept.file(index).hunks if hunk.id not in kept or kept[hunk.id] is not None]
+
+    def _take_back_in_place(self, index: int) -> None:
+        change = self._changes[index]
+        path = self._moving.thing(index)
+        kinds = {hunk.kind for hunk in self._gone(index)}
+        if HunkKind.TARGET in kinds or self._is_other_with_names(change, path):
+            self._replace(index, path)
+            return
+        with self.held(path) as (inode, here):
+            if change.kind is Kind.ADDED or kinds & _CONTENT:
+                self._write(index, inode)
+            self._set_metadata(index, path, inode, here, kinds)
+
+    def _is_other_with_names(self, change: Change, path: RelPath) -> bool:
+        """Tell whether a file has more names, and is not the one that was there: it was replaced by a link."""
+        here = self.look(path)
+        if here is None or here.nlink < 2 or stat.S_ISDIR(here.mode) or change.old is None:
+            return False
+        there = self.files.look(old_path(change))
+        now = self._present.look(change.path)
+        return there is None or now is None or there.identity != now.identity
+
+    def _replace(self, index: int, path: RelPath) -> None:
+        """Put what was there in the place of what is, as it cannot be changed itself."""
+        change, kept = self._changes[index], self._kept.of(index)
+        gone = self._gone(index)
+        stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]
+        if stays and change.new is not None and change.new.type == stat.S_IFREG:
+            raise self._parted(path)
+        there = self.files.look(old_path(change))
+        assert there is not None
+        with self.parent(path) as (parent, name):
+            self.overlay.unlink(parent, name)
+        self.make_one(path, there)
+        self.finish_one(path, there)
+        if change.new is not None and any(hunk.kind is HunkKind.OWNER and hunk.id in kept for hunk in stays):
+            with self.held(path) as (inode, _):
+                self.overlay.setattr(inode, uid=change.new.uid, gid=change.new.gid)
+
+    def _parted(self, path: RelPath) -> HardLinksError:
+        where = display(absolute(self.files.reader.base.root, path))
+        return HardLinksError(
+            f"a part of {where} cannot go without the rest: it has more names (hard links), and would lose one",
+            hint="pick all hunks of it, or none: yolofs hunks",
+        )
+
+    def _write(self, index: int, inode: Inode) -> None:
+        """Give a file the content that it is to have."""
+        change, hunks, kept = self._changes[index], self._kept.file(index).hunks, self._kept.of(index)
+        text = None
+        if any(hunk.id in kept for hunk in hunks if hunk.kind not in (HunkKind.RENAMED, HunkKind.BINARY)):
+            before = read_text(change.old, self.files.reader.store)
+            text = apply_picks(before, hunks, kept) if before is not None else None
+        overlay = self.overlay
+        overlay.open(inode, os.O_WRONLY | os.O_TRUNC)
+        try:
+            fd = overlay.descriptors.of(inode, write=True)
+            if text is not None:
+                _write_all(fd, text)
+            else:
+                assert change.old is not None
+                source = change.old.open(self.files.reader.store)
+                try:
+                    copying.copy_data(source, fd, change.old.size)
+                finally:
+                    os.close(source)
+        finally:
+            overlay.release(inode, writer=True)
+
+    def _set_metadata(self, index: int, path: RelPath, inode: Inode, here: Attr, kinds: set[HunkKind]) -> None:
+        change, kept = self._changes[index], self._kept.of(index)
+        old = change.old
+        metadata = Metadata(self.overlay, inode, here)
+        missed: list[str] = []
+        if old is not None and HunkKind.OWNER in kinds:
+            missed += metadata.set_owner(old.uid, old.gid)
+        if old is not None and HunkKind.XATTRS in kinds:
+            missed += metadata.set_xattrs(copying.read_metadata(old.meta, st=os.lstat(old.meta)))
+        mode = old.mode if old is not None and HunkKind.MODE in kinds else stat.S_IMODE(here.mode)
+        if stat.S_IMODE(self.overlay.getattr(inode).mode) != mode and not stat.S_ISLNK(here.mode):
+            missed += metadata.set_mode(mode)
+        is_as_it_was = HunkKind.TIME in kinds or (
+            bool(kinds & _CONTENT)
+            and not any(hunk.kind in _CONTENT and hunk.id in kept for hunk in self._kept.file(index).hunks)
+        )
+        if old is not None and is_as_it_was:
+            missed += metadata.set_times(here.atime_ns, old.mtime_ns)
+        if missed:
+            self.left_out[path] = tuple(missed)
+
+    # ---- names
+
+    def names(self) -> None:
+        """Take back what lies where."""
+        steps: list[_Step] = []
+        for index in self._todo:
+            kind = self._changes[index].kind
+            if not has_place(self._changes[index]) or self._kept.has_place(index):
+                continue
+            if kind in (Kind.ADDED, Kind.TYPE):
+                steps.append(_Step(index, self._remove))
+            if kind in (Kind.DELETED, Kind.TYPE):
+                self._waiting.add(index)
+                steps.append(_Step(index, self._bring))
+            if kind is Kind.RENAMED:
+                steps.append(_Step(index, self._move))
+        brought = [step.change for step in steps if step.act == self._bring]
+        while steps:
+            left = [step for step in steps if not step.act(step.change)]
+            if len(left) == len(steps) and not self._park(left):
+                raise YolofsError(
+                    "the names cannot be put back one by one, so nothing is done", hint="pick more of them, or all"
+                )
+            steps = left
+        for index in reversed(brought):
+            self._finish_directory(index)
+
+    def _remove(self, index: int) -> bool:
+        path = self._moving.new(self._changes[index].path)
+        with self.held(path) as (inode, _):
+            is_directory = inode.is_directory
+            if is_directory and self.overlay.names(inode):
+                return False
+        with self.parent(path) as (parent, name):
+            (self.overlay.rmdir if is_directory else self.overlay.unlink)(parent, name)
+        return True
+
+    def _can_have(self, index: int) -> RelPath | None:
+        """Return the path that something of the old state goes to, None if it is not possible yet."""
+        path = self._moving.old_slot(index)
+        directory = split(old_path(self._changes[index]))[0]
+        while directory:
+            other = self._places.left.get(directory)
+            if other is not None and other in self._waiting:
+                return None
+            directory = split(directory)[0]
+        above = self.look(split(path)[0])
+        if above is None or not stat.S_ISDIR(above.mode) or self.look(path) is not None:
+            return None
+        return path
+
+    def _move(self, index: int) -> bool:
+        path, here = self._can_have(index), self._moving.thing(index)
+        if path is None or is_below(path, here):
+            return False
+        self._rename(here, path)
+        self._moving.parked.pop(index, None)
+        self._moving.back.add(index)
+        return True
+
+    def _rename(self, here: RelPath, there: RelPath) -> None:
+        with self.parent(here) as (parent, name), self.parent(there) as (new_parent, new_name):
+            self.overlay.rename(parent, name, new_parent, new_name, RENAME_NOREPLACE)
+
+    def _park(self, steps: list[_Step]) -> bool:
+        """Put one of the things that wait for each other's places beside its own; return whether there is one."""
+        for step in steps:
+            index = step.change
+            if step.act != self._move or index in self._moving.parked:
+                continue
+            directory, here = self._moving.directory_of_old(index), self._moving.thing(index)
+            above = self.look(directory)
+            if above is None or not stat.S_ISDIR(above.mode) or is_below(directory, here):
+                continue
+            name = next(
+                name for number in range(1 << 30) if self.look(join(directory, name := _PARKED % number)) is None
+            )
+            self._rename(here, join(directory, name))
+            self._moving.parked[index] = name
+            return True
+        return False
+
+    def _bring(self, index: int) -> bool:
+        path = self._can_have(index)
+        if path is None:
+            return False
+        there = self.files.look(old_path(self._changes[index]))
+        if there is None:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), old_path(self._changes[index]))
+        if not there.is_directory and there.st.st_nlink > 1 and there.side.ino is None:
+            raise self._parted(old_path(self._changes[index]))
+        self.make_one(path, there)
+        if not there.is_directory:
+            self.finish_one(path, there)
+        self._waiting.discard(index)
+        return True
+
+    def _finish_directory(self, index: int) -> None:
+        there = self.files.look(old_path(self._changes[index]))
+        if there is not None and there.is_directory:
+            self.finish_one(self._moving.old_slot(index), there)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view, at = memoryview(data), 0
+    while at < len(data):
+        at += os.pwrite(fd, view[at:], at)
