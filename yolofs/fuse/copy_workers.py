@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 
 from yolofs.fuse.loop.loop import DeviceLoop, Future
 from yolofs.overlay import Overlay
@@ -36,7 +35,7 @@ class CopyWorkers:
             self._overlay.take_copy(job)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(job.path)
+                job.discard()
             raise
         finally:
             del self._running[inode]

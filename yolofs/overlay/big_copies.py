@@ -36,6 +36,10 @@ class CopyJob:
     path: bytes
     source_fd: int
     """A descriptor of its own, closed by :meth:`run`."""
+    target_fd: int
+    """The same of the store inode."""
+    known_fd: int
+    """Another one of that, until the copy is used or thrown away: so what lies at ``path`` by then is known."""
     seen: Version
     """That of the source at the beginning."""
     size: int
@@ -44,13 +48,37 @@ class CopyJob:
     def run(self) -> None:
         """Copy; blocks.  In any thread."""
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                copying.copy_data(self.source_fd, fd, self.size)
-            finally:
-                os.close(fd)
+            copying.copy_data(self.source_fd, self.target_fd, self.size)
         finally:
             os.close(self.source_fd)
+            os.close(self.target_fd)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the copy lies where it was made.
+
+        While the session is lent, somebody may collect what no journal names, and give the number again.
+        """
+        try:
+            return os.path.samestat(os.lstat(self.path), os.fstat(self.known_fd))
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        """Say that nothing more is to be done with it; :meth:`run` may be at work still."""
+        os.close(self.known_fd)
+
+    def discard(self) -> None:
+        """Throw the copy away, and nothing else that may lie in its place.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        try:
+            if self.is_there:
+                os.unlink(self.path)
+        finally:
+            self.close()
 
 
 class BigCopies:
@@ -80,13 +108,21 @@ class BigCopies:
         return self._bytes_to_copy(os.fstat(self._descriptors.of(inode, write=False)), size) >= BIG
 
     def copy_job(self, inode: Inode, *, size: int | None = None) -> CopyJob:
-        """Return the copying of a file's data, of ``size`` bytes at most, for :meth:`CopyJob.run`."""
+        """Return the copying of a file's data, of ``size`` bytes at most, for :meth:`CopyJob.run`.
+
+        The store inode is made at once: else whoever borrows the session meanwhile would give its number again.
+
+        Raises:
+            OSError: it cannot be made.
+        """
         fd = self._descriptors.of(inode, write=False)
         st = os.fstat(fd)
         wanted = self._bytes_to_copy(st, size)
         ino = self._store.reserve()
         path = self._store.path(ino)
-        return CopyJob(inode, inode.staged, inode.base, ino, path, os.dup(fd), version_of(st), wanted)
+        target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fds = os.dup(fd), target, os.dup(target)
+        return CopyJob(inode, inode.staged, inode.base, ino, path, *fds, version_of(st), wanted)
 
     def take_copy(self, job: CopyJob) -> None:
         """Take over what a job has copied, for the operation that follows."""
@@ -96,9 +132,14 @@ class BigCopies:
     def drop_copy(self, inode: Inode) -> None:
         """Throw a copy away that no operation has used."""
         job = self._copied.pop(inode, None)
-        if job is not None:
-            with contextlib.suppress(FileNotFoundError):
-                self._removal.discard(job.ino)
+        if job is None:
+            return
+        try:
+            if job.is_there:
+                with contextlib.suppress(FileNotFoundError):
+                    self._removal.discard(job.ino)
+        finally:
+            job.close()
 
     def own_data(self, inode: Inode, *, keep: int | None = None) -> None:
         """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all of it."""
@@ -122,7 +163,7 @@ class BigCopies:
     def _fits(self, job: CopyJob) -> bool:
         """Tell whether a copy still is what the inode's data is, and is there: an abort collects what nothing names."""
         inode = job.inode
-        if inode.staged is not job.staged or inode.base != job.base or not os.path.lexists(job.path):
+        if inode.staged is not job.staged or inode.base != job.base or not job.is_there:
             return False
         if inode.staged is None and self._copy_up.is_lost(inode):
             return False
@@ -139,6 +180,7 @@ class BigCopies:
             self.drop_copy(inode)
             return False
         del self._copied[inode]
+        job.close()
         ino = self._placed_now(job)
         with self._removal.removed_on_error(ino):
             self._copy_metadata_to(ino, inode)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
 from yolofs.fuse.handlers import Handlers, PostponedError
-from yolofs.overlay import Owner
+from yolofs.overlay import CopyJob, Owner
+from yolofs.store.store import Store
 
 MIB = 1 << 20
 BIG = os.urandom(MIB) * 3
@@ -176,3 +177,47 @@ def test_a_copy_that_an_abort_has_collected_is_not_missed(base: Path) -> None:
         with handlers.copying_at_once():
             handlers.write(handle, 0, b"x")
         assert content(handlers) == b"x" + BIG[1:]
+
+
+def job_for(handlers: Handlers) -> CopyJob:
+    """Return the copy that a write waits for."""
+    with pytest.raises(PostponedError) as caught:
+        handlers.write(open_file(handlers, b"f", os.O_WRONLY), 0, b"x")
+    return handlers.overlay.copy_job(caught.value.inode, size=caught.value.size)
+
+
+def test_whoever_borrows_the_session_does_not_get_the_number_of_a_copy_that_waits(base: Path) -> None:
+    (base / "f").write_bytes(BIG)
+    with handlers_of(base) as handlers:
+        job = job_for(handlers)
+        store = handlers.overlay.store
+        borrowed = Store(store.directory)
+        assert borrowed.reserve() != job.ino
+        job.run()
+        job.discard()
+
+
+def test_what_has_come_in_the_place_of_a_copy_is_not_thrown_away_with_it(base: Path) -> None:
+    (base / "f").write_bytes(BIG)
+    with handlers_of(base) as handlers:
+        job = job_for(handlers)
+        os.unlink(job.path)  # as whoever borrows the session and collects what nothing names
+        Path(os.fsdecode(job.path)).write_bytes(b"staged by somebody else")
+        job.run()
+        job.discard()
+        assert Path(os.fsdecode(job.path)).read_bytes() == b"staged by somebody else"
+
+
+def test_what_has_come_in_the_place_of_a_copy_is_not_shown_for_it(base: Path) -> None:
+    (base / "f").write_bytes(BIG)
+    with handlers_of(base) as handlers:
+        handle = open_file(handlers, b"f", os.O_WRONLY)
+        job = job_for(handlers)
+        job.run()
+        handlers.overlay.take_copy(job)
+        os.unlink(job.path)
+        Path(os.fsdecode(job.path)).write_bytes(b"staged by somebody else")
+        with handlers.copying_at_once():
+            handlers.write(handle, 0, b"x")
+        assert content(handlers) == b"x" + BIG[1:]
+        assert Path(os.fsdecode(job.path)).read_bytes() == b"staged by somebody else"
