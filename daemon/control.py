@@ -26,7 +26,6 @@ from yolofs.daemon.rpc.ask_messages import (
     AsksParams,
     AsksResult,
     WarningsInfo,
-    WatchParams,
     answer_of,
     ask_info,
     ended_info,
@@ -44,6 +43,7 @@ from yolofs.daemon.rpc.protocol import (
     StopParams,
     TravelParams,
     TravelResult,
+    WatchParams,
     encode_notification,
     unquote,
 )

@@ -87,13 +87,6 @@ class AsksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to_user: bool = False
 
 
-class WatchParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``watch``: whether somebody sees what is asked, and of which run alone (0: of all)."""
-
-    is_attended: bool = True
-    run: int = 0
-
-
 class AsksResult(msgspec.Struct, frozen=True):
     """The result of ``asks``, oldest first; ``more`` if not all fit into a message."""
 

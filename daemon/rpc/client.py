@@ -35,6 +35,7 @@ from yolofs.daemon.rpc.protocol import (
     StopParams,
     TravelParams,
     TravelResult,
+    WatchParams,
     encode_request,
     error_from,
     quote,
@@ -294,8 +295,6 @@ class Client:
 
         ``is_attended``: somebody sees them, or with ``run`` those of that run, so that they wait longer.
         """
-        from yolofs.daemon.rpc.ask_messages import WatchParams
-
         self._call("watch", WatchParams(is_attended, run), Done)
 
     def next_event(self) -> Event:

@@ -165,6 +165,13 @@ class Lent(msgspec.Struct, frozen=True):
     in_use: tuple[int, ...] | None = None
 
 
+class WatchParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``watch``: whether somebody sees what is asked, and of which run alone (0: of all)."""
+
+    is_attended: bool = True
+    run: int = 0
+
+
 class StopParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``stop``."""
 
