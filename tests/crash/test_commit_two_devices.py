@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import Place, Step
@@ -139,6 +141,18 @@ def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
     return by_first_name(dict(walk_tree(os.fsencode(project))))
 
 
+def times_shown(project: Path) -> dict[bytes, int]:
+    """Return the mtimes that the view shows of directories in which names came or went."""
+    with Session.open(os.fsencode(project), Access.READ) as session:
+        times = {path: entry.touched_ns for path, entry in session.state().walk() if entry.touched_ns}
+    assert b"far" in times
+    return times
+
+
+def times_of(project: Path, paths: Iterable[bytes]) -> dict[bytes, int]:
+    return {path: (project / os.fsdecode(path)).stat().st_mtime_ns for path in paths}
+
+
 @pytest.mark.parametrize("share", range(SHARES))
 @BOTH
 def test_all_of_it_is_finished(project: Path, prepare: Prepare, share: int) -> None:
@@ -245,6 +259,7 @@ def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable
     project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare()
+    times = times_shown(project)
     order: list[str] = []
 
     def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
@@ -264,6 +279,7 @@ def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable
     deleted = order.count("delete")
     assert deleted > 1
     assert order[order.index("sync") :] == ["sync", "settled", *["delete"] * deleted, "sync", "done"]
+    assert times_of(project, times) == times
 
 
 @BOTH
@@ -271,7 +287,7 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
     project: Path, prepare: Prepare
 ) -> None:
     expected = prepare()
-    root = os.fsencode(project)
+    root, times = os.fsencode(project), times_shown(project)
     child = os.fork()
     if not child:
         try:
@@ -290,6 +306,53 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
     with Session.open(root, Access.WRITE) as session:
         finish_interrupted(session)
     assert base_of(project) == expected
+    assert times_of(project, times) == times
+
+
+@BOTH
+@pytest.mark.parametrize("loses_log", [False, True])
+def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
+    project: Path, prepare: Prepare, loses_log: bool
+) -> None:
+    """Killed after each step in turn, before its line; or a power cut has taken the log, and nothing else."""
+    root = os.fsencode(project)
+    count = itertools.count(1, how_many(ci=2, nightly=1))
+    while True:
+        expected = prepare()
+        times, last = times_shown(project), next(count)
+        if not _killed_before_line(root, last):
+            break
+        with Session.open(root, Access.WRITE) as session:
+            directory = session.interrupted_commit()
+            assert directory is not None
+            if loses_log:
+                os.truncate(os.path.join(directory, b"progress"), 0)
+            finish_interrupted(session)
+        assert base_of(project) == expected, f"killed at step {last}"
+        assert times_of(project, times) == times, f"killed at step {last}"
+        assert not [path for path in project.rglob(".yolofs-*")], f"killed at step {last}"
+        assert os.listdir(os.path.join(directory, b"new")) == os.listdir(os.path.join(directory, b"parked")) == []
+    assert last > 20
+
+
+def _killed_before_line(root: bytes, last: int) -> bool:
+    """Commit in a child that is killed before it logs so many a step; return whether there are as many."""
+    child = os.fork()
+    if not child:
+        try:
+            calls, really = itertools.count(1), Steps.seen
+
+            def seen(self: Steps, step: Step) -> Line:
+                if next(calls) == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return really(self, step)
+
+            Steps.seen = seen  # type: ignore[method-assign]
+            with Session.open(root, Access.WRITE) as session:
+                commit(session)
+        finally:
+            os._exit(1)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
