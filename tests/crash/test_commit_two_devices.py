@@ -144,7 +144,7 @@ def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
 def times_shown(project: Path) -> dict[bytes, int]:
     """Return the mtimes that the view shows of directories in which names came or went."""
     with Session.open(os.fsencode(project), Access.READ) as session:
-        times = {path: entry.touched_ns for path, entry in session.state().walk() if entry.touched_ns}
+        times: dict[bytes, int] = {path: entry.touched_ns for path, entry in session.state().walk() if entry.touched_ns}
     assert b"far" in times
     return times
 
@@ -330,7 +330,7 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
             finish_interrupted(session)
         assert base_of(project) == expected, f"killed at step {last}"
         assert times_of(project, times) == times, f"killed at step {last}"
-        assert not [path for path in project.rglob(".yolofs-*")], f"killed at step {last}"
+        assert list(project.rglob(".yolofs-*")) == [], f"killed at step {last}"
         assert os.listdir(os.path.join(directory, b"new")) == os.listdir(os.path.join(directory, b"parked")) == []
     assert last > 20
 
