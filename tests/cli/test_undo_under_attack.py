@@ -150,8 +150,10 @@ def test_access_control_lists_come_back_bit_for_bit(yolofs: Program, work: Calla
 # ---- times
 
 
-def touch(view: Path) -> None:
-    os.utime(view / "dir", ns=(10**18, 10**18))
+def touch(view: Path, when: int = 10**18) -> None:
+    """Set a directory's time, beside a change: by itself that is nothing to commit."""
+    os.utime(view / "dir", ns=(when, when))
+    (view / "beside it").write_text("new\n")
 
 
 def make_one(view: Path) -> None:
@@ -191,7 +193,7 @@ def test_a_directory_whose_time_alone_was_changed_has_it_again_when_that_is_done
     yolofs: Program, when: int
 ) -> None:
     with yolofs.mounted() as view:
-        os.utime(view / "dir", ns=(when, when))
+        touch(view, when)
     yolofs("commit", "--yes")
     after = looks(yolofs.project)
     assert after["dir"].mtime_ns == when
