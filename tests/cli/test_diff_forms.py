@@ -98,7 +98,7 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
         assert terminal.text.count("+line") == 30
     for more, option in (({"YOLOFS_PAGER": ""}, "--"), ({"TERM": "dumb"}, "--"), ({}, "--no-pager")):
         words = ["diff", *dict.fromkeys((option, "--")), "long.txt"]
-        with Terminal(yolofs.project, words, size=(80, 24), **(variables | more)) as terminal:
+        with Terminal(yolofs.project, words, size=(80, 24), **dict[str, Any](variables | more)) as terminal:
             assert terminal.wait() == 0
             assert "paged" not in terminal.seen
             assert terminal.text.count("+line") == 30
