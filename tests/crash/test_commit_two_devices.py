@@ -23,7 +23,7 @@ from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply import execution, steps
+from yolofs.commit.apply import execution, steps, trees
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.step_log import Line
@@ -141,7 +141,8 @@ def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
 def times_shown(project: Path) -> dict[bytes, int]:
     """Return the mtimes that the view shows of directories in which names came or went."""
     with Session.open(os.fsencode(project), Access.READ) as session:
-        times = {path: entry.touched_ns for path, entry in session.state().walk() if entry.touched_ns}
+        walked = session.state().walk()
+        times: dict[bytes, int] = {path: entry.touched_ns for path, entry in walked if entry.touched_ns}
     assert b"far" in times
     return times
 
@@ -288,14 +289,14 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
     child = os.fork()
     if not child:
         try:
-            really = steps.remove_tree
+            really = trees.remove_tree
 
             def remove_tree(path: bytes) -> None:
                 really(path)
                 if b"/.yolofs-" in path:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            steps.remove_tree = remove_tree
+            steps.remove_tree = remove_tree  # type: ignore[attr-defined]
             with Session.open(root, Access.WRITE) as session:
                 commit(session)
         finally:
@@ -328,7 +329,7 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
             finish_interrupted(session)
         assert base_of(project) == expected, f"killed at step {last}"
         assert times_of(project, times) == times, f"killed at step {last}"
-        assert not [path for path in project.rglob(".yolofs-*")], f"killed at step {last}"
+        assert not list(project.rglob(".yolofs-*")), f"killed at step {last}"
         assert os.listdir(os.path.join(directory, b"new")) == os.listdir(os.path.join(directory, b"parked")) == []
     assert last > 20
 
