@@ -99,21 +99,24 @@ def test_a_copy_in_found_is_durable_before_the_file_is_written_over(
     calls: list[str] = []
     really_copy, really_sync = copying.copy_data, os.fsync
 
+    def name_of(fd: int) -> str:
+        return "/".join(os.readlink(f"/proc/self/fd/{fd}").split("/")[-2:])
+
     def copy_data(source: int, target: int, size: int) -> None:
-        calls.append(f"write {os.path.basename(os.readlink(f'/proc/self/fd/{target}'))}")
+        calls.append(f"write {name_of(target)}")
         really_copy(source, target, size)
 
     def fsync(fd: int) -> None:
-        calls.append(f"sync {os.path.basename(os.readlink(f'/proc/self/fd/{fd}'))}")
+        calls.append(f"sync {name_of(fd)}")
         really_sync(fd)
 
     monkeypatch.setattr(copying, "copy_data", copy_data)
     monkeypatch.setattr(os, "fsync", fsync)
     resume(plan, scribe.store, parking=parking)
     assert found_in(parking) == {"the host's\n"}
-    before = calls[: calls.index("write g1")]
-    assert "sync found" in before, calls
-    assert before[before.index("sync found") - 1].startswith("sync "), calls
+    before = calls[: calls.index("write base/g1")]
+    (rewrite,) = (step for step in plan.steps if isinstance(step, Rewrite))
+    assert before[-3:] == [f"sync new/{rewrite.number}", "sync 1/found", "sync commits/1"]
 
 
 def test_an_edit_of_a_new_file_that_keeps_size_and_time_is_kept(scribe: CommitScribe, parking: bytes) -> None:
