@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
+from yolofs.changes.picks import Picks
 from yolofs.cli.output import emit_json, say
 from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes
 from yolofs.cli.show.marking import marks_of
@@ -15,6 +18,7 @@ from yolofs.errors import UsageError
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import display
 from yolofs.session.restore import Restored, restore, source_of
+from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 
@@ -34,21 +38,43 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
         done = restore(session, source, paths, f"restored from {named}".encode())
         marks = marks_of(session, done.changes)
         if as_json:
-            emit_json(
-                {
-                    "from": named,
-                    "generation": session.timeline.present if done.changes else None,
-                    "changes": [
-                        change_fields(change, session.base.root, session.regions, marks) for change in done.changes
-                    ],
-                    "left_out": [
-                        text_fields("path", session.base.path(path)) | {"what": list(what)}
-                        for path, what in done.left_out.items()
-                    ],
-                }
-            )
+            emit_json(_fields(session, named, done, marks))
             return
         _tell(session, named, done, marks)
+
+
+def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: bool) -> None:
+    """Stage of the picked hunks what a generation has, and say what that has changed; all others stay.
+
+    Raises:
+        StaleHunkError: a hunk does not exist (any more); nothing is done.
+        UnnamedError: a hunk stays, as it goes only together with others.
+    """
+    project = find_project()
+    with reading(project) as session:  # whoever names what is gone keeps nobody waiting
+        paths = relative_paths(session, typed)
+        Hunks(session, source_of(session, text)[0], paths=paths).find(picks)
+    with changing(project, LoanKind.RESTORE) as (session, _):
+        source, named = source_of(session, text)
+        done = drop_hunks(session, source, picks, f"hunks as in {named}".encode(), paths=paths)
+        marks = marks_of(session, done.changes)
+        restored = Restored(done.changes, done.before, done.left_out)
+        if as_json:
+            emit_json({**_fields(session, named, restored, marks), "held": held_fields(done.held, session.base.root)})
+        else:
+            _tell(session, named, restored, marks)
+        check_held(done.held, session.base.root, "yolofs restore")
+
+
+def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[str, Any]:
+    return {
+        "from": named,
+        "generation": session.timeline.present if done.changes else None,
+        "changes": [change_fields(change, session.base.root, session.regions, marks) for change in done.changes],
+        "left_out": [
+            text_fields("path", session.base.path(path)) | {"what": list(what)} for path, what in done.left_out.items()
+        ],
+    }
 
 
 def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:

@@ -125,6 +125,17 @@ def ask(question: str) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
+def read_answer(question: str) -> str | None:
+    """Ask something at the terminal; return the answer without the space around it, None at the end of the input."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{replace_harmful(question)} ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stderr.write("\n")
+    return answer.strip() if answer else None
+
+
 def choose(question: str, letters: str) -> str:
     """Ask at the terminal which of some letters it is to be, until it is one; the end of the input is the last one."""
     while True:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 import msgspec
 
+from yolofs.changes.picks import Picks
 from yolofs.cli.commands.gc import remove_tidied, tidy
+from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
+from yolofs.cli.commit.picked import commit_hunks
 from yolofs.cli.commit.report import (
     Shown,
     check_named,
@@ -27,17 +31,21 @@ from yolofs.cli.commit.report import (
 )
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.guard import PathGuard
+from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say, warn
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import Generation, absolute, display
+from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.session.commit import CommitResult, commit, look_at_base, marks_error
+from yolofs.session.selecting import Hunks
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
 from yolofs.system.gc_pause import no_garbage_collection
 
 
@@ -87,6 +95,8 @@ class Asked(NamedTuple):
     metavar="GENERATION",
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
+@click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")
+@hunk_option("Take this hunk alone (yolofs hunks); with PATH, look for it there.")
 @click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
@@ -118,6 +128,8 @@ def command(
     scratch: bool,
     excludes: tuple[str, ...],
     up_to: str | None,
+    by_hunk: bool,
+    words: tuple[str, ...],
     trusted: bool,
     yes: bool,
     dry_run: bool,
@@ -160,6 +172,11 @@ def command(
     --theirs drops what is staged there; it is kept as a generation (yolofs log). With --merge, --ours and --theirs are
     for what does not merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
 
+    --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted, what lies outside the
+    project and what the host would run. --hunk takes hunks by their ids; a file with host code goes only if PATH names
+    it, too, or with --trusted. The rest of each file stays staged. A hunk that cannot go without others stays, and the
+    exit code is 16; an id that does not exist any more is refused (20).
+
     A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had not
     touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash interrupted has to be finished or
     taken back before anything else: it is shown and asked about, and --yes does not answer that. --continue finishes
@@ -168,11 +185,22 @@ def command(
     """
     if goes_on or goes_back or gives_up:
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
-        _check_alone(*others, goes_on + goes_back + gives_up > 1)
+        _check_alone(*others, by_hunk, words, goes_on + goes_back + gives_up > 1)
         if gives_up:
             discard(find_project(), asks=not yes)
         else:
             go_on(find_project()) if goes_on else go_back(find_project())
+        return
+    if by_hunk or words:
+        _check_hunks(excludes, up_to, merges, theirs, dry_run, as_script, outside and words, scratch and words)
+        if by_hunk:
+            if words or as_json:
+                raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
+            commit_by_hunk(paths, scratch=scratch, trusted=trusted, force=force, yes=yes)
+        else:
+            commit_picked(
+                find_project(), picks_of(words), paths, trusted=trusted, force=force, yes=yes, as_json=as_json
+            )
         return
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
@@ -260,10 +288,104 @@ def command(
     _end_without_success_if(bool(paths) and result.number is None and not is_settled)
 
 
+def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, force: bool, yes: bool) -> None:
+    """Ask about each hunk, and commit those that are taken.
+
+    Raises:
+        Exit: none is.
+        UsageError: there is nobody to ask.
+    """
+    check_can_ask(instead="yolofs hunks, then: yolofs commit --yes --hunk ID")
+    project = find_project()
+    finish_what_was_interrupted(project, may_ask=True)
+    chosen = ask_about_hunks(project, paths, scratch=scratch)
+    if not chosen.picks:
+        say("nothing committed")
+        raise click.exceptions.Exit(1)
+    commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
+
+
+def commit_picked(
+    project: bytes,
+    picks: Picks,
+    typed: Sequence[bytes],
+    *,
+    trusted: bool = False,
+    force: bool = False,
+    yes: bool = False,
+    as_json: bool = False,
+    shown_paths: Sequence[RelPath] = (),
+) -> None:
+    """Commit hunks, after asking unless ``yes``, and say what that did.
+
+    They are looked for at the paths that the user ``typed``, if there are any.  Host code goes only from these, or from
+    paths that were shown one by one.
+
+    Raises:
+        StaleHunkError: a hunk does not exist (any more); nothing is done.
+        UnnamedError: a hunk stays, as it goes only together with others, or has to be named.
+        Exit: the answer is no, or nothing is committed.
+    """
+    if as_json and not yes:
+        raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json --hunk ID")
+    finish_what_was_interrupted(project, may_ask=not yes)
+    guard = hiding(project)
+    with reading(project) as session:
+        paths = relative_paths(session, typed)
+        files = Hunks(session, Tree(), paths=paths).find(picks)
+        if not yes:
+            check_can_ask(instead="yolofs commit --yes --hunk ID")
+            hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
+            if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
+                say("nothing committed")
+                raise click.exceptions.Exit(1)
+    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
+        try:
+            done = commit_hunks(
+                session,
+                picks,
+                paths=paths,
+                named=(*paths, *shown_paths),
+                trusted=trusted,
+                force=force,
+                tell=None if as_json else lambda shown, conflicts: emit_taken(session, shown, guard, conflicts),
+            )
+        except ConflictError as error:
+            error.root = session.base.root
+            raise
+        directory, root = session.directory, session.base.root
+        if done.result.number is not None:
+            tidy(session)
+    if done.result.number is not None:
+        remove_tidied(directory)
+    if as_json:
+        fields = {"held_hunks": held_fields(done.held, root)}
+        emit_document(session, done.result, done.shown, done.conflicts, fields)
+        warn_of_unfinished(done.result.number, done.result.unfinished)
+    else:
+        _report(session, done.result, done.shown, was_told=False)
+    check_held(done.held, root, "yolofs commit")
+    check_named(done.shown)
+    _end_without_success_if(done.result.number is None)
+
+
 def _end_without_success_if(is_none: bool) -> None:
     """Who names paths expects that one of them is committed."""
     if is_none:
         raise click.exceptions.Exit(1)
+
+
+def _check_hunks(*others: object) -> None:
+    """Check that nothing else is asked for that says what is to be committed.
+
+    Raises:
+        UsageError: something is.
+    """
+    if any(others):
+        raise UsageError(
+            "hunks say exactly what is to be committed",
+            hint="with --hunk and --patch there are PATH, --trusted, --ours and --yes; with --patch also --scratch",
+        )
 
 
 def _check_alone(*others: object) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.bring_back import bring_back
+from yolofs.cli.bring_back import bring_back, drop_picked
 from yolofs.cli.completing import generations, staged_paths
+from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.versions import joined_run
 
 
@@ -17,9 +18,7 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command)
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=bytes), shell_complete=staged_paths
-)
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
 @click.option(
     "--from",
     "text",
@@ -28,11 +27,20 @@ class _Command(click.Command):
     shell_complete=generations,
     help="The version to bring back: of a generation, as run N left it, or of base (so it is without this).",
 )
+@hunk_option("Drop this hunk alone (yolofs hunks), and leave all else as it is; with PATH, look for it there.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-def command(paths: tuple[bytes, ...], text: str, as_json: bool) -> None:
+def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json: bool) -> None:
     """Bring back what another generation has at a path, or base.
 
     It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
     before is a generation, to which you can travel. Base is not touched.
+
+    With --hunk just these hunks become what they are in the other version, and the rest of what changed stays. Where a
+    hunk cannot go without others, it stays, and the exit code is 16.
     """
+    if words:
+        drop_picked(text, picks_of(words), paths, as_json=as_json)
+        return
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())
     bring_back(text, paths, as_json=as_json)

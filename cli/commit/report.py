@@ -27,6 +27,7 @@ from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_be
 from yolofs.session.commit import CommitResult, split
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
 
 _LISTED = 20
 """How many changes that are held_back back are listed; how many more there are is said."""
@@ -60,18 +61,25 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def look(
-    session: Session, selection: Selection, up_to: Generation | None = None, *, is_again: bool = False
+    session: Session,
+    selection: Selection,
+    up_to: Generation | None = None,
+    *,
+    tree: Tree | None = None,
+    is_again: bool = False,
 ) -> tuple[Shown, Split]:
     """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
 
-    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then.
+    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then;
+    ``tree``: of this state.
     ``is_again``: the paths have been looked for, before what is staged there was settled with base.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
     """
     with progress("comparing") as update:
-        before, present = session.state(BASE), session.state(up_to)
+        before, present = session.state(BASE), tree if tree is not None else session.state(up_to)
+        is_present = up_to is None and tree is None
         everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = () if is_again else tuple(check_paths(session, selection.paths, everything))
         excluded = Excluded.of(selection, everything)
@@ -88,9 +96,9 @@ def look(
             marks = {**marks, **more}
             if selection.takes_marked or more.keys() <= set(selection.paths):
                 break
-    if taken is everything and up_to is None:
+    if taken is everything and is_present:
         stays: list[Change] = []
-    elif up_to is None:
+    elif is_present:
         known = {(change.kind, change.path, change.old_path) for change in taken}
         stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
     else:

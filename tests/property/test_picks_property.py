@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from yolofs.changes.changes import Change, Kind
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.changes.changes import Change, Kind
 from yolofs.changes.picks import Lines, all_but, apply_picks, parse_picks, spell
 from yolofs.paths import RelPath
 from yolofs.text import line_diff

@@ -102,7 +102,10 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 class FileHunks(msgspec.Struct, frozen=True):
-    """A change and its hunks, in the order in which they are shown: what lies where first, then content, then metadata."""
+    """A change and its hunks, in the order in which they are shown.
+
+    What lies where comes first, then content, then metadata.
+    """
 
     change: Change
     hunks: tuple[Hunk, ...]

@@ -21,7 +21,7 @@ Lines: TypeAlias = frozenset[int]
 Picks: TypeAlias = Mapping[str, Lines | None]
 """Hunks by their ids: all of a hunk (None), or some of its lines."""
 
-_pick = re.compile(r"([0-9a-f]{%d})(?::([0-9,-]+))?" % ID_CHARS).fullmatch
+_pick = re.compile(rf"([0-9a-f]{{{ID_CHARS}}})(?::([0-9,-]+))?").fullmatch
 _range = re.compile(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?").fullmatch
 _MOST_LINES = 16 << 20
 _NAMED = 5
@@ -111,7 +111,9 @@ def _check_lines(hunk: Hunk, lines: Lines | None) -> None:
     if lines is None:
         return
     if hunk.kind not in (HunkKind.TEXT, HunkKind.ADDED) or not hunk.line_count:
-        raise UsageError(f"hunk {hunk.id} is no text, so no lines of it can be picked", hint=f"name it whole: {hunk.id}")
+        raise UsageError(
+            f"hunk {hunk.id} is no text, so no lines of it can be picked", hint=f"name it whole: {hunk.id}"
+        )
     if max(lines) > hunk.line_count:
         raise UsageError(
             f"hunk {hunk.id} has {hunk.line_count} changed lines, and no line {max(lines)}", hint="yolofs hunks"

@@ -6,13 +6,14 @@ Of a drop, what a hunk needs that was not picked stays as it is.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterator
 
 import msgspec
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import PLACES, Hunk
 from yolofs.paths import absolute, display
 from yolofs.session.selecting.kept import Kept
@@ -113,11 +114,11 @@ class Together:
         """Yield the hunks that have to be picked all or none, as they are about one file with several names."""
         changes = self._places.changes
         for side in ("new", "old"):
-            groups: defaultdict[bytes, list[int]] = defaultdict(list)
+            groups: defaultdict[object, list[int]] = defaultdict(list)
             for index, change in enumerate(changes):
                 what = getattr(change, side)
                 if what is not None and what.type != stat.S_IFDIR:
-                    groups[what.meta].append(index)
+                    groups[_file(what)].append(index)
             for group in groups.values():
                 if len(group) > 1:
                     yield from self._tied(group)
@@ -131,7 +132,7 @@ class Together:
             return
         inner = {index for index, _ in in_place}
         names = [one for one in hunks if one[1].kind in PLACES and one[0] not in inner]
-        was_one = len({_meta(self._places.changes[index]) for index in inner}) == 1
+        was_one = len({_old_file(self._places.changes[index]) for index in inner}) == 1
         if names or not was_one or not self._are_alike(inner):
             yield [*in_place, *names]
             return
@@ -165,8 +166,17 @@ class Together:
         return changed
 
 
-def _meta(change: Change) -> bytes:
-    return change.old.meta if change.old is not None else b""
+def _file(side: Side) -> object:
+    """Return what stands for a file, whichever of its names it was found by."""
+    try:
+        st = os.lstat(side.meta) if side.ino is None else None
+    except OSError:
+        st = None
+    return (st.st_dev, st.st_ino) if st is not None else side.meta
+
+
+def _old_file(change: Change) -> object:
+    return _file(change.old) if change.old is not None else None
 
 
 def _what(hunk: Hunk) -> tuple[object, ...]:

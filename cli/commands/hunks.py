@@ -1,0 +1,128 @@
+"""``yolofs hunks``."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from yolofs.changes.changes import Change
+from yolofs.changes.hunks import FileHunks
+from yolofs.cli.commit.hunk_editing import edit_by_id
+from yolofs.cli.completing import generations
+from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.options import options
+from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
+from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.errors import UsageError
+from yolofs.session.selecting import Hunks
+from yolofs.session.session import Session
+
+if TYPE_CHECKING:
+    from yolofs.hostcode.mark import Marks
+
+
+@click.command(cls=PathsCommand)
+@click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=generations)
+@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
+@click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
+@click.option("--edit", "edited", metavar="ID", help="Edit a hunk in $EDITOR: what comes back is staged.")
+@click.option("--patch", "patch", metavar="FILE", type=click.File("rb"), help="With --edit: take this as edited.")
+@click.option("--json", "as_json", is_flag=True, help="Print the hunks as a JSON document.")
+def command(
+    words: tuple[str, ...],
+    scratch: bool,
+    shows_hidden: bool,
+    as_list: bool,
+    edited: str | None,
+    patch: IO[bytes] | None,
+    as_json: bool,
+) -> None:
+    """List the hunks of what changed, each with an id.
+
+    A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is of another type, or
+    has another mode, owner, time, extended attributes or target. `yolofs commit --hunk ID` commits one, `yolofs restore
+    --hunk ID` drops it, --edit lets you edit it. ID:1-3,5 names some of its changed lines: those that go are counted
+    first, from 1, then those that come.
+
+    An id stands for just what is shown. As soon as the file is another one, in the view or in base, its hunks have
+    other ids, and the old ones are refused (exit code 20).
+
+    RANGE is as for `yolofs diff`; without one it is what a commit would apply.
+    """
+    if len(words) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
+    if patch is not None and edited is None:
+        raise UsageError("--patch says what has become of a hunk", hint="yolofs hunks --edit ID --patch FILE")
+    project = find_project()
+    if edited is not None:
+        if words or as_json or as_list:
+            raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {edited}")
+        if options().guard is not None:
+            raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
+        edit_by_id(project, edited, paths_given(), patch.read() if patch is not None else None)
+        return
+    with reading(project) as session:
+        paths = relative_paths(session, paths_given())
+        range_text = words[0] if words else "all"
+        old, new = parse_range(session.timeline, range_text)
+        with progress("comparing") as update:
+            old_tree, new_tree = session.states(old, new)
+            hunks = Hunks(session, old_tree, new=new_tree, paths=paths, progress=update)
+        changes = [hunks.changes[index] for index in hunks.wanted]
+        root, guard = session.base.root, options().guard
+        everything = seen(guard, changes, root)
+        wanted = everything if scratch or paths else without_scratch(everything, session.regions)
+        hider = hiding(session.project, shows_all=shows_hidden)
+        shown = seen(hider, wanted, root)
+        legible = readable(guard, shown, root)
+        files = map(hunks.read, legible)
+        marks = marks_of(session, shown)
+        left_out = {
+            "scratch_left_out": len(everything) - len(wanted),
+            "hidden_left_out": len(hidden_by(hider, wanted, root)),
+        }
+        if as_json:
+            emit_json(
+                {
+                    **text_fields("root", root),
+                    "from": old,
+                    "to": new,
+                    "hunks": [
+                        hunk_fields(hunk, root) | _file_fields(session, file.change, marks)
+                        for file in files
+                        for hunk in file.hunks
+                    ],
+                    **left_out,
+                }
+            )
+            return
+        place = Place(root, session.base.relative(session.project))
+        for file in files:
+            _emit(file, place, with_lines=not as_list)
+        if len(legible) < len(shown):
+            say(f"note: {len(shown) - len(legible)} files that may not be read are left out")
+        say_left_out(left_out["scratch_left_out"])
+        say_hidden(left_out["hidden_left_out"])
+
+
+def _file_fields(session: Session, change: Change, marks: Marks) -> dict[str, object]:
+    return {
+        "region": session.regions.of_all(change.paths).value,
+        "marks": [mark.value for mark in marks.get(change.path, ())] if change.new is not None else [],
+    }
+
+
+def _emit(file: FileHunks, place: Place, *, with_lines: bool) -> None:
+    for hunk in file.hunks:
+        emit(f"{hunk.id}  {title(hunk, place)}")
+        if with_lines:
+            for line in changed_lines(hunk):
+                emit_bytes(line)

@@ -1,0 +1,252 @@
+"""``yolofs commit -p``: one question for each hunk, at a terminal without a screen, as ``git add -p`` asks."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change, Kind
+from yolofs.changes.hunks import FileHunks, HunkKind
+from yolofs.changes.picks import Lines
+from yolofs.cli.commit.chunks import CONTEXT, Chunk, carry_answers, chunks_of, patch_lines, picks_of
+from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
+from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
+from yolofs.cli.project import reading, relative_paths
+from yolofs.cli.show.hunk_lines import title
+from yolofs.cli.show.listing import Place, say_left_out, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.patch_colour import PatchPainter
+from yolofs.errors import UsageError, YolofsError
+from yolofs.hostcode.mark import Marks
+from yolofs.paths import RelPath
+from yolofs.session.selecting import Hunks
+from yolofs.session.session import Session
+from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
+from yolofs.text.line_diff import split_lines
+
+_HELP = """\
+y - take this hunk
+n - leave it staged
+q - quit: leave this one and all that have no answer yet
+a - take this one and all later ones of the file
+d - leave this one and all later ones of the file
+j - to the next one without an answer
+J - to the next one
+k - to the one before without an answer
+K - to the one before
+s - split it: into the hunks that it is made of, or a hunk into its lines
+e - edit it: what comes back is staged
+/ - to the next one in which a pattern (of Python) is found
+? - this help"""
+
+
+class Chosen(NamedTuple):
+    """What was taken."""
+
+    picks: dict[str, Lines | None]
+    paths: tuple[RelPath, ...]
+    """The paths of the files of which something was taken: each has been shown."""
+
+
+def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) -> Chosen:
+    """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile stays so.
+
+    First what is deleted, then what lies outside the project, what the host would run or trust, and the rest.
+    """
+    with reading(project) as session:
+        paths = relative_paths(session, typed)
+        hunks = Hunks(session, Tree(), paths=paths)
+        found = [hunks.changes[index] for index in hunks.wanted]
+        changes = found if scratch or paths else without_scratch(found, session.regions)
+        say_left_out(len(found) - len(changes))
+        marks = marks_of(session, changes)
+        changes.sort(key=lambda change: _rank(session, change, marks))
+        place = Place(session.base.root, session.base.relative(session.project))
+        chunks = [chunk for change in changes for chunk in chunks_of(hunks.read(change))]
+        dialogue = _Dialogue(project, hunks, chunks, place, marks)
+        dialogue.run()
+    taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
+    return Chosen(picks_of(taken), tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths)))
+
+
+def _rank(session: Session, change: Change, marks: Marks) -> int:
+    if change.kind is Kind.DELETED:
+        return 0
+    if session.regions.of_all(change.paths) is not Region.PROJECT:
+        return 1
+    return 2 if change.path in marks else 3
+
+
+class _Dialogue:
+    """Asks, and keeps the answers."""
+
+    def __init__(self, project: bytes, hunks: Hunks, chunks: list[Chunk], place: Place, marks: Marks) -> None:
+        self.chunks = chunks
+        self._project = project
+        self._hunks = hunks
+        self._place = place
+        self._marks = marks
+        self._at = 0
+        self._shown: FileHunks | None = None
+        self._keys: dict[str, Callable[[], bool]] = {
+            "y": lambda: self._answer(is_taken=True),
+            "n": lambda: self._answer(is_taken=False),
+            "a": lambda: self._answer_file(is_taken=True),
+            "d": lambda: self._answer_file(is_taken=False),
+            "j": lambda: self._go(1, only_open=True),
+            "J": lambda: self._go(1, only_open=False),
+            "k": lambda: self._go(-1, only_open=True),
+            "K": lambda: self._go(-1, only_open=False),
+            "s": self._split,
+            "e": self._edit,
+            "?": self._help,
+        }
+
+    def run(self) -> None:
+        """Ask until each question has an answer, or the user quits."""
+        is_to_show = True
+        while any(chunk.is_taken is None for chunk in self.chunks):
+            if is_to_show:
+                self._show()
+            word = read_answer(self._question())
+            if word is None or word[:1] == "q":
+                return
+            if word[:1] == "/":
+                is_to_show = self._search(word[1:])
+            elif len(word) == 1 and word in self._keys:
+                is_to_show = self._keys[word]()
+            else:
+                is_to_show = self._help()
+
+    # ---- showing
+
+    def _show(self) -> None:
+        chunk = self.chunks[self._at]
+        hunk = chunk.hunk
+        line = title(hunk, self._place)
+        marks = self._marks.get(hunk.path, ()) if chunk.file.change.new is not None else ()
+        if marks:
+            line += paint(f"  ({', '.join(mark.text for mark in marks)})", "red")
+        emit(line)
+        painter = PatchPainter(emit_bytes, has_colour=has_colour(sys.stdout))
+        for text in patch_lines(chunk, self._texts(chunk), context=CONTEXT):
+            painter(text if text.endswith(b"\n") else text + b"\n\\ No newline at end of file\n")
+
+    def _texts(self, chunk: Chunk) -> tuple[list[bytes], list[bytes]] | None:
+        if chunk.hunk.kind is not HunkKind.TEXT:
+            return None
+        texts = self._hunks.texts(chunk.file)
+        return (split_lines(texts[0]), split_lines(texts[1])) if texts is not None else None
+
+    def _question(self) -> str:
+        chunk = self.chunks[self._at]
+        letters = ["y", "n", "q", "a", "d"]
+        letters += ["j", "J"] if self._at + 1 < len(self.chunks) else []
+        letters += ["k", "K"] if self._at else []
+        letters += ["s"] if chunk.can_split else []
+        letters += ["e"] if _can_edit(chunk) else []
+        known = {True: ", taken so far", False: ", left so far", None: ""}[chunk.is_taken]
+        what = "this hunk" if len(chunk.parts) == 1 else f"these {len(chunk.parts)} hunks"
+        return f"({self._at + 1}/{len(self.chunks)}{known}) take {what} [{','.join(letters)},/,?]?"
+
+    def _help(self) -> bool:
+        say(_HELP)
+        return False
+
+    # ---- answering: each tells whether there is something else to be shown
+
+    def _answer(self, *, is_taken: bool) -> bool:
+        self.chunks[self._at].is_taken = is_taken
+        return self._on()
+
+    def _answer_file(self, *, is_taken: bool) -> bool:
+        file = self.chunks[self._at].file
+        for at in range(self._at, len(self.chunks)):
+            chunk = self.chunks[at]
+            if chunk.file is file and (at == self._at or chunk.is_taken is None):
+                chunk.is_taken = is_taken
+        return self._on()
+
+    def _on(self) -> bool:
+        """Go to the next question without an answer, from the beginning again at the end."""
+        order = [*range(self._at + 1, len(self.chunks)), *range(self._at + 1)]
+        self._at = next((at for at in order if self.chunks[at].is_taken is None), self._at)
+        return True
+
+    def _go(self, step: int, *, only_open: bool) -> bool:
+        at = self._at + step
+        while 0 <= at < len(self.chunks) and only_open and self.chunks[at].is_taken is not None:
+            at += step
+        if not 0 <= at < len(self.chunks):
+            say("there is no further hunk" if step > 0 else "there is no hunk before")
+            return False
+        self._at = at
+        return True
+
+    def _split(self) -> bool:
+        chunk = self.chunks[self._at]
+        if not chunk.can_split:
+            say("this hunk cannot be split")
+            return False
+        parts = chunk.split()
+        self.chunks[self._at : self._at + 1] = parts
+        say(f"split into {len(parts)}")
+        return True
+
+    def _search(self, text: str) -> bool:
+        pattern = text or read_answer("search for:") or ""
+        try:
+            found = re.compile(pattern.encode(errors="surrogateescape")).search
+        except re.error as error:
+            say(f"that is no pattern: {error}")
+            return False
+        order = [*range(self._at + 1, len(self.chunks)), *range(self._at)]
+        for at in order if pattern else ():
+            lines = [line for hunk, _ in self.chunks[at].parts for line in (*hunk.old_lines, *hunk.new_lines)]
+            if any(map(found, lines)) or found(self.chunks[at].hunk.path):
+                self._at = at
+                return True
+        say("there is no other hunk with that")
+        return False
+
+    def _edit(self) -> bool:
+        chunk = self.chunks[self._at]
+        texts = self._hunks.texts(chunk.file) if _can_edit(chunk) else None
+        if texts is None:
+            say(
+                "this hunk cannot be edited" if not chunk.can_split else "split it first (s), and edit one of its hunks"
+            )
+            return False
+        try:
+            text = edit_in_editor(chunk.hunk, texts)
+            if text is None or text == texts[1]:
+                say("nothing is changed")
+                return False
+            stage_edited(self._project, chunk.file, chunk.hunk, text)
+        except (YolofsError, UsageError) as error:
+            say(error.message)
+            return False
+        self._read_anew(chunk.file)
+        return True
+
+    def _read_anew(self, file: FileHunks) -> None:
+        """Ask about a file as it is by now; what is as it was keeps its answer."""
+        with reading(self._project) as session:
+            self._hunks = Hunks(session, Tree(), paths=[file.path])
+            now = next((self._hunks.read(one) for one in self._hunks.changes if one.path == file.path), None)
+        old = [chunk for chunk in self.chunks if chunk.file is file]
+        new = chunks_of(now) if now is not None else []
+        carry_answers(old, new)
+        first = self.chunks.index(old[0])
+        self.chunks[:] = [chunk for chunk in self.chunks if chunk.file is not file]
+        self.chunks[first:first] = new
+        self._at = first - 1
+        self._on()
+        self._at = max(0, self._at)
+
+
+def _can_edit(chunk: Chunk) -> bool:
+    return chunk.is_whole and chunk.hunk.kind in (HunkKind.TEXT, HunkKind.ADDED) and chunk.hunk.line_count > 0

@@ -1,0 +1,133 @@
+"""What is asked about at a time: hunks of one file that lie close together, one hunk, or some lines of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
+from yolofs.changes.picks import Lines, whole_if_all
+
+CONTEXT = 3
+"""So many lines are shown around what has changed."""
+
+
+class Chunk:
+    """A question: whether some hunks of a file are taken."""
+
+    def __init__(self, file: FileHunks, parts: Sequence[tuple[Hunk, Lines | None]]) -> None:
+        self.file = file
+        self.parts = tuple(parts)
+        """Hunks, each whole (None) or some lines of it; more than one only of text."""
+        self.is_taken: bool | None = None
+        """The answer; None while there is none."""
+
+    @property
+    def hunk(self) -> Hunk:
+        """The first of its hunks."""
+        return self.parts[0][0]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is one hunk, and all of it."""
+        return len(self.parts) == 1 and self.parts[0][1] is None
+
+    @property
+    def can_split(self) -> bool:
+        """Whether it has parts that can be taken by themselves."""
+        hunk, lines = self.parts[0]
+        return len(self.parts) > 1 or (hunk.is_splittable and (lines is None or len(_by_line(hunk, lines)) > 1))
+
+    def split(self) -> list[Chunk]:
+        """Return its parts as questions of their own: its hunks, or the lines of its only hunk."""
+        if len(self.parts) > 1:
+            return [Chunk(self.file, [part]) for part in self.parts]
+        hunk, lines = self.parts[0]
+        return [Chunk(self.file, [(hunk, some)]) for some in _by_line(hunk, lines)]
+
+    def holds(self, text: bytes) -> bool:
+        """Tell whether one of its lines has a text in it."""
+        return any(text in line for hunk, _ in self.parts for line in (*hunk.old_lines, *hunk.new_lines))
+
+
+def _by_line(hunk: Hunk, lines: Lines | None) -> list[Lines]:
+    """Return the lines of a hunk one by one; one that replaces another together with that."""
+    count = len(hunk.old_lines)
+    if count == len(hunk.new_lines):
+        found = [frozenset({number, number + count}) for number in range(1, count + 1)]
+    else:
+        found = [frozenset({number}) for number in range(1, hunk.line_count + 1)]
+    return [some for some in found if lines is None or some <= lines]
+
+
+def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
+    """Return the questions about a file; its text hunks are one where the lines shown around them would meet."""
+    found: list[list[Hunk]] = []
+    for hunk in file.hunks:
+        last = found[-1][-1] if found else None
+        is_near = (
+            hunk.kind is HunkKind.TEXT
+            and last is not None
+            and last.kind is HunkKind.TEXT
+            and hunk.old_start - last.old_start - len(last.old_lines) <= 2 * context
+        )
+        if is_near:
+            found[-1].append(hunk)
+        else:
+            found.append([hunk])
+    return [Chunk(file, [(hunk, None) for hunk in hunks]) for hunks in found]
+
+
+def picks_of(chunks: Iterable[Chunk]) -> dict[str, Lines | None]:
+    """Return what was taken."""
+    picks: dict[str, Lines | None] = {}
+    for chunk in chunks:
+        for hunk, lines in chunk.parts if chunk.is_taken else ():
+            known = picks.get(hunk.id, frozenset())
+            picks[hunk.id] = None if lines is None or known is None else whole_if_all(hunk, known | lines)
+    return picks
+
+
+def carry_answers(old: Sequence[Chunk], new: Sequence[Chunk]) -> None:
+    """Give questions the answers that those about the same lines had, after the file has become another one."""
+    known = {_said(hunk, lines): chunk.is_taken for chunk in old for hunk, lines in chunk.parts}
+    for chunk in new:
+        answers = {known.get(_said(hunk, lines)) for hunk, lines in chunk.parts}
+        chunk.is_taken = answers.pop() if len(answers) == 1 else None
+
+
+def _said(hunk: Hunk, lines: Lines | None) -> tuple[object, ...]:
+    return hunk.kind, hunk.path, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new, lines
+
+
+def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, context: int) -> Iterator[bytes]:
+    """Yield a question as lines of a patch, each with its mark and its end; ``texts`` are both versions in lines."""
+    first, last = chunk.parts[0][0], chunk.parts[-1][0]
+    if not any(hunk.line_count for hunk, _ in chunk.parts):
+        return
+    old = texts[0] if texts is not None and first.kind is HunkKind.TEXT else []
+    old_end, new_end = last.old_start + len(last.old_lines), last.new_start + len(last.new_lines)
+    head = min(context, first.old_start) if old else 0
+    tail = min(context, max(0, len(old) - old_end)) if old else 0
+    yield b"@@ -%d,%d +%d,%d @@\n" % (
+        first.old_start - head + 1,
+        old_end + tail - first.old_start + head,
+        first.new_start - head + 1,
+        new_end + tail - first.new_start + head,
+    )
+    yield from (b" " + line for line in old[first.old_start - head : first.old_start])
+    at = first.old_start
+    for hunk, lines in chunk.parts:
+        yield from (b" " + line for line in old[at : hunk.old_start])
+        yield from _marked(hunk, lines)
+        at = hunk.old_start + len(hunk.old_lines)
+    yield from (b" " + line for line in old[old_end : old_end + tail])
+
+
+def _marked(hunk: Hunk, lines: Lines | None) -> Iterator[bytes]:
+    """Yield the changed lines of a hunk; of those that are not asked about the old ones as they stay."""
+    count = len(hunk.old_lines)
+    for number, line in enumerate(hunk.old_lines, 1):
+        yield (b"-" if lines is None or number in lines else b" ") + line
+    for number, line in enumerate(hunk.new_lines, count + 1):
+        if lines is None or number in lines:
+            yield b"+" + line

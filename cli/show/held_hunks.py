@@ -1,0 +1,33 @@
+"""Hunks that were picked and stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from yolofs.cli.show.hunk_lines import hunk_fields
+from yolofs.errors import UnnamedError
+from yolofs.paths import absolute, display
+from yolofs.session.selecting import HeldHunk
+
+_LISTED = 20
+
+
+def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
+    """See that nothing that was picked stays as it is; ``command`` is what takes hunks.
+
+    Raises:
+        UnnamedError: something does; the hint is the command that takes it with what it needs.
+    """
+    if not held:
+        return
+    what = "1 hunk stays as it is, as it goes" if len(held) == 1 else f"{len(held)} hunks stay as they are, as they go"
+    needs = dict.fromkeys(name for one in held for name in (one.hunk.id, *one.needs))
+    hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}" if len(needs) <= _LISTED else "yolofs hunks"
+    first = f"{held[0].hunk.kind.value} {display(absolute(root, held[0].hunk.path))}: {held[0].reason}"
+    raise UnnamedError(f"{what} only together with others ({first})", hint=hint)
+
+
+def held_fields(held: Sequence[HeldHunk], root: bytes) -> list[dict[str, Any]]:
+    """Return what was picked and stays as it is, for a JSON document."""
+    return [{**hunk_fields(one.hunk, root), "reason": one.reason, "needs": list(one.needs)} for one in held]

@@ -1,0 +1,202 @@
+"""``yolofs commit -p`` at a terminal: one question for each hunk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+TEXT = "".join(f"{number}\n" for number in range(1, 31))
+
+
+def text_with(**lines: str) -> str:
+    return "".join(lines.get(f"line{number}", f"{number}\n") for number in range(1, 31))
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    """A mounted project with a text that has two changes close together and one far off."""
+    (yolofs.project / "text").write_text(TEXT)
+    with yolofs.mounted() as view:
+        (view / "text").write_text(text_with(line2="two\n", line5="five\n", line25="x\ny\n"))
+        yield view
+
+
+def answer(yolofs: Program, *answers: str, code: int = 0, words: tuple[str, ...] = (), **env: str) -> str:
+    """Answer one question after the other, and the last one by yes; return all that was shown."""
+    with Terminal(yolofs.project, ["commit", "-p", *words], **env) as terminal:
+        for count, text in enumerate(answers, 1):
+            terminal.wait_for("?]?", count)
+            terminal.type(f"{text}\n")
+        if code == 0:
+            terminal.wait_for("[y/N] ")
+            terminal.type("y\n")
+        assert terminal.wait() == code
+        return terminal.text
+
+
+def test_hunks_that_are_taken_are_in_base_and_the_others_stay(yolofs: Program, view: Path) -> None:
+    text = answer(yolofs, "n", "y")
+    assert "@@ -1,8 +1,8 @@\n 1\n-2\n+two\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n" in text
+    assert "(1/2) take these 2 hunks [y,n,q,a,d,j,J,s,/,?]?" in text
+    assert "(2/2) take this hunk [y,n,q,a,d,k,K,s,e,/,?]?" in text
+    assert "apply 1 hunk of 1 file? [y/N] " in text
+    assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
+    assert (view / "text").read_text() == text_with(line2="two\n", line5="five\n", line25="x\ny\n")
+
+
+def test_a_hunk_is_split_into_hunks_and_these_into_lines(yolofs: Program, view: Path) -> None:
+    text = answer(yolofs, "s", "n", "y", "s", "n", "y", "n")
+    assert "split into 2" in text
+    assert "split into 3" in text
+    assert (yolofs.project / "text").read_text() == text_with(line5="five\n", line25="25\nx\n")
+
+
+def test_a_and_d_answer_for_the_rest_of_the_file(yolofs: Program, view: Path) -> None:
+    (view / "z").write_text("z\n")
+    answer(yolofs, "d", "y")
+    assert (yolofs.project / "text").read_text() == TEXT
+    assert (yolofs.project / "z").read_text() == "z\n"
+    answer(yolofs, "a")
+    assert (yolofs.project / "text").read_text() == (view / "text").read_text()
+
+
+def test_q_takes_what_was_taken_so_far(yolofs: Program, view: Path) -> None:
+    answer(yolofs, "y", "q")
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line5="five\n")
+
+
+@pytest.mark.parametrize("last", ["q\n", "\x04"])
+def test_with_nothing_taken_nothing_is_done(yolofs: Program, view: Path, last: str) -> None:
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        terminal.wait_for("?]?")
+        terminal.type(last)
+        assert terminal.wait() == 1
+        assert "nothing committed" in terminal.text
+    assert (yolofs.project / "text").read_text() == TEXT
+
+
+def test_ctrl_c_changes_nothing(yolofs: Program, view: Path) -> None:
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        terminal.wait_for("?]?")
+        terminal.type("y\n")
+        terminal.wait_for("?]?", 2)
+        os.kill(terminal.process.pid, signal.SIGINT)
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.text
+    assert (yolofs.project / "text").read_text() == TEXT
+
+
+def test_j_and_k_go_to_and_fro_and_an_answer_can_be_changed(yolofs: Program, view: Path) -> None:
+    text = answer(yolofs, "k", "j", "J", "K", "y", "K", "n", "y")
+    assert "there is no hunk before" in text
+    assert "there is no further hunk" in text
+    assert "(1/2, taken so far)" in text
+    assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
+
+
+def test_a_pattern_leads_to_the_hunk_that_has_it(yolofs: Program, view: Path) -> None:
+    text = answer(yolofs, "/nowhere", "/[", "/^y", "y", "q")
+    assert "there is no other hunk with that" in text
+    assert "that is no pattern" in text
+    assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
+
+
+def test_the_letters_are_explained(yolofs: Program, view: Path) -> None:
+    text = answer(yolofs, "?", "x", "q", code=1)
+    assert text.count("s - split it") == 2
+
+
+def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
+    editor.chmod(0o755)
+    answer(yolofs, "y", "e", "y", EDITOR=str(editor))
+    wanted = text_with(line2="two\n", line5="five\n", line25="x\nY\n")
+    assert (yolofs.project / "text").read_text() == wanted
+    assert (view / "text").read_text() == wanted
+
+
+def test_an_edit_that_does_not_apply_can_be_edited_again(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nif grep -q bad "$1"; then sed -i /bad/d "$1"; else echo bad >>"$1"; fi\n')
+    editor.chmod(0o755)
+    with Terminal(yolofs.project, ["commit", "-p"], EDITOR=str(editor)) as terminal:
+        terminal.wait_for("?]?")
+        terminal.type("j\n")
+        terminal.wait_for("?]?", 2)
+        terminal.type("e\n")
+        terminal.wait_for("edit it again? [y/N] ")
+        assert "so it does not apply" in terminal.text
+        terminal.type("y\n")
+        terminal.wait_for("nothing is changed")
+        terminal.wait_for("?]?", 3)
+        terminal.type("q\n")
+        assert terminal.wait() == 1
+
+
+def test_deletions_and_what_lies_outside_and_host_code_come_first(yolofs: Program, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("o\n")
+    (yolofs.project / ".yolofs.toml").write_text("scratch = []\n")
+    (yolofs.project / "z-goes").write_text("z\n")
+    yolofs.trust()
+    with yolofs.mounted("--root", "/") as root:
+        view = root / str(yolofs.project)[1:]
+        (view / "a.txt").write_text("ONE\n")
+        (view / "z-goes").unlink()
+        (view / ".envrc").write_text("export A=1\n")
+        (root / str(outside)[1:]).write_text("O\n")
+        text = answer(yolofs, "y", "y", "y", "y")
+    order = [text.index(word) for word in ("deleted", str(outside), ".envrc", "a.txt")]
+    assert order == sorted(order)
+    assert "run" in text[text.index(".envrc") :].splitlines()[0]
+    assert not (yolofs.project / "z-goes").exists()
+    assert outside.read_text() == "O\n"
+    assert (yolofs.project / ".envrc").read_text() == "export A=1\n"  # it was shown by its name
+    assert (yolofs.project / "a.txt").read_text() == "ONE\n"
+
+
+def test_facts_about_files_are_asked_about_too(yolofs: Program, view: Path) -> None:
+    (view / "dir/b.txt").chmod(0o600)
+    (view / "a.txt").rename(view / "c.txt")
+    text = answer(yolofs, "y", "y", "d")
+    assert "renamed  a.txt -> c.txt" in text
+    assert "mode     dir/b.txt  0644 -> 0600" in text
+    assert not (yolofs.project / "a.txt").exists()
+    assert stat.S_IMODE((yolofs.project / "dir/b.txt").stat().st_mode) == 0o600
+    assert (yolofs.project / "text").read_text() == TEXT
+
+
+def test_what_steers_a_terminal_is_shown_harmless(yolofs: Program, view: Path) -> None:
+    (view / "a.txt").write_text("\x1b]0;title\x07\u202eone\n")
+    with Terminal(yolofs.project, ["commit", "-p", "a.txt"], NO_COLOR="1") as terminal:
+        terminal.wait_for("?]?")
+        terminal.type("q\n")
+        terminal.wait()
+        assert "^[]0;title^G<202e>one" in terminal.seen
+        assert "\x1b]0" not in terminal.seen
+
+
+def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> None:
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        terminal.wait_for("?]?")
+        (view / "text").write_text("other\n")
+        terminal.type("a\n")
+        assert terminal.wait() == 20
+        assert "do not exist" in terminal.text
+    assert (yolofs.project / "text").read_text() == TEXT
+
+
+def test_without_a_terminal_it_names_the_commands_for_scripts(yolofs: Program, view: Path) -> None:
+    message = yolofs.refused("commit", "-p", code=2)
+    assert "hint: yolofs hunks, then: yolofs commit --yes --hunk ID" in message
