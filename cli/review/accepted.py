@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines, whole_if_all
 from yolofs.cli.review.tree import Key, Node, Tree, key_of
@@ -13,6 +14,8 @@ from yolofs.cli.review.tree import Key, Node, Tree, key_of
 class Part(NamedTuple):
     """What of one change is accepted."""
 
+    change: Change
+    """As it was then."""
     picks: Mapping[str, Lines | None] | None
     """Of its hunks; None where all are and nobody has read them yet."""
     is_whole: bool
@@ -65,7 +68,7 @@ class Accepted:
             key = key_of(node.change)
             file = files.get(key)
             picks = {hunk.id: None for hunk in file.hunks} if file is not None else None
-            found.append(self._set(key, Part(picks, is_whole=True, was_named=is_named)))
+            found.append(self._set(key, Part(node.change, picks, is_whole=True, was_named=is_named)))
         return found
 
     def clear(self, nodes: Iterable[Node]) -> list[Before]:
@@ -79,7 +82,7 @@ class Accepted:
         picks[hunk.id] = whole_if_all(hunk, lines)
         kept = {name: some for name, some in picks.items() if some is None or some}
         is_whole = len(kept) == len(file.hunks) and all(some is None for some in kept.values())
-        return [self._set(key, Part(kept, is_whole, was_named=True) if kept else None)]
+        return [self._set(key, Part(file.change, kept, is_whole, was_named=True) if kept else None)]
 
     def put_back(self, before: Iterable[Before]) -> None:
         """Have it be what it was before."""
@@ -107,7 +110,7 @@ class Accepted:
                 self.stale.add(key)
                 lost.append(key)
             else:
-                self._set(key, part)
+                self._set(key, part._replace(change=tree.by_key[key].change or part.change))
         self.stale = {key for key in self.stale if key in tree.by_key}
         return lost
 

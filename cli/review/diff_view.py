@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from yolofs.changes.changes import Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
+from yolofs.cli.show.json_forms import type_name
 from yolofs.text import line_diff
 
 CONTEXT = 3
@@ -150,11 +153,11 @@ def fact(file: FileHunks, hunk: Hunk) -> bytes:
     match hunk.kind:
         case HunkKind.ADDED | HunkKind.DELETED:
             side = change.new if hunk.kind is HunkKind.ADDED else change.old
-            return f"{hunk.kind.value}: {_what(side.type, side.size) if side is not None else ''}".encode()
+            return f"{hunk.kind.value}: {_what(side) if side is not None else ''}".encode()
         case HunkKind.RENAMED:
             return b"renamed from " + (change.old_path or b"")
         case HunkKind.TYPE if change.old is not None and change.new is not None:
-            old, new = (_what(side.type, side.size) for side in (change.old, change.new))
+            old, new = map(_what, (change.old, change.new))
             return f"another type: {old} -> {new}".encode()
         case HunkKind.BINARY if change.old is not None and change.new is not None:
             return f"not text: {change.old.size} -> {change.new.size} bytes".encode()
@@ -165,9 +168,6 @@ def fact(file: FileHunks, hunk: Hunk) -> bytes:
     return f"{hunk.kind.value}: {hunk.old} -> {hunk.new}".encode()
 
 
-def _what(kind: int, size: int) -> str:
-    import stat
-
-    names = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink", stat.S_IFIFO: "fifo"}
-    name = names.get(kind, "special file")
-    return f"{name} of {size} bytes" if kind == stat.S_IFREG else name
+def _what(side: Side) -> str:
+    name = type_name(side)
+    return f"{name} of {side.size} bytes" if side.type == stat.S_IFREG else name
