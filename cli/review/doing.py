@@ -218,6 +218,18 @@ def _page(prepared: Prepared, held: Sequence[HeldHunk], marked: frozenset[RelPat
     return Page(title, tuple(lines), question, prepared, can_force)
 
 
+def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
+    """Return what of a commit the page has told; what is in the files, the ids of hunks say."""
+
+    def told(changes: Iterable[Change]) -> list[object]:
+        return [
+            (change.kind, change.path, change.old_path, change.metadata, change.new and (change.new.type, change.new.mode))
+            for change in changes
+        ]
+
+    return told(shown.taken), told(shown.stays), shown.held_back, dict(shown.marks), list(conflicts)
+
+
 def commit(reader: Reader, prepared: Prepared, tidy: Callable[[Session], object]) -> tuple[str, bytes]:
     """Commit what was shown; return what to say, and the session's directory.  ``tidy`` is called at the end.
 
@@ -227,7 +239,7 @@ def commit(reader: Reader, prepared: Prepared, tidy: Callable[[Session], object]
     """
 
     def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:
-        if (shown, list(conflicts)) != (prepared.shown, list(prepared.conflicts)):
+        if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
             raise StaleHunkError("something has changed meanwhile, here or in base, so nothing is committed: look again")
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):

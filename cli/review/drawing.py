@@ -7,6 +7,7 @@ cut, so nothing here holds a control character or is wider than the screen.
 from __future__ import annotations
 
 import stat
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -246,12 +247,13 @@ def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colour
 
 def _page(desk: Desk, width: int, height: int) -> list[Line]:
     page = desk.page
+    title = _wrap(page.title, width)
     rows = [part for line in page.lines for part in _wrap(line, width)]
-    room = height - 4
+    room = height - 3 - len(title)
     top = min(desk.page_top, max(len(rows) - room, 0))
     desk.page_top = top
     shown = rows[top : top + room]
-    lines: list[Line] = [[("bold", _fit(page.title, width))], [("", " " * width)]]
+    lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
     lines += [[("", _fit(row, width))] for row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
@@ -261,10 +263,12 @@ def _page(desk: Desk, width: int, height: int) -> list[Line]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most ``width`` cells."""
+    """Return a text as lines of at most ``width`` cells, parted at spaces where there are any."""
     text = characters.harmless(text)
     if get_cwidth(text) <= width:
         return [text]
+    if text.isascii():
+        return textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True) or [""]
     lines, line, cells = [], "", 0
     for char in text:
         wide = get_cwidth(char)

