@@ -133,10 +133,12 @@ def _row(desk: Desk, row: int, width: int) -> Line:
     letter = node.change.kind.value if node.change is not None else " "
     style = _KINDS[node.change.kind] if node.change is not None else "ansibrightblue"
     head = f"{mark} {indent}"[: width // 2]
-    name = f"{sign}{_name(node)}{_details(desk, node)}"
     marked = "ansigreen bold" if mark in "x~" else "ansired bold"
-    rest = width - len(head) - 2
-    return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name, max(rest, 0)))]
+    rest = max(width - len(head) - 2, 0)
+    name, details = f"{sign}{_name(node)}", _details(desk, node)
+    if node.change is None:
+        name = _cut_start(name, max(rest - len(details), 0))
+    return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
 
 
 def _mark(desk: Desk, node: Node) -> str:
@@ -301,6 +303,17 @@ def _fit(text: str, width: int) -> str:
         return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]
     pieces = _cut_pieces([("", text)], width, "")
     return "".join(piece for _, piece in pieces)
+
+
+def _cut_start(text: str, width: int) -> str:
+    """Return the end of a text, as far as there is room: of directories it tells the most."""
+    if get_cwidth(text) <= width:
+        return text
+    cells, at = 1, len(text)
+    while at and cells + get_cwidth(text[at - 1]) <= width:
+        at -= 1
+        cells += get_cwidth(text[at])
+    return "…" + text[at:]
 
 
 def _cut_pieces(pieces: Line, width: int, here: str) -> Line:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_program, with_few_files
+from tests.cli.program import COMMAND, Program, run_program, with_few_files
 from tests.cli.terminal import Terminal
+from yolofs.cli.show.feedback_lines import lines_of
+from yolofs.cli.show.listing import Place
 from yolofs.session import feedback
 
 pytestmark = pytest.mark.mount
@@ -74,7 +76,7 @@ def test_the_next_run_says_it_once_and_the_agent_can_print_it_again(whole: Progr
         assert first[-1] == "  the user says: keep it English"
         assert "    +zwei" in first
         assert "the user says" not in whole("run", "true").err
-        inside = run_program(["run", "--", "yolofs", "feedback"], whole.project)
+        inside = run_program(["run", "--", *COMMAND, "feedback"], whole.project)
         assert "the user says: keep it English" in inside.stdout, inside
 
 
@@ -100,3 +102,17 @@ def test_a_torn_line_and_a_full_file_lose_no_item_that_was_not_told(tmp_path: Pa
     assert [item.note for item in feedback.take_new(directory)] == ["note 1", "note 3", "after"]
     assert feedback.take_new(directory) == ()
     assert [item.number for item in feedback.read(directory).items] == [1, 3, 4]
+
+
+def test_what_the_rules_hide_is_not_told() -> None:
+    class Guard:
+        def may_see(self, path: bytes) -> bool:
+            return path != b"/p/hidden"
+
+        def may_read(self, path: bytes) -> bool:
+            return path != b"/p/closed"
+
+    things = tuple(feedback.Thing(path, "text", (b"+" + path,)) for path in (b"p/hidden", b"p/closed", b"p/open"))
+    items = [feedback.Item(1, 0, things), feedback.Item(2, 0, things[:1], "about what is hidden")]
+    lines = list(lines_of(items, Place(b"/", None), Guard()))
+    assert lines[1:] == ["  text  /p/closed", "  text  /p/open", "    +p/open"]
