@@ -15,7 +15,7 @@ from yolofs.cli.ranges import PathsCommand, paths_given
 from yolofs.errors import UsageError
 
 if TYPE_CHECKING:  # takes long
-    from yolofs.cli.review.comparison import Reader
+    from yolofs.cli.review.reader import Reader
     from yolofs.session.session import Session
 
 
@@ -42,7 +42,8 @@ def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None
     """
     if options().guard is not None:
         raise UsageError("changes are reviewed by the user, outside of the sandbox", hint="yolofs diff")
-    from yolofs.cli.review.comparison import Reader, Subject
+    from yolofs.cli.review.comparison import Subject
+    from yolofs.cli.review.reader import Reader
 
     reader = Reader(find_project(), Subject(range_text, tuple(paths_given()), scratch, shows_hidden))
     try:

@@ -75,14 +75,14 @@ class Accepted:
         """Accept nothing of some changes."""
         return [self._set(key_of(node.change), None) for node in nodes if node.change is not None]
 
-    def set_lines(self, file: FileHunks, hunk: Hunk, lines: Lines | None) -> list[Before]:
+    def set_lines(self, file: FileHunks, hunk: Hunk, lines: Lines | None, *, is_named: bool) -> list[Before]:
         """Accept just these lines of a hunk, all of it (None), or nothing of it."""
         key = key_of(file.change)
         picks = {one.id: self.lines_of(key, one) for one in file.hunks}
         picks[hunk.id] = whole_if_all(hunk, lines)
         kept = {name: some for name, some in picks.items() if some is None or some}
         is_whole = len(kept) == len(file.hunks) and all(some is None for some in kept.values())
-        return [self._set(key, Part(file.change, kept, is_whole, was_named=True) if kept else None)]
+        return [self._set(key, Part(file.change, kept, is_whole, was_named=is_named) if kept else None)]
 
     def put_back(self, before: Iterable[Before]) -> None:
         """Have it be what it was before."""

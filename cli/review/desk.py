@@ -10,10 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
 from yolofs.changes.changes import Change
-from yolofs.changes.hunks import FileHunks, Hunk
+from yolofs.changes.hunks import Hunk
+from yolofs.changes.picks import Lines
 from yolofs.cli.review.accepted import Accepted, Before, Part
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.diff_view import DiffView, LineKind
+from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.wishes import (
@@ -133,7 +134,8 @@ class Desk:
     @property
     def can_change(self) -> bool:
         """Whether what is shown is the present, so that it can be accepted and dropped."""
-        return self.comparison is not None and self.comparison.is_present
+        known = self.comparison
+        return known is not None and known.is_present and not known.is_partial
 
     def shown_changes(self) -> list[Change]:
         """Return the changes that must not become others unnoticed: the one shown, and what is accepted."""
@@ -156,15 +158,18 @@ class Desk:
 
     def compared(self, comparison: Comparison, changed: Iterable[Key] = ()) -> Command | None:
         """Take another comparison; ``changed`` is what of the accepted has become something else."""
-        self.is_comparing = False
+        self.is_comparing = comparison.is_partial or not comparison.has_marks
         before, known = self.node, self.tree
         place = before.change.path if before is not None and before.change is not None else None
         self.comparison = comparison
-        tree = Tree(comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place)
+        tree = Tree(
+            comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place
+        )
         tree.close_again(known.closed())
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)
+            self._leave_out_code(tree)
             if (more := len(self.accepted.stale) - was) > 0:
                 self.message = f"{more} of what you had accepted has changed since (!): look at it again"
         self._forget_views(tree)
@@ -177,6 +182,15 @@ class Desk:
             if self.view is not None:
                 self.line = self._nearest(min(line, max(self.view.count - 1, 0)), 1)
         return wanted
+
+    def _leave_out_code(self, tree: Tree) -> None:
+        """Accept nothing that the host would run, as has turned out, unless it was accepted by itself."""
+        unnamed = [
+            key for key, part in self.parts().items() if not part.was_named and tree.by_key[key].section is Section.CODE
+        ]
+        self.accepted.put_back([(key, None) for key in unnamed])
+        if unnamed:
+            self.message = f"{len(unnamed)} that the host would run or trust: accept these one by one"
 
     def loaded(self, change: Change, view: DiffView) -> None:
         """Take the lines of a change."""
@@ -370,7 +384,11 @@ class Desk:
 
     def _check_present(self, what: str) -> bool:
         if not self.can_change:
-            last = self.comparison is not None and self.comparison.steps[-1].generation is None
+            known = self.comparison
+            if known is None or known.is_partial:
+                self.message = "still comparing"
+                return False
+            last = known.steps[-1].generation is None
             self.message = f"{what} is for the present: {'] leads there' if last else 'yolofs review'}"
         return self.can_change
 
@@ -395,7 +413,7 @@ class Desk:
             self._remember(self.accepted.clear(nodes))
         else:
             files = {key: view.file for key, view in self._views.items()}
-            self._remember(self.accepted.set_whole(nodes, files, is_named=is_one))
+            self._remember(self.accepted.set_whole(nodes, files, is_named=is_one and self._knows_marks))
 
     def _accept_in_diff(self) -> None:
         view, hunk = self.view, self.hunk
@@ -405,10 +423,17 @@ class Desk:
         lines = self.accepted.lines_of(key, hunk)
         number = view.line(self.line).number
         if not (number and self.is_split(hunk, key)):
-            self._remember(self.accepted.set_lines(view.file, hunk, frozenset() if lines is None else None))
+            self._remember(self._set_lines(view, hunk, frozenset() if lines is None else None))
             return
         known = frozenset(range(1, hunk.line_count + 1)) if lines is None else lines
-        self._remember(self.accepted.set_lines(view.file, hunk, known ^ {number}))
+        self._remember(self._set_lines(view, hunk, known ^ {number}))
+
+    def _set_lines(self, view: DiffView, hunk: Hunk, lines: Lines | None) -> list[Before]:
+        return self.accepted.set_lines(view.file, hunk, lines, is_named=self._knows_marks)
+
+    @property
+    def _knows_marks(self) -> bool:
+        return self.comparison is not None and self.comparison.has_marks
 
     def _accept_and_go_on(self) -> Command | None:
         if self._check_present("accepting"):

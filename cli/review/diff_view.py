@@ -106,7 +106,9 @@ class DiffView:
 
     def _add_text(self, number: int, hunk: Hunk, old: Sequence[bytes], at: int, after: Hunk | None) -> int:
         end = hunk.old_start + len(hunk.old_lines)
-        self._add(LineKind.CONTEXT, old, max(at, min(hunk.old_start - CONTEXT, len(old))), min(hunk.old_start, len(old)))
+        self._add(
+            LineKind.CONTEXT, old, max(at, min(hunk.old_start - CONTEXT, len(old))), min(hunk.old_start, len(old))
+        )
         self._add_title(number, _ranges(hunk))
         self._add_changed(number, hunk)
         next_start = after.old_start if after is not None and after.kind is HunkKind.TEXT else len(old)

@@ -16,9 +16,10 @@ from yolofs.cli.commit.picked import commit_hunks
 from yolofs.cli.commit.report import Shown, look, stays_text
 from yolofs.cli.project import changing
 from yolofs.cli.ranges import parse_range
-from yolofs.cli.review.comparison import Comparison, Reader
-from yolofs.cli.review.tree import Key, key_of
 from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.tree import Key, key_of
 from yolofs.cli.review.wishes import Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.show.listing import Place, change_line, is_marked, summary
 from yolofs.commit.select.selection import Selection
@@ -91,9 +92,7 @@ def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None]:
             things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
             number = feedback.add(session.directory, things, wish.note)
         paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
-        done = Done(
-            wish.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number
-        )
+        done = Done(wish.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(dropped.held)
     return f"dropped {wish.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done
@@ -117,7 +116,9 @@ def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Thing:
     ]
     if hunk.kind is HunkKind.DELETED:  # the path says it
         marked = []
-    wanted = [line.rstrip(b"\r\n")[: feedback.MOST_LINE_BYTES] for number, line in marked if not lines or number in lines]
+    wanted = [
+        line.rstrip(b"\r\n")[: feedback.MOST_LINE_BYTES] for number, line in marked if not lines or number in lines
+    ]
     kept = tuple(wanted[: feedback.MOST_LINES])
     return feedback.Thing(hunk.path, hunk.kind.value, kept, len(wanted) - len(kept), hunk.old_path)
 
@@ -174,7 +175,10 @@ def prepare(reader: Reader, wish: Prepare) -> Page:
     """
     _, picks = _gather(reader, wish.what)
     paths = _paths(wish.what)
-    with changing(reader.project, LoanKind.COMMIT) as (session, _), select_hunks(session, picks, paths=paths) as selected:
+    with (
+        changing(reader.project, LoanKind.COMMIT) as (session, _),
+        select_hunks(session, picks, paths=paths) as selected,
+    ):
         selection = Selection(session.regions, frozenset(Region), (ROOT, *wish.named))
         shown, parts = look(session, selection, tree=selected.tree, is_again=True)
         looked = look_at_base(session, parts)
@@ -204,7 +208,7 @@ def _page(prepared: Prepared, held: Sequence[HeldHunk], marked: frozenset[RelPat
         names = ", ".join(place.show_path(path) for path in sorted(marked)[:4])
         lines.append(f"the marks of a merge stand in {names}: take them out first (e edits), or leave it out")
     elif conflicts and not prepared.force:
-        lines.append("base has changed at these, too: o takes what is staged, and keeps base's version with the commit;")
+        lines.append("base has changed there, too: o takes what is staged, and keeps base's version with the commit;")
         lines.append("or leave them out here, and merge: yolofs commit --merge PATH")
     elif conflicts:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
@@ -223,7 +227,13 @@ def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
 
     def told(changes: Iterable[Change]) -> list[object]:
         return [
-            (change.kind, change.path, change.old_path, change.metadata, change.new and (change.new.type, change.new.mode))
+            (
+                change.kind,
+                change.path,
+                change.old_path,
+                change.metadata,
+                change.new and (change.new.type, change.new.mode),
+            )
             for change in changes
         ]
 
@@ -240,7 +250,9 @@ def commit(reader: Reader, prepared: Prepared, tidy: Callable[[Session], object]
 
     def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:
         if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
-            raise StaleHunkError("something has changed meanwhile, here or in base, so nothing is committed: look again")
+            raise StaleHunkError(
+                "something has changed meanwhile, here or in base, so nothing is committed: look again"
+            )
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
         done = commit_hunks(

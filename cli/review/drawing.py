@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from prompt_toolkit.utils import get_cwidth
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Kind
 from yolofs.cli.review.desk import Desk, Focus, Mode
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
-from yolofs.cli.review.tree import Key, Node, Section, key_of
+from yolofs.cli.review.tree import Node, Section, key_of
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.listing import notes_text
 from yolofs.paths import Generation, display
@@ -57,8 +57,7 @@ def draw(desk: Desk, width: int, height: int, colours: Colours = no_colours) -> 
     right = width - left - 1
     lists, diffs = _list(desk, left, room), _diff(desk, right, room, colours)
     lines: list[Line] = [[("bold", _fit(_title(desk), width))]]
-    for row in range(room):
-        lines.append([*lists[row], ("ansibrightblack", "│"), *diffs[row]])
+    lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]
     lines.append([("ansiyellow", _fit(_message(desk), width))])
     lines.append([("ansibrightblack", _fit(_prompt(desk, width), width))])
     return lines
@@ -71,6 +70,8 @@ def _title(desk: Desk) -> str:
     known = desk.comparison
     if known is None:
         return "yolofs review: comparing…"
+    if known.is_partial:
+        return "yolofs review: comparing…  these are some of the changes"
     count = sum(top.total for top in desk.tree.sections)
     accepted = len(desk.accepted)
     text = f"yolofs review: {count} change{'s' if count != 1 else ''}"

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -24,9 +24,11 @@ from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import UIContent, UIControl
 from prompt_toolkit.output.defaults import create_output
 
+from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.desk import Desk, Mode
 from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.painter import Painter
+from yolofs.cli.review.tree import Key
 from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import StaleHunkError, YolofsError, reason
@@ -255,18 +257,31 @@ class _Screen:
     async def _compare(self) -> None:
         while self._again is not None:
             wanted, self._again = self._again, None
-            parts = self._desk.parts()
             try:
-                found = await asyncio.to_thread(self._worker.compare, wanted, parts)
+                await self._compare_once(wanted)
             except (YolofsError, OSError) as error:
-                if self._desk.comparison is None:
+                if self._desk.comparison is None or self._desk.comparison.is_partial:
                     self._leave(error)
                     return
                 self._desk.failed(_text(error))
-            else:
-                if self._again is None:
-                    self._carry_out(self._desk.compared(*found))
             self._invalidate()
+
+    async def _compare_once(self, wanted: Compare) -> None:
+        is_first = self._desk.comparison is None
+        if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
+            self._take(begun)
+        parts = self._desk.parts()
+        known, changed = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
+        if self._again is None:
+            self._take(known, changed)
+        if not known.has_marks:
+            marked = await asyncio.to_thread(self._worker.mark, known)
+            if self._again is None:
+                self._take(marked)
+
+    def _take(self, known: Comparison, changed: Iterable[Key] = ()) -> None:
+        self._carry_out(self._desk.compared(known, changed))
+        self._invalidate()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
         """Do something with the session in a thread, and have the desk take what comes of it."""

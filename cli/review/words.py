@@ -25,6 +25,5 @@ def differing(text: str, other: str) -> list[tuple[int, int]]:
     starts = [0]
     for word in words:
         starts.append(starts[-1] + len(word))
-    return [
-        (starts[first], starts[last]) for tag, first, last, _, _ in matcher.get_opcodes() if tag in ("delete", "replace")
-    ]
+    changed = (found for found in matcher.get_opcodes() if found[0] in ("delete", "replace"))
+    return [(starts[first], starts[last]) for _, first, last, _, _ in changed]

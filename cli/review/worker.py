@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.cli.review.accepted import Part
-from yolofs.cli.review.comparison import Comparison, Reader
+from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
+from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.tree import Key
 from yolofs.cli.review.wishes import Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError
 from yolofs.session.session import Session
+
+_MANY = 1000
+"""Of so many changes it takes a while to find what the host would run: they are shown before."""
 
 
 class Compared(NamedTuple):
@@ -36,14 +40,24 @@ class Worker:
         self._tidy = tidy
         self._remove_tidied = remove_tidied
 
-    def compare(self, wish: Compare, parts: Mapping[Key, Part]) -> Compared:
+    def first_look(self) -> Comparison | None:
+        """Look at the beginning, where a comparison takes a while."""
+        return self._reader.first_look()
+
+    def compare(self, wish: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
         """Compare the states; ``parts`` is what is accepted."""
         comparison = self._reader.compare(wish.at, is_last=wish.is_last)
+        if with_marks or len(comparison.changes) < _MANY:
+            comparison = self._reader.with_marks(comparison)
         if not (parts and comparison.is_last):
             return Compared(comparison, [])
         from yolofs.cli.review.doing import what_changed
 
         return Compared(comparison, what_changed(self._reader, parts, comparison))
+
+    def mark(self, known: Comparison) -> Comparison:
+        """Find what the host would run or trust."""
+        return self._reader.with_marks(known)
 
     def load(self, change: Change) -> DiffView:
         """Read the lines of a change."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
@@ -37,8 +37,8 @@ def view(yolofs: Program) -> Iterator[Path]:
         yield mountpoint
 
 
-def review(yolofs: Program, *words: str, size: tuple[int, int] = (100, 24), **env: str) -> Terminal:
-    return Terminal(yolofs.project, ["review", *words], size=size, **env)
+def review(yolofs: Program, *words: str, size: tuple[int, int] = (100, 24), editor: str = "false") -> Terminal:
+    return Terminal(yolofs.project, ["review", *words], size=size, EDITOR=editor)
 
 
 def test_the_first_screen_has_deletions_first_and_the_lines_of_what_the_cursor_is_on(
@@ -149,7 +149,7 @@ def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
 
 
 def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None:
-    with review(yolofs, EDITOR="sed -i s/two/TWO/") as terminal:
+    with review(yolofs, editor="sed -i s/two/TWO/") as terminal:
         terminal.wait_for_screen("-precious")
         at(terminal, "a.py")
         terminal.type("le")

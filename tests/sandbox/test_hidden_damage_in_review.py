@@ -58,7 +58,7 @@ def test_the_damage_is_on_the_first_screen_and_undone_within_five_keys(name: str
             terminal.wait_for_screen("u takes it back")
             terminal.type("q")
             assert terminal.wait() == 0
-        stays = [line for line in yolofs("status", "--json").json["changes"]]
+        stays = yolofs("status", "--json").json["changes"]
         assert [os.path.relpath(change["path"], yolofs.project) for change in stays] == sorted(
             path.rstrip("/") if path != "a" else "out/a" for path in STAYS.get(name, ())
         )
