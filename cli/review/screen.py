@@ -28,7 +28,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.desk import Desk, Mode
 from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.painter import Painter
-from yolofs.cli.review.tree import Key
+from yolofs.cli.review.tree import Key, Tree
 from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import StaleHunkError, YolofsError, reason
@@ -271,16 +271,16 @@ class _Screen:
         if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
             self._take(begun)
         parts = self._desk.parts()
-        known, changed = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
+        known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
         if self._again is None:
-            self._take(known, changed)
-        if not known.has_marks:
-            marked = await asyncio.to_thread(self._worker.mark, known)
+            self._take(*known)
+        if not known.comparison.has_marks:
+            marked = await asyncio.to_thread(self._worker.mark, known.comparison)
             if self._again is None:
-                self._take(marked)
+                self._take(*marked)
 
-    def _take(self, known: Comparison, changed: Iterable[Key] = ()) -> None:
-        self._carry_out(self._desk.compared(known, changed))
+    def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
+        self._carry_out(self._desk.compared(known, changed, tree))
         self._invalidate()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:

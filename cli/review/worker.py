@@ -11,9 +11,10 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.desk import arranged
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.tree import Key
+from yolofs.cli.review.tree import Key, Tree
 from yolofs.cli.review.wishes import Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError
 from yolofs.session.session import Session
@@ -27,6 +28,7 @@ class Compared(NamedTuple):
 
     comparison: Comparison
     changed: list[Key]
+    tree: Tree
 
 
 class Worker:
@@ -49,15 +51,17 @@ class Worker:
         comparison = self._reader.compare(wish.at, is_last=wish.is_last)
         if with_marks or len(comparison.changes) < _MANY:
             comparison = self._reader.with_marks(comparison)
-        if not (parts and comparison.is_last):
-            return Compared(comparison, [])
-        from yolofs.cli.review.doing import what_changed
+        changed: list[Key] = []
+        if parts and comparison.is_last:
+            from yolofs.cli.review.doing import what_changed
 
-        return Compared(comparison, what_changed(self._reader, parts, comparison))
+            changed = what_changed(self._reader, parts, comparison)
+        return Compared(comparison, changed, arranged(comparison))
 
-    def mark(self, known: Comparison) -> Comparison:
+    def mark(self, known: Comparison) -> Compared:
         """Find what the host would run or trust."""
-        return self._reader.with_marks(known)
+        marked = self._reader.with_marks(known)
+        return Compared(marked, [], arranged(marked))
 
     def load(self, change: Change) -> DiffView:
         """Read the lines of a change."""
