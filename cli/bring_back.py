@@ -71,6 +71,7 @@ def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[
         "from": named,
         "generation": session.timeline.present if done.changes else None,
         "changes": [change_fields(change, session.base.root, session.regions, marks) for change in done.changes],
+        "held": [],
         "left_out": [
             text_fields("path", session.base.path(path)) | {"what": list(what)} for path, what in done.left_out.items()
         ],

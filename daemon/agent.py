@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Hashable, Mapping
 
 import trio
 
+from yolofs.daemon.command_process import Carried
 from yolofs.daemon.host import Host
 from yolofs.daemon.rpc.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
-from yolofs.daemon.rpc.run_messages import LookParams, LookResult
+from yolofs.daemon.rpc.run_messages import LookParams
 from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import Alone
 from yolofs.errors import UsageError
 
-COMMANDS = ("status", "diff", "log", "timeline", "asks", "feedback", "snapshot", "travel")
+COMMANDS = ("status", "diff", "hunks", "log", "timeline", "asks", "feedback", "snapshot", "travel")
 """What may be done from inside."""
 _LOOK_S = 110.0
 """How long a command may take."""
@@ -63,13 +62,11 @@ class AgentMethods:
         self._host = host
         self._alone = alone
         self._turns = turns
-        self._sent_fd = -1
+        self._carried = Carried()
 
     def close(self) -> None:
         """Let go of what was sent last."""
-        if self._sent_fd >= 0:
-            os.close(self._sent_fd)
-            self._sent_fd = -1
+        self._carried.close()
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -93,39 +90,13 @@ class AgentMethods:
         if any(b"\0" in word for word in (directory, *words)):
             raise UsageError("a word or the directory holds a NUL byte")
         project = unquote(self._host.info().project)
-        command: list[str | bytes] = [
-            sys.executable,
-            "-P",
-            "-m",
-            "yolofs.cli.guarded",
-            project,
-            str(self._pid),
-            directory,
-            *words,
-        ]
-        self.close()
-        self._sent_fd = os.memfd_create("output", os.MFD_CLOEXEC)
-        err_fd = os.memfd_create("errors", os.MFD_CLOEXEC)
-        environment = {name: value for name, value in os.environ.items() if name != "YOLOFS_SOCKET"}
         try:
             async with self._turns.to_look(self._group):
                 with trio.fail_after(_LOOK_S):
-                    done = await trio.run_process(
-                        command,
-                        stdin=subprocess.DEVNULL,
-                        stdout=self._sent_fd,
-                        stderr=err_fd,
-                        check=False,
-                        env=environment,
-                    )
-            out_bytes, err_bytes = os.fstat(self._sent_fd).st_size, os.fstat(err_fd).st_size
-            os.lseek(self._sent_fd, 0, os.SEEK_END)
-            os.sendfile(self._sent_fd, err_fd, 0, err_bytes)
+                    result = await self._carried.out("yolofs.cli.guarded", [project, str(self._pid), directory, *words])
         except trio.TooSlowError:
             raise UsageError(f"that takes more than {_LOOK_S:.0f} seconds") from None
-        finally:
-            os.close(err_fd)
-        return Result(LookResult(done.returncode, out_bytes, err_bytes), self._sent_fd)
+        return Result(result, self._carried.fd)
 
     async def _snapshot(self, params: SnapshotParams) -> Result:
         name = unquote(params.name)

@@ -16,6 +16,7 @@ from yolofs.access.gate import NOTED
 from yolofs.daemon.agent import AgentMethods, Turns
 from yolofs.daemon.follow.rulekeeper import SESSION_SOURCE
 from yolofs.daemon.host import Host
+from yolofs.daemon.hunk_control import HunkMethods
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.rpc.admission import Lasting
 from yolofs.daemon.rpc.ask_messages import (
@@ -178,11 +179,13 @@ class _Conversation:
         self._connection = connection
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
+        self._hunks = HunkMethods(lambda: control._host)
         self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native, connection)
 
     async def end(self) -> None:
         """Take back what was lent: the client is gone, so nobody works on the session any more."""
         self._watching.close()
+        self._hunks.close()
         await self._runs.end()
         if self._loan is not None:
             await self._take_back()
@@ -206,6 +209,7 @@ class _Conversation:
             "reload_rules": Method(NoParams, self._reload_rules),
             "set_rule": Method(SetRuleParams, self._set_rule),
             "unset_rule": Method(UnsetRuleParams, self._unset_rule),
+            **self._hunks.methods,
             **self._runs.methods,
         }
 

@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 import msgspec
 
-from yolofs.changes.picks import Picks
-from yolofs.cli.commands.gc import remove_tidied, tidy
-from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
+from yolofs.cli.commit.hunk_commit import commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
-from yolofs.cli.commit.picked import commit_hunks
 from yolofs.cli.commit.report import (
     Shown,
     check_named,
     emit_document,
     emit_refusal,
     emit_taken,
+    end_without_success_if,
     look,
+    say_done,
     say_stays,
     say_unchanged,
-    stays_text,
     trusted_text,
     warn_of_unfinished,
 )
+from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
-from yolofs.cli.output import ask, check_can_ask, phases, say, warn
+from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules.in_force import hiding
-from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import Generation, RelPath, absolute, display
-from yolofs.session.commit import CommitResult, commit, look_at_base, marks_error
-from yolofs.session.selecting import Hunks
+from yolofs.paths import Generation
+from yolofs.session.commit import commit, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
-from yolofs.state.tree import Tree
 from yolofs.system.gc_pause import no_garbage_collection
 
 
@@ -225,7 +220,7 @@ def command(
         before = None if yes else _show_and_ask(project, guard, wish, asked)
         if before is not None and not before.taken:
             check_named(before)
-            _end_without_success_if(bool(paths))
+            end_without_success_if(bool(paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
@@ -281,98 +276,11 @@ def command(
         warn_of_unfinished(result.number, result.unfinished)
     else:
         settled.say(session)
-        _report(session, result, shown, was_told=shown == before)
+        say_done(session, result, shown, was_told=shown == before)
     settled.check(session)
     check_named(shown)
     is_settled = settled.merged or settled.marked or settled.dropped
-    _end_without_success_if(bool(paths) and result.number is None and not is_settled)
-
-
-def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, force: bool, yes: bool) -> None:
-    """Ask about each hunk, and commit those that are taken.
-
-    Raises:
-        Exit: none is.
-        UsageError: there is nobody to ask.
-    """
-    check_can_ask(instead="yolofs hunks, then: yolofs commit --yes --hunk ID")
-    project = find_project()
-    finish_what_was_interrupted(project, may_ask=True)
-    chosen = ask_about_hunks(project, paths, scratch=scratch)
-    if not chosen.picks:
-        say("nothing committed")
-        raise click.exceptions.Exit(1)
-    commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
-
-
-def commit_picked(
-    project: bytes,
-    picks: Picks,
-    typed: Sequence[bytes],
-    *,
-    trusted: bool = False,
-    force: bool = False,
-    yes: bool = False,
-    as_json: bool = False,
-    shown_paths: Sequence[RelPath] = (),
-) -> None:
-    """Commit hunks, after asking unless ``yes``, and say what that did.
-
-    They are looked for at the paths that the user ``typed``, if there are any.  Host code goes only from these, or from
-    paths that were shown one by one.
-
-    Raises:
-        StaleHunkError: a hunk does not exist (any more); nothing is done.
-        UnnamedError: a hunk stays, as it goes only together with others, or has to be named.
-        Exit: the answer is no, or nothing is committed.
-    """
-    if as_json and not yes:
-        raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json --hunk ID")
-    finish_what_was_interrupted(project, may_ask=not yes)
-    guard = hiding(project)
-    with reading(project) as session:
-        paths = relative_paths(session, typed)
-        files = Hunks(session, Tree(), paths=paths).find(picks)
-        if not yes:
-            check_can_ask(instead="yolofs commit --yes --hunk ID")
-            hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
-            if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
-                say("nothing committed")
-                raise click.exceptions.Exit(1)
-    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
-        try:
-            done = commit_hunks(
-                session,
-                picks,
-                paths=paths,
-                named=(*paths, *shown_paths),
-                trusted=trusted,
-                force=force,
-                tell=None if as_json else lambda shown, conflicts: emit_taken(session, shown, guard, conflicts),
-            )
-        except ConflictError as error:
-            error.root = session.base.root
-            raise
-        directory, root = session.directory, session.base.root
-        if done.result.number is not None:
-            tidy(session)
-    if done.result.number is not None:
-        remove_tidied(directory)
-    if as_json:
-        fields = {"held_hunks": held_fields(done.held, root)}
-        emit_document(session, done.result, done.shown, done.conflicts, fields)
-        warn_of_unfinished(done.result.number, done.result.unfinished)
-    else:
-        _report(session, done.result, done.shown, was_told=False)
-    check_held(done.held, root, "yolofs commit")
-    check_named(done.shown)
-    _end_without_success_if(done.result.number is None)
-
-
-def _end_without_success_if(is_none: bool) -> None:
-    """Who names paths expects that one of them is committed."""
-    if is_none:
-        raise click.exceptions.Exit(1)
+    end_without_success_if(bool(paths) and result.number is None and not is_settled)
 
 
 def _check_hunks(*others: object) -> None:
@@ -427,20 +335,3 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
                 say("nothing committed")
                 raise click.exceptions.Exit(1)
         return shown
-
-
-def _report(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
-    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
-    if not was_told:
-        say_unchanged(session, shown)
-    for path, aspects in sorted(result.left_out.items()):
-        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
-    if result.number is None:
-        say("nothing to commit")
-    else:
-        say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
-        warn_of_unfinished(result.number, result.unfinished)
-    if not was_told:
-        say_stays(session, shown)
-    elif shown.stays:
-        say(f"{stays_text(shown)}: yolofs status")

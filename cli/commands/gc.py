@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from yolofs.cli.commit.tidying import surplus_of
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, session_directory
 from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
-from yolofs.config.load import keep_of, load, user_keep_commits
-from yolofs.config.settings import KeepCommits
+from yolofs.config.load import load
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConfigError, YolofsError, reason
+from yolofs.errors import ConfigError, YolofsError
 from yolofs.os_errors import said_as
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
-from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
-from yolofs.session.session import Session
-from yolofs.session.undo import Ended, ended_commits
+from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
+from yolofs.session.undo import Ended
 from yolofs.system.disk_usage import size_of, size_text
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
@@ -50,9 +47,9 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         with reading_whole(project) as session:
             if session.settings_problem:
                 warn(session.settings_problem)
-            gone = _surplus_of(session)
+            gone = surplus_of(session)
             if waiting:
-                later = [one for one in _surplus_of(session, load(project).keep_commits) if one not in gone]
+                later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
             dropped = dead_generations(session) if generations else 0
             freed = freed_by(session, gone, generations=generations)
     else:
@@ -62,7 +59,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
             with changing(project, LoanKind.GC) as (session, is_mounted):
                 session.check_no_interrupted_commit()
-                gone = _surplus_of(session)
+                gone = surplus_of(session)
                 remove_half_written(session)
                 put_aside(gone)
                 dropped = drop_dead_generations(session) if generations else 0
@@ -87,17 +84,6 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
 
 
-def _surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:
-    """Return the commits of a session that are not kept any more, by what its project says and the user.
-
-    Raises:
-        ConfigError: the user's own file is not in order, so nobody knows how long he wants them.
-        TrustError: the state directory is not the user's alone.
-    """
-    keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())
-    return surplus(ended_commits(session), keep, time.time_ns())
-
-
 def _say_what_waits(project: bytes) -> list[Waiting]:
     """Tell which settings of what is kept wait for the user to agree, if any do, and return them."""
     waiting: list[Waiting] = []
@@ -108,20 +94,3 @@ def _say_what_waits(project: bytes) -> list[Waiting]:
 
         warn(f"{count_text(len(waiting), about=' about keep_commits')}: {NEXT}")
     return waiting
-
-
-def tidy(session: Session) -> Sequence[Ended]:
-    """Put those commits aside, after another one, that are not kept any more; that this fails is no reason to fail."""
-    try:
-        gone = _surplus_of(session)
-        put_aside(gone)
-    except (YolofsError, OSError) as error:
-        warn(f"older commits were not removed: {error.message if isinstance(error, YolofsError) else reason(error)}")
-        return ()
-    return gone
-
-
-def remove_tidied(directory: bytes) -> None:
-    """Remove what was put aside; what cannot be removed now is when this is tried again."""
-    with contextlib.suppress(OSError):
-        remove_gone(directory)

@@ -33,41 +33,43 @@ if TYPE_CHECKING:
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
-@click.option("--edit", "edited", metavar="ID", help="Edit a hunk in $EDITOR: what comes back is staged.")
-@click.option("--patch", "patch", metavar="FILE", type=click.File("rb"), help="With --edit: take this as edited.")
+@click.option("--edit", "to_edit", metavar="ID", help="Edit a hunk in $EDITOR: what comes back is staged.")
+@click.option(
+    "--edited", "patch", metavar="FILE", type=click.File("rb"), help="With --edit: what it has become (-: stdin)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the hunks as a JSON document.")
 def command(
     words: tuple[str, ...],
     scratch: bool,
     shows_hidden: bool,
     as_list: bool,
-    edited: str | None,
+    to_edit: str | None,
     patch: IO[bytes] | None,
     as_json: bool,
 ) -> None:
     """List the hunks of what changed, each with an id.
 
-    A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is of another type, or
-    has another mode, owner, time, extended attributes or target. `yolofs commit --hunk ID` commits one, `yolofs restore
-    --hunk ID` drops it, --edit lets you edit it. ID:1-3,5 names some of its changed lines: those that go are counted
-    first, from 1, then those that come.
+    A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is
+    of another type, or has another mode, owner, time, extended attributes or target. `yolofs commit
+    --hunk ID` commits one, `yolofs restore --hunk ID` drops it, --edit lets you edit it. ID:1-3,5
+    names some of its changed lines: those that go are counted first, from 1, then those that come.
 
-    An id stands for just what is shown. As soon as the file is another one, in the view or in base, its hunks have
-    other ids, and the old ones are refused (exit code 20).
+    An id stands for just what is shown. As soon as the file is another one, in the view or in base,
+    its hunks have other ids, and the old ones are refused (exit code 20).
 
     RANGE is as for `yolofs diff`; without one it is what a commit would apply.
     """
     if len(words) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
-    if patch is not None and edited is None:
-        raise UsageError("--patch says what has become of a hunk", hint="yolofs hunks --edit ID --patch FILE")
+    if patch is not None and to_edit is None:
+        raise UsageError("--edited says what has become of a hunk", hint="yolofs hunks --edit ID --edited FILE")
     project = find_project()
-    if edited is not None:
+    if to_edit is not None:
         if words or as_json or as_list:
-            raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {edited}")
+            raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {to_edit}")
         if options().guard is not None:
             raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
-        edit_by_id(project, edited, paths_given(), patch.read() if patch is not None else None)
+        edit_by_id(project, to_edit, paths_given(), patch.read() if patch is not None else None)
         return
     with reading(project) as session:
         paths = relative_paths(session, paths_given())

@@ -12,9 +12,9 @@ import click
 
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.commands.commits import age_and_runs
-from yolofs.cli.commands.gc import remove_tidied, tidy
 from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.report import warn_of_unfinished
+from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields

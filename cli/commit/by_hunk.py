@@ -49,12 +49,15 @@ class Chosen(NamedTuple):
     picks: dict[str, Lines | None]
     paths: tuple[RelPath, ...]
     """The paths of the files of which something was taken: each has been shown."""
+    was_asked: bool
+    """Whether there was anything to ask about."""
 
 
 def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) -> Chosen:
     """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile stays so.
 
-    First what is deleted, then what lies outside the project, what the host would run or trust, and the rest.
+    First what is deleted, then what lies outside the project, what the host would run or trust, and
+    the rest.
     """
     with reading(project) as session:
         paths = relative_paths(session, typed)
@@ -69,7 +72,8 @@ def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) ->
         dialogue = _Dialogue(project, hunks, chunks, place, marks)
         dialogue.run()
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
-    return Chosen(picks_of(taken), tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths)))
+    shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
+    return Chosen(picks_of(taken), shown, bool(chunks))
 
 
 def _rank(session: Session, change: Change, marks: Marks) -> int:

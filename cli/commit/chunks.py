@@ -34,15 +34,15 @@ class Chunk:
     @property
     def can_split(self) -> bool:
         """Whether it has parts that can be taken by themselves."""
-        hunk, lines = self.parts[0]
-        return len(self.parts) > 1 or (hunk.is_splittable and (lines is None or len(_by_line(hunk, lines)) > 1))
+        if len(self.parts) > 1:
+            return True
+        return any(hunk.is_splittable and len(_by_line(hunk, lines)) > 1 for hunk, lines in self.parts)
 
     def split(self) -> list[Chunk]:
         """Return its parts as questions of their own: its hunks, or the lines of its only hunk."""
         if len(self.parts) > 1:
             return [Chunk(self.file, [part]) for part in self.parts]
-        hunk, lines = self.parts[0]
-        return [Chunk(self.file, [(hunk, some)]) for some in _by_line(hunk, lines)]
+        return [Chunk(self.file, [(hunk, some)]) for hunk, lines in self.parts for some in _by_line(hunk, lines)]
 
     def holds(self, text: bytes) -> bool:
         """Tell whether one of its lines has a text in it."""

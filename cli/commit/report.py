@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import click
 import msgspec
 
 from yolofs.changes.changes import Change, compare
@@ -287,6 +288,7 @@ def emit_document(
                 {**text_fields("path", absolute(root, path)), "aspects": list(aspects)}
                 for path, aspects in sorted(result.left_out.items())
             ],
+            "held_hunks": [],
             **settled,
         }
     )
@@ -299,3 +301,26 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
             f"commit {number} is done, but its journal could not be put away: {why}; "
             "the next command does that first, so mend it (make room, for example), and then: yolofs status"
         )
+
+
+def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
+    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
+    if not was_told:
+        say_unchanged(session, shown)
+    for path, aspects in sorted(result.left_out.items()):
+        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
+    if result.number is None:
+        say("nothing to commit")
+    else:
+        say(f"commit {result.number} done; to take it back: yolofs undo {result.number}")
+        warn_of_unfinished(result.number, result.unfinished)
+    if not was_told:
+        say_stays(session, shown)
+    elif shown.stays:
+        say(f"{stays_text(shown)}: yolofs status")
+
+
+def end_without_success_if(is_none: bool) -> None:
+    """Who names paths expects that one of them is committed."""
+    if is_none:
+        raise click.exceptions.Exit(1)

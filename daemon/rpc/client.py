@@ -67,6 +67,8 @@ _INFO_TIMEOUT_S = 10.0
 """The daemon does nothing for it, but many others may want something at the same time."""
 _TIMEOUT_S = 120.0
 """How long an answer may take; a flush of gigabytes takes long."""
+_COMMIT_TIMEOUT_S = 3600.0
+"""The same for what the daemon has a command do."""
 _FORCE_TIMEOUT_S = 20.0
 """The same for a forced stop, after which the daemon is killed."""
 _LOOK_UP_S = 0.5
@@ -172,6 +174,16 @@ class Client:
     def look(self, words: Sequence[bytes], directory: bytes) -> Looked:
         """Have a command carried out, from inside a sandbox; the descriptor is closed with this connection."""
         result = self._call("look", LookParams(tuple(map(quote, words)), quote(directory)), LookResult)
+        if not self._received_fds:
+            raise DaemonError("the daemon has sent no output")
+        return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
+
+    def carry_out(self, method: str, params: msgspec.Struct) -> Looked:
+        """Have hunks listed, committed, dropped or edited; the descriptor is closed with this connection.
+
+        ``method`` and ``params`` are those of :mod:`yolofs.daemon.rpc.hunk_messages`.
+        """
+        result = self._call(method, params, LookResult, timeout_s=_COMMIT_TIMEOUT_S)
         if not self._received_fds:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)

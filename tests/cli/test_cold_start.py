@@ -17,6 +17,7 @@ ORDINARY = {
     "run": ("--no-review", "touch", "made"),
     "status": (),
     "diff": (),
+    "hunks": (),
     "snapshot": ("first",),
     "timeline": (),
     "log": (),

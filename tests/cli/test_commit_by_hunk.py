@@ -31,9 +31,9 @@ def view(yolofs: Program) -> Iterator[Path]:
         yield view
 
 
-def answer(yolofs: Program, *answers: str, code: int = 0, words: tuple[str, ...] = (), **env: str) -> str:
+def answer(yolofs: Program, *answers: str, code: int = 0, editor: Path | None = None) -> str:
     """Answer one question after the other, and the last one by yes; return all that was shown."""
-    with Terminal(yolofs.project, ["commit", "-p", *words], **env) as terminal:
+    with Terminal(yolofs.project, ["commit", "-p"], EDITOR=str(editor)) as terminal:
         for count, text in enumerate(answers, 1):
             terminal.wait_for("?]?", count)
             terminal.type(f"{text}\n")
@@ -120,7 +120,7 @@ def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: P
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
     editor.chmod(0o755)
-    answer(yolofs, "y", "e", "y", EDITOR=str(editor))
+    answer(yolofs, "y", "e", "y", editor=editor)
     wanted = text_with(line2="two\n", line5="five\n", line25="x\nY\n")
     assert (yolofs.project / "text").read_text() == wanted
     assert (view / "text").read_text() == wanted
@@ -200,3 +200,20 @@ def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> N
 def test_without_a_terminal_it_names_the_commands_for_scripts(yolofs: Program, view: Path) -> None:
     message = yolofs.refused("commit", "-p", code=2)
     assert "hint: yolofs hunks, then: yolofs commit --yes --hunk ID" in message
+
+
+def test_with_nothing_staged_nothing_is_asked(yolofs: Program) -> None:
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        assert terminal.wait() == 0
+        assert "nothing to commit" in terminal.text
+
+
+def test_hunks_that_are_named_are_shown_before_the_question(yolofs: Program, view: Path) -> None:
+    names = [one["id"] for one in yolofs("hunks", "--json").json["hunks"]]
+    with Terminal(yolofs.project, ["commit", "--hunk", names[0], "--hunk", f"{names[2]}:2"]) as terminal:
+        terminal.wait_for("apply 2 hunks of 1 file? [y/N] ")
+        assert "text     text  @@ -2 +2 @@\n" in terminal.text
+        assert "text     text  @@ -25 +25,2 @@  lines 2\n" in terminal.text
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line25="25\nx\n")

@@ -48,6 +48,19 @@ def test_json_tells_how_many_are_left_out(staged: Program) -> None:
         assert document["hidden_left_out"] == 0
 
 
+def test_hunks_leaves_them_out_and_says_so(staged: Program) -> None:
+    done = staged("hunks")
+    assert "+changed" in done.out
+    assert "secret" not in done.out
+    assert done.err == NOTE
+    document = staged("hunks", "--json").json
+    assert [hunk["kind"] for hunk in document["hunks"]] == ["text"]
+    assert document["hidden_left_out"] == 2
+    done = staged("hunks", "--hidden")
+    assert "+secret" in done.out
+    assert done.err == ""
+
+
 def test_diff_leaves_them_out_and_says_so(staged: Program) -> None:
     done = staged("diff")
     assert "+changed" in done.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_with_input
+from tests.cli.program import Program, run_code, run_with_input
 
 pytestmark = pytest.mark.mount
 
@@ -246,10 +247,10 @@ def test_an_edit_is_what_is_staged(yolofs: Program, view: Path, tmp_path: Path) 
 def test_an_edit_that_does_not_apply_is_refused(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     for patch, said in ((b"-3\n+x\n", "of the old version"), (b"x\n", "starts with none of")):
-        done = run_with_input(["hunks", "--edit", first, "--patch", "-"], yolofs.project, patch)
+        done = run_with_input(["hunks", "--edit", first, "--edited", "-"], yolofs.project, patch)
         assert done.returncode == 2
         assert said in done.stderr.decode()
-    done = run_with_input(["hunks", "--edit", first, "--patch", "-"], yolofs.project, b"# nothing\n")
+    done = run_with_input(["hunks", "--edit", first, "--edited", "-"], yolofs.project, b"# nothing\n")
     assert (done.returncode, done.stderr) == (0, b"nothing is changed\n")
     assert (view / "text").read_text() == BOTH
     yolofs.refused("hunks", "--edit", first, code=1, EDITOR="false")
@@ -271,6 +272,63 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
     assert os.path.samefile(view / "one", view / "two")
     yolofs("commit", "--yes", "one", "two")
     assert os.path.samefile(yolofs.project / "one", yolofs.project / "two")
+
+
+KILLED = """
+import os, signal, sys
+import yolofs.{module} as module
+from yolofs.cli import main
+
+def killed(*words, **options):
+    if {after}:
+        real(*words, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+real = module.{name}
+module.{name} = killed
+sys.argv[0] = "yolofs"
+main.program()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("session.selecting.actions", "take_back"),
+        ("cli.commit.picked", "commit_up_to"),
+        ("session.up_to", "commit"),
+    ],
+)
+@pytest.mark.parametrize("after", [False, True])
+def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
+    yolofs: Program, view: Path, module: str, name: str, after: bool
+) -> None:
+    before = shown(view)
+    first, _ = ids(yolofs, "text")
+    done = run_code(
+        KILLED.format(module=module, name=name, after=after), ["commit", "--yes", "--hunk", first], yolofs.project
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert shown(view) == before
+    is_done = after and name != "take_back"
+    assert (yolofs.project / "text").read_text() == (FIRST if is_done else TEXT)
+    assert len(ids(yolofs, "text")) == (1 if is_done else 2)
+    if not is_done:
+        yolofs("commit", "--yes", "--hunk", first)
+    assert (yolofs.project / "text").read_text() == FIRST
+    assert shown(view) == before
+    assert [path.name for path in yolofs.session.iterdir() if path.name.startswith("journal.merged")] == []
+
+
+def test_a_program_that_has_the_file_open_goes_on(yolofs: Program, view: Path) -> None:
+    first, _ = ids(yolofs, "text")
+    with (view / "text").open("r+") as file:
+        yolofs("commit", "--yes", "--hunk", first)
+        assert file.read() == BOTH
+        file.write("more\n")
+        file.flush()
+        assert (view / "text").read_text() == BOTH + "more\n"
+        assert (yolofs.project / "text").read_text() == FIRST
 
 
 def test_bytes_that_are_no_text_come_through_exactly(yolofs: Program, view: Path) -> None:

@@ -17,13 +17,14 @@ from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import RENAME_EXCHANGE
+from tests.property.plain_directory import RENAME_EXCHANGE
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import compare
-from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, all_hunks
+from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
 from yolofs.changes.picks import Lines, all_but
 from yolofs.errors import HardLinksError
+from yolofs.paths import Generation
 from yolofs.session.commit import split
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks
 from yolofs.session.up_to import commit_up_to
@@ -36,30 +37,33 @@ Picks: TypeAlias = dict[str, Lines | None]
 
 TEXT = b"".join(b"%d\n" % number for number in range(12))
 BASE = {b"a": TEXT, b"d/a": b"one\ntwo\n", b"d/b": TEXT * 2, b"d/e/a": b"no end", b"d/e/bin": b"\0" * 9, b"e/a": b""}
-NAMES = (b"a", b"b", b"d", b"e", b"bin")
-PATHS = (*BASE, b"d", b"d/e", b"e", b"b", b"d/c", b"d/e/c", b"e/c", b"e/d", b"d/d", b"n", b"n/a", b"n/n", b"link")
-paths = st.sampled_from(PATHS)
+NAMES = (b"a", b"b", b"c", b"d", b"n")
+names = st.sampled_from(NAMES)
+places = st.tuples(st.integers(0, 30), st.none() | st.none() | names)
+"""A number to choose among the paths there are, and perhaps a name in that directory, or beside that file."""
+files = st.sampled_from((*BASE, b"link"))
+directories = st.sampled_from((b"d", b"d/e", b"e"))
 lines = st.sampled_from((b"x\n", b"y\r\n", b"3\n", b"\xff\n", b"end"))
-edits = st.tuples(st.integers(0, 12), st.integers(0, 3), st.lists(lines, max_size=3))
+edits = st.lists(st.tuples(st.integers(0, 24), st.integers(0, 2), st.lists(lines, max_size=2)), min_size=1, max_size=4)
+new = st.sampled_from((b"", b"new\nnewer\n", b"\0"))
 operations = st.one_of(
-    st.tuples(st.just("edit"), paths, edits),
+    st.tuples(st.sampled_from(("edit", "save")), files | places, edits),
     st.tuples(st.just("edit"), st.sampled_from(tuple(BASE)), edits),
-    st.tuples(
-        st.just("create"), paths, st.sampled_from((b"", b"new\nnewer\n", b"\0")), st.sampled_from((0o644, 0o755))
-    ),
-    st.tuples(st.just("save"), paths, edits),
-    st.tuples(st.just("chmod"), paths, st.sampled_from((0o600, 0o755, 0o4755))),
-    st.tuples(st.just("setxattr"), paths, st.just(b"user.one"), st.just(b"1")),
-    st.tuples(st.just("utimes"), paths, st.just(1_300_000_000_000_000_000)),
-    st.tuples(st.just("mkdir"), paths, st.just(0o755)),
-    st.tuples(st.just("symlink"), st.sampled_from(NAMES), paths),
-    st.tuples(st.sampled_from(("unlink", "rmdir")), paths),
-    st.tuples(st.just("remove"), paths),
-    st.tuples(st.just("rename"), paths, paths, st.sampled_from((0, 0, RENAME_EXCHANGE))),
+    st.tuples(st.just("create"), places, new, st.sampled_from((0o644, 0o755))),
+    st.tuples(st.just("chmod"), files | places, st.sampled_from((0o600, 0o755, 0o4755))),
+    st.tuples(st.just("setxattr"), places, st.just(b"user.one"), st.just(b"1")),
+    st.tuples(st.just("utimes"), places, st.just(1_300_000_000_000_000_000)),
+    st.tuples(st.just("mkdir"), places, st.just(0o755)),
+    st.tuples(st.just("symlink"), names, places),
+    st.tuples(st.just("retarget"), st.just(b"link"), names),
+    st.tuples(st.just("remove"), files | directories | places),
+    st.tuples(st.just("rename"), files | directories | places, places),
+    st.tuples(st.just("rename"), places, places),
+    st.tuples(st.just("exchange"), files | directories | places, files | directories | places),
     st.tuples(st.just("snapshot")),
 )
-programs = st.lists(operations, max_size=14)
-with_links = st.lists(operations | st.tuples(st.just("link"), paths, paths), max_size=14)
+programs = st.lists(operations, max_size=12)
+with_links = st.lists(operations | st.tuples(st.just("link"), files | places, places), max_size=12)
 
 
 class Work:
@@ -82,22 +86,40 @@ class Work:
 
     def perform(self, name: str, *arguments: Any) -> None:
         """Do what a program could do; what the view refuses is not done."""
+        found: list[Any] = [self._find(one) if isinstance(one, tuple) else one for one in arguments]
         with contextlib.suppress(OSError):
             match name:
                 case "edit" | "save":
-                    path, (at, count, new) = arguments
-                    kept = self.driver.read(path).splitlines(keepends=True)
-                    kept[at : at + count] = new
-                    if name == "edit":
-                        self.driver.overwrite(path, b"".join(kept))
-                    else:
-                        self.driver.create(path + b"~", b"".join(kept), 0o600)
-                        self.driver.rename(path + b"~", path)
+                    self._edit(name, *found)
                 case "remove":
-                    self._remove(arguments[0])
+                    self._remove(found[0])
+                case "exchange":
+                    self.driver.rename(found[0], found[1], RENAME_EXCHANGE)
+                case "retarget":
+                    self.driver.unlink(found[0])
+                    self.driver.symlink(found[1], found[0])
                 case _:
-                    getattr(self.driver, name)(*arguments)
-            note(f"{name} {arguments!r}")
+                    getattr(self.driver, name)(*found)
+            note(f"{name} {found!r}")
+            event(f"did {name}")
+
+    def _find(self, place: tuple[int, bytes | None]) -> bytes:
+        number, name = place
+        tree = self.driver.tree()
+        path = sorted(tree)[number % len(tree)]
+        if name is None:
+            return path
+        return os.path.join(path if tree[path][0] == "dir" else os.path.dirname(path), name)
+
+    def _edit(self, name: str, path: bytes, edits: list[tuple[int, int, list[bytes]]]) -> None:
+        kept = self.driver.read(path).splitlines(keepends=True)
+        for at, count, new in edits:
+            kept[at : at + count] = new
+        if name == "edit":
+            self.driver.overwrite(path, b"".join(kept))
+        else:
+            self.driver.create(path + b"~", b"".join(kept), 0o600)
+            self.driver.rename(path + b"~", path)
 
     def _remove(self, path: bytes) -> None:
         inside = [found for found in self.driver.tree() if found == path or found.startswith(path + b"/")]
@@ -112,10 +134,10 @@ class Work:
         self.driver.remount()
         return without_times(self.driver.tree())
 
-    def facts(self, tree: Tree | None = None) -> Counter[Any]:
-        """Return what leads from base to a state, by default the view."""
+    def facts(self, tree: Tree | None = None, old: Tree | None = None) -> Counter[Any]:
+        """Return what leads from base, or an ``old`` state, to a state, by default the view."""
         session = self.driver.session
-        changes = compare(Tree(), tree if tree is not None else session.state(), session.base, session.store)
+        changes = compare(old or Tree(), tree if tree is not None else session.state(), session.base, session.store)
         return net(fact for file in all_hunks(changes, session.store) for fact in facts_of(file, None))
 
 
@@ -149,8 +171,8 @@ def facts_of(file: FileHunks, kept: Picks | None) -> Iterator[tuple[Any, ...]]:
         if hunk.kind is HunkKind.TIME:
             continue  # a file that is written anew and has its old content may get its old time, or be its old self
         if hunk.kind is not HunkKind.TEXT:
-            name = os.path.basename(hunk.path)
-            yield hunk.kind, name, os.path.basename(hunk.old_path or hunk.path), hunk.old, hunk.new
+            was = os.path.basename(hunk.old_path or hunk.path)
+            yield hunk.kind, os.path.basename(hunk.path) if hunk.kind in PLACES else was, was, hunk.old, hunk.new
 
 
 def lines_of(hunk: Hunk, chosen: Lines | None) -> Iterator[tuple[Any, ...]]:
@@ -186,8 +208,8 @@ def drawn_picks(data: st.DataObject, files: list[FileHunks]) -> Picks:
     return picks
 
 
-def listed(work: Work) -> list[FileHunks]:
-    return list(Hunks(work.driver.session, Tree()).files())
+def listed(work: Work, old: Tree | None = None) -> list[FileHunks]:
+    return list(Hunks(work.driver.session, old or Tree()).files())
 
 
 def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *, is_drop: bool) -> Counter[Any]:
@@ -205,31 +227,49 @@ def is_new_directory(fact: tuple[Any, ...]) -> bool:
 
 
 @given(programs, st.data())
-@so_many(ci=60, nightly=3000)
+@so_many(ci=25, nightly=3000)
 def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
     program: list[Operation], data: st.DataObject
 ) -> None:
     with work(program) as done:
-        before, files = done.look(), listed(done)
-        picks = drawn_picks(data, files)
-        generation = done.driver.session.timeline.present
-        dropped = drop_hunks(done.driver.session, Tree(), picks, b"dropped")
-        event(f"held: {bool(dropped.held)}")
-        done.look()
-        assert done.facts() == expected(files, all_but(files, picks), dropped.held, is_drop=True)
-        if done.driver.session.timeline.present > generation:
-            done.driver.travel(dropped.before)
-            assert done.look() == before
+        check_dropped(done, None, data)
+
+
+@given(programs, programs, st.data())
+@so_many(ci=25, nightly=3000)
+def test_what_is_dropped_is_as_in_a_generation_and_everything_else_as_it_was(
+    before: list[Operation], program: list[Operation], data: st.DataObject
+) -> None:
+    with work(before) as done:
+        generation = done.driver.snapshot()
+        for operation in program:
+            done.perform(*operation)
+        check_dropped(done, generation, data)
+
+
+def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> None:
+    view = done.look()
+    old = done.driver.session.state(Generation(generation)) if generation is not None else Tree()
+    files = listed(done, old)
+    picks = drawn_picks(data, files)
+    present = done.driver.session.timeline.present
+    dropped = drop_hunks(done.driver.session, old, picks, b"dropped")
+    event(f"held: {bool(dropped.held)}")
+    done.look()
+    assert done.facts(old=old) == expected(files, all_but(files, picks), dropped.held, is_drop=True)
+    if done.driver.session.timeline.present > present:
+        done.driver.travel(dropped.before)
+        assert done.look() == view
 
 
 @given(programs)
-@so_many(ci=40, nightly=2000)
+@so_many(ci=20, nightly=2000)
 def test_dropping_everything_gives_base(program: list[Operation]) -> None:
     check_all_dropped(program, ())
 
 
 @given(with_links)
-@so_many(ci=40, nightly=2000)
+@so_many(ci=20, nightly=2000)
 def test_dropping_everything_gives_base_with_hard_links_too(program: list[Operation]) -> None:
     check_all_dropped(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d")))
 
@@ -249,7 +289,7 @@ def check_all_dropped(program: list[Operation], links: tuple[tuple[bytes, bytes]
 
 
 @given(programs, st.data())
-@so_many(ci=60, nightly=3000)
+@so_many(ci=25, nightly=3000)
 def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -276,8 +316,8 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
 
 
 @given(with_links, st.data())
-@example([("link", b"a", b"b"), ("edit", b"b", (0, 1, [b"x\n"]))], None)
-@so_many(ci=40, nightly=2000)
+@example([("link", b"a", b"b"), ("edit", b"b", [(0, 1, [b"x\n"])])], None)
+@so_many(ci=20, nightly=2000)
 def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
     program: list[Operation], data: st.DataObject | None
 ) -> None:

@@ -124,6 +124,7 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         done = inside(
             yolofs, "y status; y diff; y log; y diff --json; y status --json; y status --hidden; y diff --hidden"
         )
+        hunks = inside(yolofs, "y hunks; y hunks --json; y hunks --hidden --list")
     finally:
         for name in ("concealed", "hid2", "denied"):
             yolofs("rule", "unset", name)
@@ -135,6 +136,10 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
     assert "secret-open" in done.out
     assert "M  denied" in done.out
     assert "note: 1 files that may not be read are left out" in done.err
+    for word in ("concealed", "hid2", "secret-denied", "paths that the rules hide"):
+        assert word not in hunks.out + hunks.err
+    assert "secret-open" in hunks.out
+    assert "note: 1 files that may not be read are left out" in hunks.err
 
 
 def test_two_versions_of_what_is_hidden_or_may_not_be_read_are_not_shown(yolofs: Program) -> None:

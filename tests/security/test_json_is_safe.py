@@ -120,6 +120,7 @@ def names_in(document: Any) -> set[bytes]:
 JSON_COMMANDS: dict[str, tuple[str, ...]] = {
     "status": ("status", "--json", "--hidden"),
     "diff": ("diff", "--json", "all"),
+    "hunks": ("hunks", "--json", "--hidden"),
     "log": ("log", "--json"),
     "runs": ("runs", "--json"),
     "timeline": ("timeline", "--json"),
@@ -154,6 +155,7 @@ def test_what_is_printed_as_json_is_safe(yolofs: Program, command: str) -> None:
 def test_json_gives_back_the_same_names(yolofs: Program) -> None:
     assert set(NAMES) <= names_in(shown(yolofs, "status", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "diff", "--json").json)
+    assert set(NAMES) <= names_in(shown(yolofs, "hunks", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "log", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "timeline", "--json").json)
     runs = shown(yolofs, "runs", "--json").json["runs"]
@@ -172,6 +174,7 @@ def test_what_is_said_of_one_path_is_safe(yolofs: Program, name: bytes) -> None:
     shown(yolofs, "rule", "unset", path, code=2)
     shown(yolofs, "blame", path + "nowhere", code=2)
     shown(yolofs, "diff", "--list", "--", path)
+    shown(yolofs, "hunks", "--", path)
     shown(yolofs, "commit", "--yes", path + "nowhere", code=2)
     shown(yolofs, "travel", path + "nowhere", code=7)
     shown(yolofs, path, code=2)

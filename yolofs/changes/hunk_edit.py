@@ -30,7 +30,8 @@ class _Place(NamedTuple):
 def to_edit(hunk: Hunk, before: bytes, after: bytes, *, context: int = 3) -> bytes:
     """Return a hunk of a text as a patch to be edited, with lines that say how (they start with ``#``).
 
-    ``before`` and ``after`` are all of the old and of the new text; ``context`` is a number of lines.
+    ``before`` and ``after`` are all of the old and of the new text; ``context`` is a number of
+    lines.
     """
     old, new = line_diff.split_lines(before), line_diff.split_lines(after)
     place = _place(hunk, old, new, context)
@@ -50,7 +51,8 @@ def edited(hunk: Hunk, before: bytes, after: bytes, patch: bytes, *, context: in
     """Return all of the new text with a hunk as its patch came back; None if nothing but comments is left of it.
 
     Raises:
-        UsageError: it does not fit the old text, so it would not apply: the message says which line, and why.
+        UsageError: it does not fit the old text, so it would not apply: the message says which
+            line, and why.
     """
     lines = _read(patch)
     if not lines:

@@ -1,11 +1,13 @@
 """A change as hunks: the smallest parts of it that can be committed, dropped or edited by themselves.
 
-A text that differs has one hunk for each run of lines that differ, without context.  Each fact about a file as a whole
-(added, deleted, renamed, its mode …) is a hunk, too.  :mod:`yolofs.changes.picks` says what can be picked of them, and
-what a text is with just these; ``docs/design/review.md`` has the reasons.
+A text that differs has one hunk for each run of lines that differ, without context.  Each fact
+about a file as a whole (added, deleted, renamed, its mode …) is a hunk, too.
+:mod:`yolofs.changes.picks` says what can be picked of them, and what a text is with just these;
+``docs/design/review.md`` has the reasons.
 
-A hunk is known by its *id*: a digest over its path, what it is about in both versions, and its range.  Whoever names an
-id means exactly what he has seen: a file that has changed since has other ids, and the old ones are refused.
+A hunk is known by its *id*: a digest over its path, what it is about in both versions, and its
+range.  Whoever names an id means exactly what was seen: a file that has changed since has other
+ids, and the old ones are refused.
 """
 
 from __future__ import annotations
@@ -119,7 +121,8 @@ class FileHunks(msgspec.Struct, frozen=True):
 def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = MAX_TEXT_BYTES) -> FileHunks:
     """Return the hunks of a change from ``compare(..., expand_renames=False)``.
 
-    Blocks while it reads both versions.  What cannot be read counts as binary, known by its size, time and place.
+    Blocks while it reads both versions.  What cannot be read counts as binary, known by its size,
+    time and place.
     """
     return FileHunks(change, tuple(_Making(change, store, max_text_bytes).hunks()))
 

@@ -1,7 +1,7 @@
 """What somebody picks of the hunks of a change, and what a text is with just that.
 
-A pick is written ``ID``, or ``ID:1-3,5`` for some of its changed lines.  Those that go are counted first, from 1, then
-those that come.
+A pick is written ``ID``, or ``ID:1-3,5`` for some of its changed lines.  Those that go are counted
+first, from 1, then those that come.
 """
 
 from __future__ import annotations
@@ -145,11 +145,12 @@ def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, Lines | None]
 def apply_picks(before: bytes, hunks: Iterable[Hunk], picks: Picks) -> bytes:
     """Return a text with just those of its hunks applied that are picked.
 
-    ``before`` is the old text; ``hunks`` are all of one file, those that are about no lines are passed over.  With all
-    picked it is the new text, with none the old one, byte for byte.
+    ``before`` is the old text; ``hunks`` are all of one file, those that are about no lines are
+    passed over.  With all picked it is the new text, with none the old one, byte for byte.
 
-    Of a hunk that has as many new lines as old ones, each new line is taken to replace the old one beside it.  Of any
-    other the new lines that are picked come behind the old ones that stay, as with git.
+    Of a hunk that has as many new lines as old ones, each new line is taken to replace the old one
+    beside it.  Of any other the new lines that are picked come behind the old ones that stay, as
+    with git.
     """
     lines = line_diff.split_lines(before)
     parts: list[bytes] = []

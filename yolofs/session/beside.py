@@ -1,7 +1,8 @@
 """A journal that goes on from a session's beside it, and then takes its place: all of it is done, or nothing.
 
-What is tried in it, and made in the store for it, is not there for anybody else before :meth:`Beside.keep`, and a crash
-before leaves nothing but files that the next open or ``yolofs gc`` removes.
+What is tried in it, and made in the store for it, is not there for anybody else before
+:meth:`Beside.keep`, and a crash before leaves nothing but files that the next open or ``yolofs gc``
+removes.
 """
 
 from __future__ import annotations

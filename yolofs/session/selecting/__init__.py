@@ -1,7 +1,8 @@
 """What is done with a selection of hunks: it is committed, dropped or edited, and everything else stays as it is.
 
-An *old* state (base, or a generation) and the view are compared; the hunks of what differs are what is picked from.  In
-all that changes something the session is open for writing, and a mount of it paused.  ::
+An *old* state (base, or a generation) and the view are compared; the hunks of what differs are what
+is picked from.  In all that changes something the session is open for writing, and a mount of it
+paused.  ::
 
     listing      the hunks of two states, and finding those that were picked
     kept         which of them are to be there

@@ -45,8 +45,8 @@ class Dropped(msgspec.Struct, frozen=True):
 def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths: Sequence[RelPath] = ()) -> Dropped:
     """Stage of the picked hunks what the old state has; all others stay as they are.
 
-    What was there before is a generation, ``name`` is that of the new one.  Durable when it returns; a crash leaves
-    either all of it or nothing.  Blocks.
+    What was there before is a generation, ``name`` is that of the new one.  Durable when it
+    returns; a crash leaves either all of it or nothing.  Blocks.
 
     Raises:
         StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
@@ -116,7 +116,8 @@ def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = (
 def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Generation:
     """Have a regular file of the view hold a text from now on; return the generation of what it was before.
 
-    Mode, owner and attributes stay, and so do its other names.  ``name`` is that of the new generation.
+    Mode, owner and attributes stay, and so do its other names.  ``name`` is that of the new
+    generation.
 
     Raises:
         UsageError: there is no regular file.

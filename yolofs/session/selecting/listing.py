@@ -10,7 +10,10 @@ from yolofs.changes.picks import Picks, check_picks, refuse_missing
 from yolofs.paths import RelPath, is_below
 from yolofs.progress import Progress
 from yolofs.session.session import Session
+from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
+
+_ORDER = (Region.PROJECT, Region.OUTSIDE, Region.SCRATCH)
 
 
 class Hunks:
@@ -27,10 +30,11 @@ class Hunks:
     ) -> None:
         """Compare the states; ``new`` is the view, unless it is given.
 
-        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are read of which both
-        states have their own copy.
+        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are
+        read of which both states have their own copy.
         """
         self._store = session.store
+        self._regions = session.regions
         self._paths = tuple(paths)
         self.changes: Sequence[Change] = compare(
             old, new if new is not None else session.state(), session.base, session.store, progress=progress
@@ -68,7 +72,7 @@ class Hunks:
         """
         found: dict[int, FileHunks] = {}
         missing = set(picks)
-        for index in self.wanted:
+        for index in sorted(self.wanted, key=self._farness):
             if not missing:
                 break
             file = self.read(self.changes[index])
@@ -78,6 +82,10 @@ class Hunks:
                 found[index] = file
         refuse_missing(name for name in picks if name in missing)
         return found
+
+    def _farness(self, index: int) -> int:
+        """Tell what is looked at later: scratch directories may be large, and are seldom meant."""
+        return _ORDER.index(self._regions.of_all(self.changes[index].paths))
 
     def _is_wanted(self, change: Change) -> bool:
         return not self._paths or any(is_below(path, top) for path in change.paths for top in self._paths)

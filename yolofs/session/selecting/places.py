@@ -1,7 +1,7 @@
 """Where things lie while some changes between two states are taken back and others not.
 
-A *slot* is one name in one directory.  A directory is known by its path in the old state, wherever it lies; one that is
-new by the change that made it.
+A *slot* is one name in one directory.  A directory is known by its path in the old state, wherever
+it lies; one that is new by the change that made it.
 """
 
 from __future__ import annotations

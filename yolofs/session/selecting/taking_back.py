@@ -1,8 +1,8 @@
 """Taking back in a view what is not to be there of the changes that led to it.
 
-What base shows just so, and nothing else hangs together with, is taken out of the state by saying it anew.  Everything
-else is done by the operations that a mount calls: contents and metadata in place, then names, one after the other as
-each becomes possible.
+What base shows just so, and nothing else hangs together with, is taken out of the state by saying
+it anew.  Everything else is done by the operations that a mount calls: contents and metadata in
+place, then names, one after the other as each becomes possible.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _PARKED = b".yolofs-hunk-%d"
 def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be set is returned.
 
-    ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is a generation.
+    ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is
+    a generation.
 
     Raises:
         HardLinksError: it would part the names of one file.

@@ -1,7 +1,7 @@
 """What of a selection cannot be without the rest: it is held, so that what is left can be.
 
-Of a commit, what needs a hunk that was not picked stays staged; a new directory comes along with what is picked in it.
-Of a drop, what a hunk needs that was not picked stays as it is.
+Of a commit, what needs a hunk that was not picked stays staged; a new directory comes along with
+what is picked in it. Of a drop, what a hunk needs that was not picked stays as it is.
 """
 
 from __future__ import annotations

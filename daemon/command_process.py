@@ -1,0 +1,51 @@
+"""A command of yolofs that the daemon has carried out in a process of its own, and what that says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import trio
+
+from yolofs.daemon.rpc.run_messages import LookResult
+
+
+class Carried:
+    """Carries commands out for one connection, and keeps what the last one said as long as that is sent."""
+
+    def __init__(self) -> None:
+        self.fd = -1
+        """A file that holds stdout and then stderr; -1 as long as there is none."""
+
+    def close(self) -> None:
+        """Let go of what was said last."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    async def out(self, module: str, words: Sequence[str | bytes], given: bytes | None = None) -> LookResult:
+        """Run a module of yolofs with some words, and ``given`` on stdin; waits for its end.
+
+        Who cancels this ends the process by SIGTERM, as Ctrl-C does.
+        """
+        self.close()
+        self.fd = os.memfd_create("output", os.MFD_CLOEXEC)
+        err_fd = os.memfd_create("errors", os.MFD_CLOEXEC)
+        environment = {name: value for name, value in os.environ.items() if name != "YOLOFS_SOCKET"}
+        try:
+            done = await trio.run_process(
+                [sys.executable, "-P", "-m", module, *words],
+                stdin=given if given is not None else subprocess.DEVNULL,
+                stdout=self.fd,
+                stderr=err_fd,
+                check=False,
+                env=environment,
+            )
+            out_bytes, err_bytes = os.fstat(self.fd).st_size, os.fstat(err_fd).st_size
+            os.lseek(self.fd, 0, os.SEEK_END)
+            os.sendfile(self.fd, err_fd, 0, err_bytes)
+        finally:
+            os.close(err_fd)
+        return LookResult(done.returncode, out_bytes, err_bytes)

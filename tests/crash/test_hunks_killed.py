@@ -1,0 +1,120 @@
+"""Commits and drops of hunks are killed at one line of their code after another, and their calls fail.
+
+All stays staged, or an interrupted commit has its usual two ends; a drop is done or not.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.crash import test_commands_faults, test_commands_killed
+from tests.crash.test_commands_killed import TEN, Scene, base_of, before_snapshot, contents, fresh, view_of
+from tests.crash.test_commit_every_line import populate
+from tests.property.core_driver import CoreDriver
+from tests.support.injected_faults import Faults
+from tests.support.killed_command import USERS, as_user, kill_points, run
+from tests.support.model_steps import how_many
+from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.hunks import Hunk, hunks_of
+from yolofs.paths import RelPath
+from yolofs.store.store import Store
+
+pytestmark = pytest.mark.timeout(300)
+STAGED = TEN.replace(b"2\n", b"two\n").replace(b"9\n", b"nine\n")
+POINTS = how_many(ci=9, nightly=300)
+ERRORS = test_commands_faults.ERRORS
+
+
+def text_hunks(path: bytes, before: bytes, after: bytes) -> Sequence[Hunk]:
+    """Return the hunks of a text, whose ids are the same in every project."""
+    with tempfile.TemporaryDirectory() as directory:
+        sides = []
+        for name, data in ((b"old", before), (b"new", after)):
+            full = os.path.join(os.fsencode(directory), name)
+            with open(full, "wb") as file:
+                file.write(data)
+            st = os.lstat(full)
+            sides.append(Side(0o100000, 0o644, 0, 0, st.st_mtime_ns, len(data), 0, full, full, None))
+        change = Change(Kind.MODIFIED, RelPath(path), old=sides[0], new=sides[1], content=True)
+        return hunks_of(change, Store(os.path.join(os.fsencode(directory), b"store"))).hunks
+
+
+def staged(project: bytes) -> None:
+    """A text with two changed lines is staged, and something of every other kind."""
+    populate(project)
+    (Path(os.fsdecode(project)) / "text").write_bytes(TEN)
+    view = CoreDriver(project)
+    before_snapshot(view)
+    view.overwrite(b"text", STAGED)
+    view.close()
+
+
+FIRST, LAST = (hunk.id for hunk in text_hunks(b"text", TEN, STAGED))
+COMMIT = Scene(("commit", "--yes", "--hunk", FIRST), staged, (STAGED,))
+DROP = Scene(("restore", "--hunk", LAST), staged, (STAGED,))
+
+
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+def test_a_killed_commit_of_a_hunk_leaves_all_staged_or_is_done(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
+    as_user(partial(test_commands_killed.check, COMMIT, int(is_root)), monkeypatch, is_root=is_root)
+
+
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+def test_a_commit_of_a_hunk_on_a_failing_disk_leaves_all_staged_or_is_done(
+    monkeypatch: pytest.MonkeyPatch, is_root: bool
+) -> None:
+    as_user(partial(test_commands_faults.check, COMMIT, is_root), monkeypatch, is_root=is_root)
+
+
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+def test_a_killed_drop_is_done_or_not(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
+    as_user(check_killed_drop, monkeypatch, is_root=is_root)
+
+
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+def test_a_drop_on_a_failing_disk_is_done_or_not(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
+    as_user(check_failing_drop, monkeypatch, is_root=is_root)
+
+
+def check_killed_drop(place: Path) -> None:
+    project = fresh(DROP, place)
+    base, before = base_of(project), view_of(project)
+    whole = run(project, *DROP.words, faults=Faults(0, range(0)))
+    assert whole.code == 0, whole
+    after = view_of(project)
+    assert after[b"text"][2] == TEN.replace(b"2\n", b"two\n")
+    for line in kill_points(whole, 0, 1, POINTS):
+        where = f"killed at line {line} of {whole.lines}"
+        project = fresh(DROP, place)
+        assert run(project, *DROP.words, line=line).is_killed, where
+        now = view_of(project)
+        assert now in (before, after), where
+        assert base_of(project) == base, where
+        assert contents(project) >= {STAGED}, where
+        again = run(project, *DROP.words)
+        assert again.code == (0 if now == before else 20), (where, again)
+        assert view_of(project) == after, where
+
+
+def check_failing_drop(place: Path) -> None:
+    project = fresh(DROP, place)
+    before = view_of(project)
+    whole = run(project, *DROP.words, faults=Faults(0, range(0)))
+    after = view_of(project)
+    count = len(whole.calls)
+    for number, call in enumerate(range(0, count, max(1, count // POINTS))):
+        error = ERRORS[number % len(ERRORS)]
+        project = fresh(DROP, place)
+        ran = run(project, *DROP.words, faults=Faults(error, range(call, call + 1)))
+        assert "Traceback" not in ran.err, ran
+        now = view_of(project)
+        assert now in (before, after), (call, ran)
+        again = run(project, *DROP.words)
+        assert again.code == (0 if now == before else 20), (call, again)
+        assert view_of(project) == after, (call, ran)
