@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # takes long
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--tool", metavar="CMD", help="Give two directories to a diff tool instead; its right one is taken.")
 def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None) -> None:
-    """Look at what is staged on a full screen; accept, drop, edit and commit it.
+    """Accept, drop, edit and commit what is staged, on a full screen.
 
     On the left are the changes: what was deleted, what lies outside the project and what the host would run first; on
     the right the lines of one. Space accepts a line, a hunk, a file or a directory; d drops it; enter commits what is

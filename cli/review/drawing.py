@@ -53,7 +53,7 @@ def draw(desk: Desk, width: int, height: int, colours: Colours = no_colours) -> 
     if desk.mode is Mode.PAGE:
         return _page(desk, width, height)
     room = height - 3
-    left = max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST)
+    left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
     right = width - left - 1
     lists, diffs = _list(desk, left, room), _diff(desk, right, room, colours)
     lines: list[Line] = [[("bold", _fit(_title(desk), width))]]
@@ -128,7 +128,11 @@ def _row(desk: Desk, row: int, width: int) -> Line:
     mark = _mark(desk, node)
     if node.is_section:
         style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
-        return [(here + style, _fit(f"{mark} {node.section.value} ({node.total})", width))]
+        count = f" ({node.total})"
+        title = f"{mark} {node.section.value}"
+        if len(title) + len(count) > width:
+            title = title[: max(width - len(count) - 1, 0)] + "…"
+        return [(here + style, _fit(title + count, width))]
     indent = "  " * (node.depth - 1)
     sign = "" if not node.inner else "" if node.is_open else "+"
     letter = node.change.kind.value if node.change is not None else " "

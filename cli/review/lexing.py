@@ -2,7 +2,8 @@
 
 A lexer is a pile of regular expressions, and a file may be made so that one of them runs for ever,
 which nothing in the same process could end.  Here the kernel ends it: each request has
-:data:`LIMIT_S`.  Requests and answers are JSON, a line each.
+:data:`LIMIT_S`.  Requests and answers are MessagePack, each behind its length
+in four bytes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ LIMIT_S = 1.0
 """How long one request may take."""
 MOST_CHARS = 32 << 10
 """Of a longer text only the beginning is coloured."""
+LENGTH_BYTES = 4
 _MOST_MEMORY = 1 << 30
 _STYLES = {
     "Comment": "ansibrightblack",
@@ -72,7 +74,9 @@ def lex(name: str, lines: Sequence[str]) -> tuple[Runs, ...]:
         for at, part in enumerate(value.split("\n")):
             if at:
                 found.append([])
-            if part:
+            if part and found[-1] and found[-1][-1][0] == style:
+                found[-1][-1] = style, found[-1][-1][1] + len(part)
+            elif part:
                 found[-1].append((style, len(part)))
     return tuple(map(tuple, found[: len(lines)]))
 
@@ -85,6 +89,12 @@ def _style(name: str) -> str:
     return ""
 
 
+def packed(message: LexRequest | LexAnswer) -> bytes:
+    """Return a message as it is sent."""
+    data = msgspec.msgpack.encode(message)
+    return len(data).to_bytes(LENGTH_BYTES) + data
+
+
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until there are no more; the kernel ends this process if one takes too long."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -92,14 +102,14 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     import pygments.lexers  # noqa: F401 - not on the time of the first request
 
-    for line in requests:
-        request = msgspec.json.decode(line, type=LexRequest)
+    while head := requests.read(LENGTH_BYTES):
+        request = msgspec.msgpack.decode(requests.read(int.from_bytes(head)), type=LexRequest)
         signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
         texts: tuple[tuple[Runs, ...], ...] = ()
         with contextlib.suppress(Exception):  # some lexers fail at some texts: then there are no colours
             texts = tuple(lex(request.name, text) for text in request.texts)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        answers.write(msgspec.json.encode(LexAnswer(request.number, texts)) + b"\n")
+        answers.write(packed(LexAnswer(request.number, texts)))
         answers.flush()
 
 

@@ -13,10 +13,9 @@ import msgspec
 
 from yolofs.cli.review.diff_view import DiffView, LineKind
 from yolofs.cli.review.drawing import harmless
-from yolofs.cli.review.lexing import LexAnswer, LexRequest, Runs
+from yolofs.cli.review.lexing import LENGTH_BYTES, LexAnswer, LexRequest, Runs, packed
 
 _MOST_ROWS = 400
-_MOST_ANSWER_BYTES = 16 << 20
 _MOST_ENDS = 5
 """After so many ends of the process nothing is coloured any more."""
 
@@ -62,7 +61,7 @@ class Painter:
             self._asked.setdefault(view, set()).update(rows)
             try:
                 await self._colour(view, rows)
-            except (OSError, ValueError, EOFError, asyncio.IncompleteReadError, msgspec.DecodeError):
+            except (OSError, ValueError, asyncio.IncompleteReadError, msgspec.DecodeError):
                 self._ends += 1
                 await self._end()
 
@@ -97,18 +96,15 @@ class Painter:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                limit=_MOST_ANSWER_BYTES,
                 start_new_session=True,
             )
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(request) + b"\n")
+        process.stdin.write(packed(request))
         await process.stdin.drain()
-        line = await process.stdout.readline()
-        if not line:
-            raise EOFError
-        return msgspec.json.decode(line, type=LexAnswer)
+        length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
+        return msgspec.msgpack.decode(await process.stdout.readexactly(length), type=LexAnswer)
 
     async def _end(self) -> None:
         process, self._process = self._process, None

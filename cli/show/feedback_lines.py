@@ -9,9 +9,9 @@ from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import local_time
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place
-from yolofs.cli.show.patch_colour import visible
 from yolofs.paths import RelPath, absolute
 from yolofs.session.feedback import Item, Thing
+from yolofs.text.characters import harmless
 
 
 def lines_of(items: Iterable[Item], place: Place, guard: PathGuard | None) -> Iterator[str]:
@@ -21,13 +21,17 @@ def lines_of(items: Iterable[Item], place: Place, guard: PathGuard | None) -> It
         for thing in things:
             yield f"  {thing.kind}  {place.show_path(thing.path)}"
             if guard is None or guard.may_read(absolute(place.root, thing.path)):
-                yield from (f"    {visible(line).decode(errors='replace')}" for line in thing.lines)
+                yield from (f"    {_shown(line)}" for line in thing.lines)
                 if thing.more_lines:
                     yield f"    … and {thing.more_lines} more lines"
         if item.more_things:
             yield f"  … and {item.more_things} more"
         if item.note:
             yield f"  the user says: {item.note}"
+
+
+def _shown(line: bytes) -> str:
+    return harmless(line.decode(errors="surrogateescape").expandtabs(4))
 
 
 def item_fields(items: Iterable[Item], root: bytes, guard: PathGuard | None) -> list[dict[str, Any]]:
