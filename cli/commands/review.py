@@ -16,7 +16,6 @@ from yolofs.errors import UsageError
 
 if TYPE_CHECKING:  # takes long
     from yolofs.cli.review.reader import Reader
-    from yolofs.session.session import Session
 
 
 @click.command(cls=PathsCommand)
@@ -50,9 +49,7 @@ def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None
         if tool is not None:
             from yolofs.cli.review.tool import review_with
 
-            directory = review_with(reader, tool, _tidy)
-            if directory is not None:
-                _remove_tidied(directory)
+            review_with(reader, tool)
             return
         check_can_ask(instead="yolofs diff; yolofs hunks --json; yolofs commit --hunk ID")
         if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
@@ -66,18 +63,6 @@ def _show(reader: Reader) -> None:
     from yolofs.cli.review.screen import review
     from yolofs.cli.review.worker import Worker
 
-    said = review(Worker(reader, _tidy, _remove_tidied))
+    said = review(Worker(reader))
     if said:
         say(said)
-
-
-def _tidy(session: Session) -> None:
-    from yolofs.cli.commands.gc import tidy  # takes long, and only a commit comes here
-
-    tidy(session)
-
-
-def _remove_tidied(directory: bytes) -> None:
-    from yolofs.cli.commands.gc import remove_tidied
-
-    remove_tidied(directory)

@@ -6,7 +6,7 @@ Each blocks, and runs in a thread beside the screen; a mount serves no request m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, compare
@@ -14,6 +14,7 @@ from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.picked import commit_hunks
 from yolofs.cli.commit.report import Shown, look, stays_text
+from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
 from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.accepted import Part
@@ -240,8 +241,8 @@ def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
     return told(shown.taken), told(shown.stays), shown.held_back, dict(shown.marks), list(conflicts)
 
 
-def commit(reader: Reader, prepared: Prepared, tidy: Callable[[Session], object]) -> tuple[str, bytes]:
-    """Commit what was shown; return what to say, and the session's directory.  ``tidy`` is called at the end.
+def commit(reader: Reader, prepared: Prepared) -> str:
+    """Commit what was shown; return what to say.
 
     Raises:
         StaleHunkError: something of it has changed since it was shown; nothing is done.
@@ -260,14 +261,15 @@ def commit(reader: Reader, prepared: Prepared, tidy: Callable[[Session], object]
         )
         tidy(session)
         directory = session.directory
+    remove_tidied(directory)
     number = done.result.number
     if number is None:
-        return "nothing to commit", directory
+        return "nothing to commit"
     left = "".join(
         f"; {display(path)}: {', '.join(what)} could not be carried over" for path, what in done.result.left_out.items()
     )
     more = f"; its journal could not be put away: {done.result.unfinished}" if done.result.unfinished else ""
-    return f"commit {number} done; to take it back: yolofs undo {number}{left}{more}", directory
+    return f"commit {number} done; to take it back: yolofs undo {number}{left}{more}"
 
 
 # ---- what is picked

@@ -294,6 +294,8 @@ class _Screen:
             self._carry_out(Compare())
         except (YolofsError, OSError) as error:
             self._desk.failed(_text(error))
+        except Exception as error:  # noqa: BLE001 - nobody waits for a task: the end of the program tells of it
+            self._leave(error)
         except KeyboardInterrupt:  # of a signal while a commit held them
             self._desk.failed("stopped")
         else:

@@ -11,7 +11,7 @@ import os
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Iterable, Sized
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Side
@@ -26,7 +26,6 @@ from yolofs.cli.review.wishes import Drop, Prepare, Wanted
 from yolofs.cli.show.listing import Place
 from yolofs.errors import UsageError, YolofsError
 from yolofs.paths import display
-from yolofs.session.session import Session
 from yolofs.system.plain_files import open_plain
 from yolofs.text.git_binary import is_binary, read_chunks
 
@@ -55,10 +54,8 @@ class _EndState(NamedTuple):
     """These have a text that was not staged."""
 
 
-def review_with(reader: Reader, tool: str, tidy: Callable[[Session], object]) -> bytes | None:
+def review_with(reader: Reader, tool: str) -> None:
     """Have a tool show the changes; commit what it leaves, or drop the rest, as the user answers.
-
-    Returns the session's directory after a commit, at whose end ``tidy`` was called.
 
     Raises:
         UsageError: what is reviewed is not the present.
@@ -69,7 +66,7 @@ def review_with(reader: Reader, tool: str, tidy: Callable[[Session], object]) ->
         raise UsageError("a diff tool can only select from the present", hint="yolofs review --tool CMD")
     if not comparison.changes:
         say("nothing is staged")
-        return None
+        return
     check_can_ask(instead="yolofs hunks --json; yolofs commit --hunk ID")
     with tempfile.TemporaryDirectory(prefix="yolofs-review-") as name:
         directory = os.fsencode(name)
@@ -80,8 +77,8 @@ def review_with(reader: Reader, tool: str, tidy: Callable[[Session], object]) ->
         end = _end_state(handed, os.path.join(directory, b"right"))
     if end.edited and not _stage_edited(reader, end, comparison.place):
         say("nothing done")
-        return None
-    return _act(reader, end, tidy, can_commit=comparison.can_commit)
+        return
+    _act(reader, end, can_commit=comparison.can_commit)
 
 
 def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> list[_Handed]:
@@ -197,7 +194,7 @@ def _stage_edited(reader: Reader, end: _EndState, place: Place) -> bool:
     return True
 
 
-def _act(reader: Reader, end: _EndState, tidy: Callable[[Session], object], *, can_commit: bool) -> bytes | None:
+def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
     say(f"selected: {_count(end.selected)}; not selected: {_count(end.rest)}")
     letters = ("c" if can_commit and end.selected else "") + ("d" if end.rest else "") + "q"
     words = {
@@ -207,17 +204,16 @@ def _act(reader: Reader, end: _EndState, tidy: Callable[[Session], object], *, c
     }
     match choose(f"{', '.join(words[letter] for letter in letters)}?", letters):
         case "c":
-            return _commit(reader, end, tidy)
+            _commit(reader, end)
         case "d":
             said, done = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True))
             before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
             say(said.partition(";")[0] + before)
         case _:
             say("nothing done")
-    return None
 
 
-def _commit(reader: Reader, end: _EndState, tidy: Callable[[Session], object]) -> bytes | None:
+def _commit(reader: Reader, end: _EndState) -> None:
     page = prepare(reader, Prepare(end.selected, ()))
     for line in (page.title, *page.lines):
         say(line)
@@ -225,11 +221,9 @@ def _commit(reader: Reader, end: _EndState, tidy: Callable[[Session], object]) -
         raise UsageError("this cannot be committed as it is", hint="yolofs review")
     if not ask("commit that?"):
         say("nothing committed")
-        return None
+        return
     assert isinstance(page.prepared, Prepared)
-    said, directory = commit(reader, page.prepared, tidy)
-    say(said)
-    return directory
+    say(commit(reader, page.prepared))
 
 
 def _count(what: Sized) -> str:

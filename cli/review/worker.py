@@ -5,7 +5,7 @@ What changes sessions is imported when it is first wanted, so that the first scr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change
@@ -17,7 +17,6 @@ from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.tree import Key, Tree
 from yolofs.cli.review.wishes import Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError
-from yolofs.session.session import Session
 
 _MANY = 1000
 """Of so many changes it takes a while to find what the host would run: they are shown before."""
@@ -34,13 +33,8 @@ class Compared(NamedTuple):
 class Worker:
     """Does what a desk wants."""
 
-    def __init__(
-        self, reader: Reader, tidy: Callable[[Session], object], remove_tidied: Callable[[bytes], object]
-    ) -> None:
-        """``tidy`` takes what is kept for too long out of a session after a commit, ``remove_tidied`` removes it."""
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._tidy = tidy
-        self._remove_tidied = remove_tidied
 
     def first_look(self) -> Comparison | None:
         """Look at the beginning, where a comparison takes a while."""
@@ -95,9 +89,7 @@ class Worker:
         from yolofs.cli.review.doing import Prepared, commit
 
         assert isinstance(wish.prepared, Prepared)
-        said, directory = commit(self._reader, wish.prepared, self._tidy)
-        self._remove_tidied(directory)
-        return said
+        return commit(self._reader, wish.prepared)
 
     def texts(self, wish: Edit) -> tuple[bytes, bytes]:
         """Return both versions of what is to be edited.
