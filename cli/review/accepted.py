@@ -9,6 +9,7 @@ from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines, whole_if_all
 from yolofs.cli.review.tree import Key, Node, Tree, key_of
+from yolofs.cli.review.wishes import Carried
 
 
 class Part(NamedTuple):
@@ -95,6 +96,16 @@ class Accepted:
         part = self._parts.get(key)
         if part is not None and part.picks is None:
             self._parts[key] = part._replace(picks={hunk.id: None for hunk in file.hunks})
+
+    def carry(self, key: Key, carried: Carried) -> None:
+        """Go on with the new ids of hunks, after others of the same change were dropped; what has none is let go."""
+        part = self._parts.get(key)
+        if part is None or part.picks is None:
+            self._set(key, None)
+            return
+        picks = {carried.ids[name]: lines for name, lines in part.picks.items() if name in carried.ids}
+        is_whole = carried.is_all and len(picks) == len(carried.ids) and not any(picks.values())
+        self._set(key, Part(carried.change, picks, is_whole, part.was_named) if picks else None)
 
     # ---- another comparison
 

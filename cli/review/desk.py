@@ -18,6 +18,7 @@ from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.wishes import (
+    Carried,
     Command,
     Commit,
     Compare,
@@ -93,6 +94,8 @@ class Desk:
         self.page = Page("", ())
         self.page_top = 0
         self.is_comparing = True
+        self._walking_to: int | None = None
+        """The state that was asked for and is not there yet."""
         self._views: OrderedDict[Key, DiffView] = OrderedDict()
         self._history: list[list[Before] | Done] = []
         self._dropping: Drop | None = None
@@ -168,6 +171,8 @@ class Desk:
         ``tree`` is what :func:`arranged` makes of it, for who has that already.
         """
         self.is_comparing = comparison.is_partial or not comparison.has_marks
+        if comparison.at == self._walking_to:
+            self._walking_to = None
         before, known = self.node, self.tree
         place = before.change.path if before is not None and before.change is not None else None
         self.comparison = comparison
@@ -219,8 +224,17 @@ class Desk:
         """Show a page."""
         self.busy, self.mode, self.page, self.page_top = "", Mode.PAGE, page, 0
 
-    def done(self, message: str, done: Done | None = None) -> Command:
-        """Take note of what was done in the view; what differs now has to be found out."""
+    def done(self, message: str, done: Done | None = None, carried: Iterable[Carried] = ()) -> Command:
+        """Take note of what was done in the view; what differs now has to be found out.
+
+        What was accepted of files of which a part was dropped stays so, as ``carried`` has it.
+        """
+        for one in carried:
+            self.accepted.carry(key_of(one.change), one)
+        if done is not None and self._dropping is not None:
+            for key in self._dropping.what.keys() - {key_of(one.change) for one in carried}:
+                self.accepted.put_back([(key, None)])
+        self._dropping = None
         self.busy, self.message = "", message
         if done is not None:
             self._remember(done)
@@ -240,7 +254,7 @@ class Desk:
 
     def failed(self, message: str) -> None:
         """Take note that what was wanted came to nothing."""
-        self.busy, self.message, self.is_comparing = "", message, False
+        self.busy, self.message, self.is_comparing, self._walking_to = "", message, False, None
         if self.mode is Mode.PAGE:
             self.mode = Mode.LIST
 
@@ -630,11 +644,11 @@ class Desk:
         known = self.comparison
         if known is None:
             return None
-        at = known.at + step
+        at = (self._walking_to if self._walking_to is not None else known.at) + step
         if not 0 <= at < len(known.steps):
             self.message = "this is the first generation" if at < 0 else "this is the last one"
             return None
-        self.is_comparing = True
+        self.is_comparing, self._walking_to = True, at
         is_last = at == len(known.steps) - 1
         return Compare(known.steps[at].generation, is_last)
 

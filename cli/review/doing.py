@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, compare
-from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.picked import commit_hunks
 from yolofs.cli.commit.report import Shown, look, stays_text
@@ -21,7 +21,7 @@ from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.tree import Key, key_of
-from yolofs.cli.review.wishes import Done, Drop, Page, Prepare, Wanted
+from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.show.listing import Place, change_line, is_marked, summary
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -75,8 +75,10 @@ def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparis
 # ---- dropping
 
 
-def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None]:
-    """Drop what was picked, and keep what the agent is told of it; return what to say, and what was done.
+def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
+    """Drop what was picked, and keep what the agent is told of it.
+
+    Returns what to say, what was done, and what has become of the other hunks of the same files.
 
     Raises:
         StaleHunkError: something of it has changed since; nothing is done.
@@ -86,7 +88,7 @@ def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None]:
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
         dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(wish.what))
         if not dropped.changes:
-            return _held_text(dropped.held) or "it was as before already", None
+            return _held_text(dropped.held) or "it was as before already", None, []
         number = None
         if wish.is_told:
             held = {one.hunk.id for one in dropped.held}
@@ -94,9 +96,31 @@ def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None]:
             number = feedback.add(session.directory, things, wish.note)
         paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
         done = Done(wish.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
+        carried = _carried(session, reader, files) if len(files) <= _FEW else []
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(dropped.held)
-    return f"dropped {wish.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done
+    return f"dropped {wish.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
+
+
+def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:
+    """Return what has become of hunks of files of which others were dropped just now: nobody else could write."""
+    before = {key_of(file.change): file for file in files}
+    paths = tuple(path for file in files for path in file.change.paths)
+    trees = _old_tree(session, reader), session.state()
+    found: list[Carried] = []
+    for change in compare(*trees, session.base, session.store, paths=paths):
+        known = before.get(key_of(change))
+        if known is None:
+            continue
+        now = {_essence(hunk): hunk.id for hunk in hunks_of(change, session.store).hunks}
+        ids = {hunk.id: now[_essence(hunk)] for hunk in known.hunks if _essence(hunk) in now}
+        found.append(Carried(change, ids, is_all=len(ids) == len(now)))
+    return found
+
+
+def _essence(hunk: Hunk) -> tuple[object, ...]:
+    """Return what a hunk is about, wherever it stands in the new text."""
+    return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
 
 
 def _held_text(held: Sequence[HeldHunk]) -> str:

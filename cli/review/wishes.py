@@ -86,6 +86,16 @@ class Done(NamedTuple):
     """The number of what the agent is told of it."""
 
 
+class Carried(NamedTuple):
+    """A change of which a part was dropped: what its other hunks are called now."""
+
+    change: Change
+    ids: Mapping[str, str]
+    """The new ids by the old ones."""
+    is_all: bool
+    """Whether there are no others."""
+
+
 class Page(NamedTuple):
     """Lines to read, and perhaps to agree to."""
 

@@ -15,7 +15,7 @@ from yolofs.cli.review.desk import arranged
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.tree import Key, Tree
-from yolofs.cli.review.wishes import Commit, Compare, Done, Drop, Edit, Page, Prepare
+from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError
 
 _MANY = 1000
@@ -66,7 +66,7 @@ class Worker:
         """Tell whether somebody has worked in the view since the last comparison."""
         return self._reader.has_grown(changes)
 
-    def drop(self, wish: Drop) -> tuple[str, Done | None]:
+    def drop(self, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
         """Drop what was picked."""
         from yolofs.cli.review.doing import drop
 

@@ -148,6 +148,19 @@ def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
         assert (view / "src/new.txt").read_text() == "first\nthird\n"
 
 
+def test_what_was_accepted_of_a_file_stays_so_when_another_hunk_of_it_is_dropped(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("l Jd\r")
+        terminal.wait_for_screen("dropped text of src/a.py", "x┃+line two", "1 accepted", gone="line twenty")
+        terminal.type("\r")
+        terminal.wait_for_screen("this commit would apply 1 change")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+
+
 def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None:
     with review(yolofs, editor="sed -i s/two/TWO/") as terminal:
         terminal.wait_for_screen("-precious")
