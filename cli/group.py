@@ -17,7 +17,7 @@ from yolofs.cli.owner import FLAG, become_owner
 
 _GROUPS = {
     "Work": ("init", "mount", "unmount", "run", "shell"),
-    "Look": ("status", "diff", "hunks", "log", "runs", "blame", "timeline", "cat", "ls"),
+    "Look": ("status", "diff", "review", "hunks", "log", "runs", "blame", "timeline", "cat", "ls", "feedback"),
     "Keep": ("snapshot", "travel", "restore", "commit", "commits", "undo", "abort", "gc"),
     "Rules": ("watch", "asks", "answer", "rule", "trust"),
     "Machine": ("sessions", "doctor", "hook", "completion"),

@@ -23,6 +23,8 @@ Shell commands run as `yolofs run -- COMMAND`, in a view of the files: nothing i
 
 - After each command stderr says what it changed, deletions and changes outside the project first. Read it: what you did
   not mean to change, undo with the `yolofs travel N` that it names, and tell the user.
+- What the user has dropped of your work, and why, stands there too, once; `yolofs feedback` prints it again. Do not do
+  the same again.
 - Each command has a shell of its own: `cd` and variables do not last until the next one.
 - `EACCES` on a path means that a rule keeps you out, not that something is broken. Do not work around it: ask the user.
 - `yolofs commit`, `abort`, `rule` and `answer` are for the user.

@@ -18,6 +18,7 @@ from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.cli.run.early_summary import EarlySummary
+from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
 from yolofs.cli.run.waiting import told_of_asks
 from yolofs.config.load import is_default, load
@@ -102,6 +103,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
             summarise(project, what, early, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
+    if manner.is_reviewed and not manner.as_json:
+        say_new_feedback(project, session)
     return ended
 
 

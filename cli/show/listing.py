@@ -262,7 +262,7 @@ def _line(letter: str, change: Change, place: Place, *, inside: bool) -> str:
     path = place.show(change.path, inside=inside) + _slash(change)
     if change.old_path is not None:
         path = f"{place.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
-    notes = _notes(change)
+    notes = notes_text(change)
     return f"{letter}  {path}  ({notes})" if notes else f"{letter}  {path}"
 
 
@@ -271,7 +271,7 @@ def _slash(change: Change) -> str:
     return "/" if side is not None and side.type == stat.S_IFDIR else ""
 
 
-def _notes(change: Change) -> str:
+def notes_text(change: Change) -> str:
     notes = []
     old, new = change.old, change.new
     if change.kind is Kind.RENAMED and change.content:

@@ -27,6 +27,7 @@ ORDINARY = {
     "ls": ("-l", "1:."),
     "restore": ("--from", "1", "made"),
     "asks": (),
+    "feedback": (),
     "answer": ("1", "deny"),
     "rule": ("list",),
     "trust": ("--json",),
@@ -43,7 +44,7 @@ ORDINARY = {
     "completion": ("bash",),
 }
 """Words of every command, in an order in which each finds something to do."""
-ELSEWHERE = {"shell", "watch"}
+ELSEWHERE = {"review", "shell", "watch"}
 """Those that tests start as they are, in a terminal."""
 REFUSED = {"answer": 13, "undo": 1}
 """Exit codes of what finds nothing to do after all."""

@@ -23,7 +23,7 @@ from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply import execution, steps, trees
+from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.step_log import Line

@@ -100,7 +100,7 @@ TRAPS = {
 }
 
 
-def _content(top: Path) -> dict[str, tuple[int, bytes]]:
+def content_of(top: Path) -> dict[str, tuple[int, bytes]]:
     """Return mode and content of all that lies below, but what yolofs itself keeps."""
     found = {}
     for path in sorted(top.rglob("*")):
@@ -116,10 +116,8 @@ def _content(top: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-@pytest.mark.parametrize("name", TRAPS)
-def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, tmp_path: Path) -> None:
-    trap = TRAPS[name]
-    parent = tmp_path / "work"
+def laid_out(trap: Trap, parent: Path) -> Program:
+    """Make the project of a trap in ``parent``, with a session."""
     project = parent / "project"
     project.mkdir(parents=True)
     for path, content in trap.files.items():
@@ -130,7 +128,15 @@ def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, t
     yolofs = Program(project)
     (project / ".yolofs.toml").write_text("scratch = []\n")
     yolofs("init")
-    before = _content(parent)
+    return yolofs
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, tmp_path: Path) -> None:
+    trap = TRAPS[name]
+    parent = tmp_path / "work"
+    yolofs = laid_out(trap, parent)
+    before = content_of(parent)
     with yolofs.mounted("--root", "/") as mountpoint:
         done = yolofs("run", "sh", "-c", trap.command.format(parent=parent))
         told = [line.strip() for line in done.err.splitlines()]
@@ -138,8 +144,8 @@ def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, t
             assert line.format(parent=parent) in told
         titles = [line for line in told if line.endswith(":")]
         assert titles == [title for title in ("deleted:", "outside the project:", "in the project:") if title in titles]
-        assert _content(parent) == before
+        assert content_of(parent) == before
         undo = told[-1].partition("undo it: yolofs ")[2].split()
         yolofs(*undo)
-        assert _content(mountpoint / str(parent)[1:]) == before
+        assert content_of(mountpoint / str(parent)[1:]) == before
         assert yolofs("status", "--json").json["changes"] == []

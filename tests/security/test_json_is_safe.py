@@ -23,6 +23,8 @@ from tests.cli.program import COMMAND, Done, Program, wait_until
 from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, waiting
 from tests.mount.asking import Reader, reader
+from yolofs.session import feedback
+from yolofs.session.feedback import Thing
 from yolofs.text.json_text import encode_json
 
 pytestmark = pytest.mark.mount
@@ -67,6 +69,9 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
             program("rule", "deny", os.fsdecode(b"secret/denied" + name))
         program("travel", os.fsdecode(NAMES[0]))
         program("travel", "-")
+        root = os.fsencode(project)[1:] + b"/"
+        things = [Thing(root + name, "text", (b"+" + name,)) for name in NAMES]
+        feedback.add(os.fsencode(program.session), things, "\x1b[2J\u202e")
         yield program
     finally:
         program("unmount", "--force")
@@ -122,6 +127,7 @@ JSON_COMMANDS: dict[str, tuple[str, ...]] = {
     "diff": ("diff", "--json", "all"),
     "hunks": ("hunks", "--json", "--hidden"),
     "log": ("log", "--json"),
+    "feedback": ("feedback", "--json"),
     "runs": ("runs", "--json"),
     "timeline": ("timeline", "--json"),
     "sessions": ("sessions", "--json"),
@@ -157,6 +163,7 @@ def test_json_gives_back_the_same_names(yolofs: Program) -> None:
     assert set(NAMES) <= names_in(shown(yolofs, "diff", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "hunks", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "log", "--json").json)
+    assert set(NAMES) <= names_in(shown(yolofs, "feedback", "--json").json)
     assert set(NAMES) <= names_in(shown(yolofs, "timeline", "--json").json)
     runs = shown(yolofs, "runs", "--json").json["runs"]
     words = [list(map(unquote_to_bytes, run["command_bytes"])) for run in runs if "command_bytes" in run]
@@ -192,6 +199,7 @@ def test_what_is_said_of_one_path_is_safe(yolofs: Program, name: bytes) -> None:
         ("rule", "list", "--all"),
         ("rule", "test"),
         ("asks",),
+        ("feedback",),
     ],
     ids=" ".join,
 )
@@ -240,6 +248,7 @@ def test_asks_and_watch_are_safe(yolofs: Program, tmp_path: Path) -> None:
     assert NAMES[1] in names_in(json.loads(seen.read_text()))
     shown(yolofs, "log")
     assert set(NAMES) <= names_in(shown(yolofs, "log", "--json").json)
+    assert set(NAMES) <= names_in(shown(yolofs, "feedback", "--json").json)
     for line in (yolofs.session / "audit.jsonl").read_text().splitlines():
         check(line)
     check(yolofs.log)

@@ -1,0 +1,35 @@
+"""``yolofs feedback``."""
+
+from __future__ import annotations
+
+import click
+
+from yolofs.cli.options import options
+from yolofs.cli.output import emit, emit_json, say
+from yolofs.cli.project import find_project, looking
+from yolofs.cli.show.feedback_lines import item_fields, lines_of
+from yolofs.cli.show.listing import Place
+from yolofs.session import feedback
+
+
+@click.command()
+@click.option("--new", "only_new", is_flag=True, help="Only what has not been told yet; from now on it has been.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+def command(only_new: bool, as_json: bool) -> None:
+    """Print what the user has dropped of an agent's work, and why.
+
+    It is what was dropped in `yolofs review`, with the note that the user typed. An agent's next command (`yolofs run`,
+    also by a hook) prints what is new by itself, once. What was taken back in the review is not told.
+    """
+    guard = options().guard
+    with looking(find_project()) as session:
+        found = feedback.take_new(session.directory) if only_new else feedback.read(session.directory).items
+        if as_json:
+            emit_json({"feedback": item_fields(found, session.base.root, guard)})
+            return
+        place = Place(session.base.root, session.base.relative(session.project))
+        lines = list(lines_of(found, place, guard))
+    for line in lines:
+        emit(line)
+    if not lines:
+        say("nothing new" if only_new else "the user has dropped nothing")

@@ -1,0 +1,18 @@
+"""``yolofs review``: the staged changes on a terminal's whole screen, to be accepted, dropped, edited and committed.
+
+::
+
+    screen      the terminal: keys in, lines out, and what goes on meanwhile
+    worker      what the screen has done in other threads
+    doing       dropping, committing, editing, taking back: what changes the session
+    tool        another program's diff instead of the screen; end_state: what it has selected
+    reader      what differs, read from a session; first_look: the beginning of it
+    painter     colours of source code, asked of a process that may be killed: lexing
+    drawing     a desk as lines of styled text; words: which words of two lines differ
+    desk        all that the user has before him, and what his keys do; no terminal, no session
+    wishes      what a desk wants done
+    accepted    what is accepted
+    tree        the left side: sections, directories, changes
+    diff_view   the right side: the lines of one change
+    comparison  what a comparison is
+"""

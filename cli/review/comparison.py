@@ -1,0 +1,69 @@
+"""What a review compares: the records that its screen and what reads sessions share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from yolofs.changes.changes import Change
+from yolofs.cli.show.listing import Place
+from yolofs.hostcode.mark import Marks
+from yolofs.journal.timeline import BASE
+from yolofs.paths import Generation
+from yolofs.state.regions import Regions
+
+
+class Subject(NamedTuple):
+    """What the user wants to review."""
+
+    range_text: str
+    paths: tuple[bytes, ...]
+    """As they were typed; none for all."""
+    scratch: bool
+    hidden: bool
+
+
+class Step(NamedTuple):
+    """A state up to which the work can be shown."""
+
+    generation: Generation | None
+    """None is the present."""
+    name: bytes
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """The changes between two states."""
+
+    changes: Sequence[Change]
+    """Those that are shown, sorted by path."""
+    marks: Marks
+    regions: Regions
+    place: Place
+    old: Generation
+    steps: tuple[Step, ...]
+    """The states between which one can walk, the last one reviewed."""
+    at: int
+    """Which of them is shown."""
+    is_partial: bool = False
+    """Whether it is only the beginning, to be shown until all is compared."""
+    has_marks: bool = True
+    """Whether it has been looked what the host would run or trust."""
+    scratch_left_out: int = 0
+    hidden_left_out: int = 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether what is shown is all that is reviewed."""
+        return self.at == len(self.steps) - 1
+
+    @property
+    def is_present(self) -> bool:
+        """Whether what is shown is the view as it is now, so that something can be done with it."""
+        return self.steps[self.at].generation is None
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether it is what a commit would apply."""
+        return self.is_present and self.old == BASE

@@ -1,0 +1,334 @@
+"""What a review does to the session: drops, edits, commits, and what takes a drop or an edit back.
+
+Each blocks, and runs in a thread beside the screen; a mount serves no request meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change, compare
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
+from yolofs.changes.picks import Lines, Picks
+from yolofs.cli.commit.picked import commit_hunks
+from yolofs.cli.commit.report import Shown, look, stays_text
+from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.project import changing
+from yolofs.cli.ranges import parse_range
+from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.tree import Key, key_of
+from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
+from yolofs.cli.show.listing import Place, change_line, is_marked, summary
+from yolofs.commit.select.selection import Selection
+from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.errors import StaleHunkError, UsageError, YolofsError
+from yolofs.paths import ROOT, RelPath, display
+from yolofs.session import feedback
+from yolofs.session.commit import look_at_base
+from yolofs.session.restore import restore
+from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
+from yolofs.session.session import Session
+from yolofs.session.up_to import check_up_to
+from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
+
+_FEW = 100
+"""Of so many changes it is said where they are to be looked for."""
+_LISTED = 500
+_DROPPED = b"dropped in a review"
+_EDITED = b"edited in a review"
+_BACK = b"taken back in a review"
+
+
+class Prepared(NamedTuple):
+    """A commit that was shown, and may be done."""
+
+    picks: Picks
+    paths: Sequence[RelPath]
+    named: Sequence[RelPath]
+    shown: Shown
+    conflicts: Sequence[RelPath]
+    force: bool
+
+
+def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
+    """Return what of the accepted is something else in a newer comparison."""
+    now = {key_of(change): change for change in comparison.changes}
+    found: list[Key] = []
+    for key, part in parts.items():
+        change = now.get(key)
+        if change is None or change == part.change:
+            continue
+        if part.picks is None:
+            found.append(key)
+            continue
+        ids = {hunk.id for hunk in reader.hunks(change).hunks}
+        if not (ids == part.picks.keys() if part.is_whole else ids >= part.picks.keys()):
+            found.append(key)
+    return found
+
+
+# ---- dropping
+
+
+def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
+    """Drop what was picked, and keep what the agent is told of it.
+
+    Returns what to say, what was done, and what has become of the other hunks of the same files.
+
+    Raises:
+        StaleHunkError: something of it has changed since; nothing is done.
+        YolofsError, OSError: as :func:`yolofs.session.selecting.drop_hunks`; nothing is done.
+    """
+    files, picks = _gather(reader, wish.what)
+    with changing(reader.project, LoanKind.RESTORE) as (session, _):
+        dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(wish.what))
+        if not dropped.changes:
+            return _held_text(dropped.held) or "it was as before already", None, []
+        number = None
+        if wish.is_told:
+            held = {one.hunk.id for one in dropped.held}
+            things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
+            number = feedback.add(session.directory, things, wish.note)
+        paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
+        done = Done(wish.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
+        carried = _carried(session, reader, files) if len(files) <= _FEW else []
+    left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
+    held_text = _held_text(dropped.held)
+    return f"dropped {wish.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
+
+
+def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:
+    """Return what has become of hunks of files of which others were dropped just now: nobody else could write."""
+    before = {key_of(file.change): file for file in files}
+    paths = tuple(path for file in files for path in file.change.paths)
+    trees = _old_tree(session, reader), session.state()
+    found: list[Carried] = []
+    for change in compare(*trees, session.base, session.store, paths=paths):
+        known = before.get(key_of(change))
+        if known is None:
+            continue
+        now = {_essence(hunk): hunk.id for hunk in hunks_of(change, session.store).hunks}
+        ids = {hunk.id: now[_essence(hunk)] for hunk in known.hunks if _essence(hunk) in now}
+        found.append(Carried(change, ids, is_all=len(ids) == len(now)))
+    return found
+
+
+def _essence(hunk: Hunk) -> tuple[object, ...]:
+    """Return what a hunk is about, wherever it stands in the new text."""
+    return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
+
+
+def _held_text(held: Sequence[HeldHunk]) -> str:
+    if not held:
+        return ""
+    return f"{len(held)} stay{'s' if len(held) == 1 else ''} as it is: {held[0].reason}"
+
+
+def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
+    return [hunk for file in files for hunk in file.hunks if hunk.id in picks]
+
+
+def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Thing:
+    count = len(hunk.old_lines)
+    marked = [
+        *((number, b"-" + line) for number, line in enumerate(hunk.old_lines, 1)),
+        *((number, b"+" + line) for number, line in enumerate(hunk.new_lines, count + 1)),
+    ]
+    if hunk.kind is HunkKind.DELETED:  # the path says it
+        marked = []
+    wanted = [
+        line.rstrip(b"\r\n")[: feedback.MOST_LINE_BYTES] for number, line in marked if not lines or number in lines
+    ]
+    kept = tuple(wanted[: feedback.MOST_LINES])
+    return feedback.Thing(hunk.path, hunk.kind.value, kept, len(wanted) - len(kept), hunk.old_path)
+
+
+# ---- editing, taking back
+
+
+def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, Done]:
+    """Stage a text in which a hunk was edited.
+
+    Raises:
+        StaleHunkError: the hunk has become another one meanwhile; nothing is done.
+        YolofsError, OSError: as :func:`yolofs.session.selecting.stage_text`; nothing is done.
+    """
+    with changing(reader.project, LoanKind.RESTORE) as (session, _):
+        Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
+        before = stage_text(session, file.path, text, _EDITED)
+        name = display(file.path.rpartition(b"/")[2])
+        done = Done(f"the edit of {name}", session.journal.form.key, before, session.timeline.present, (file.path,))
+    return f"edited {name}; u takes it back", done
+
+
+def take_back(reader: Reader, done: Done) -> str:
+    """Stage again what was there before a drop or an edit, where nothing has changed since.
+
+    Raises:
+        UsageError: something has; nothing is done.
+    """
+    with changing(reader.project, LoanKind.RESTORE) as (session, _):
+        if session.journal.form.key != done.journal:
+            raise UsageError("there was a commit or an abort since, so it cannot be taken back")
+        trees = session.states(done.after, None)
+        if compare(*trees, session.base, session.store, paths=done.paths):
+            raise UsageError(
+                f"{done.title} has changed since, so it is not taken back",
+                hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
+            )
+        restore(session, session.state(done.before), done.paths, _BACK)
+        if done.feedback is not None:
+            with contextlib.suppress(OSError):
+                feedback.withdraw(session.directory, done.feedback)
+    return f"taken back: {done.title}"
+
+
+# ---- committing
+
+
+def prepare(reader: Reader, wish: Prepare) -> Page:
+    """Return the page that says what a commit of what is accepted would do; nothing is done.
+
+    Raises:
+        StaleHunkError: something of it has changed since.
+        YolofsError, OSError: it would be refused.
+    """
+    _, picks = _gather(reader, wish.what)
+    paths = _paths(wish.what)
+    with (
+        changing(reader.project, LoanKind.COMMIT) as (session, _),
+        select_hunks(session, picks, paths=paths) as selected,
+    ):
+        selection = Selection(session.regions, frozenset(Region), (ROOT, *wish.named))
+        shown, parts = look(session, selection, tree=selected.tree, is_again=True)
+        looked = look_at_base(session, parts)
+        if shown.taken:
+            check_up_to(session, parts)
+        place = Place(session.base.root, session.base.relative(session.project))
+        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, wish.force)
+        return _page(prepared, selected.held, frozenset(looked.marked), place)
+
+
+def _page(prepared: Prepared, held: Sequence[HeldHunk], marked: frozenset[RelPath], place: Place) -> Page:
+    shown, conflicts = prepared.shown, frozenset(prepared.conflicts)
+    lines: list[str] = []
+    taken = sorted(shown.taken, key=lambda change: (not is_marked(change, shown.marks), place.holds(change)))
+    for change in taken[:_LISTED]:
+        line = change_line(change, place, shown.marks, inside=place.holds(change))
+        if not conflicts.isdisjoint(change.paths):
+            line += "  [changed in base, too]"
+        lines.append(line)
+    if len(taken) > _LISTED:
+        lines.append(f"… and {len(taken) - _LISTED} more")
+    lines += [""] if lines else []
+    lines += [f"stays as it is: {one.hunk.kind.value} {place.show_path(one.hunk.path)}: {one.reason}" for one in held]
+    for back in shown.held_back:
+        lines.append(f"stays staged: {', '.join(map(place.show_path, back.paths[:4]))}: {back.reason}")
+    if marked:
+        names = ", ".join(place.show_path(path) for path in sorted(marked)[:4])
+        lines.append(f"the marks of a merge stand in {names}: take them out first (e edits), or leave it out")
+    elif conflicts and not prepared.force:
+        lines.append("base has changed there, too: o takes what is staged, and keeps base's version with the commit;")
+        lines.append("or leave them out here, and merge: yolofs commit --merge PATH")
+    elif conflicts:
+        lines.append("what is staged replaces what base has there; base's version is kept with the commit")
+    lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
+    can_force = bool(conflicts) and not marked and not prepared.force
+    is_possible = bool(shown.taken) and not marked and not can_force
+    count = sum(is_marked(change, shown.marks) for change in shown.taken)
+    trusted = f", {count} of which the host would run or trust" if count else ""
+    title = f"this commit would apply {summary(shown.taken)}{trusted}" if shown.taken else "there is nothing to commit"
+    question = "enter commits; any other key goes back" if is_possible else ""
+    return Page(title, tuple(lines), question, prepared, can_force)
+
+
+def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
+    """Return what of a commit the page has told; what is in the files, the ids of hunks say."""
+
+    def told(changes: Iterable[Change]) -> list[object]:
+        return [
+            (
+                change.kind,
+                change.path,
+                change.old_path,
+                change.metadata,
+                change.new and (change.new.type, change.new.mode),
+            )
+            for change in changes
+        ]
+
+    return told(shown.taken), told(shown.stays), shown.held_back, dict(shown.marks), list(conflicts)
+
+
+def commit(reader: Reader, prepared: Prepared) -> str:
+    """Commit what was shown; return what to say.
+
+    Raises:
+        StaleHunkError: something of it has changed since it was shown; nothing is done.
+        YolofsError, OSError: as :func:`yolofs.cli.commit.picked.commit_hunks`.
+    """
+
+    def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:
+        if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
+            raise StaleHunkError(
+                "something has changed meanwhile, here or in base, so nothing is committed: look again"
+            )
+
+    with changing(reader.project, LoanKind.COMMIT) as (session, _):
+        done = commit_hunks(
+            session, prepared.picks, paths=prepared.paths, named=prepared.named, force=prepared.force, tell=check
+        )
+        tidy(session)
+        directory = session.directory
+    remove_tidied(directory)
+    number = done.result.number
+    if number is None:
+        return "nothing to commit"
+    left = "".join(
+        f"; {display(path)}: {', '.join(what)} could not be carried over" for path, what in done.result.left_out.items()
+    )
+    more = f"; its journal could not be put away: {done.result.unfinished}" if done.result.unfinished else ""
+    return f"commit {number} done; to take it back: yolofs undo {number}{left}{more}"
+
+
+# ---- what is picked
+
+
+def _old_tree(session: Session, reader: Reader) -> Tree:
+    old, _ = parse_range(session.timeline, reader.subject.range_text)
+    return session.state(old)
+
+
+def _gather(
+    reader: Reader, what: Mapping[Key, tuple[Change, Wanted]]
+) -> tuple[list[FileHunks], dict[str, Lines | None]]:
+    """Return the hunks of what is wanted, and the picks of them.
+
+    Raises:
+        StaleHunkError: one does not exist any more.
+    """
+    files: list[FileHunks] = []
+    picks: dict[str, Lines | None] = {}
+    for change, wanted in what.values():
+        file = reader.hunks(change)
+        files.append(file)
+        known = {hunk.id for hunk in file.hunks}
+        if wanted is not None and not known.issuperset(wanted):
+            gone = tuple(name for name in wanted if name not in known)
+            raise StaleHunkError(f"{display(change.path)} has changed since it was looked at", ids=gone)
+        picks.update(wanted if wanted is not None else dict.fromkeys(known))
+    if not picks:
+        raise YolofsError("there is nothing to pick")
+    return files, picks
+
+
+def _paths(what: Mapping[Key, tuple[Change, Wanted]]) -> tuple[RelPath, ...]:
+    """Return where the hunks are to be looked for; nothing for everywhere."""
+    if len(what) > _FEW:
+        return ()
+    return tuple(dict.fromkeys(path for change, _ in what.values() for path in change.paths))

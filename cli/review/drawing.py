@@ -1,0 +1,349 @@
+"""Draws a desk: lines of styled text for a terminal of any size.
+
+Names and contents may be anybody's: paths come through ``display``, lines through ``characters.harmless``, and both are
+cut, so nothing here holds a control character or is wider than the screen.
+"""
+
+from __future__ import annotations
+
+import stat
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from prompt_toolkit.utils import get_cwidth
+
+from yolofs.changes.changes import Kind
+from yolofs.cli.review.desk import Desk, Focus, Mode
+from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
+from yolofs.cli.review.tree import Node, Section, key_of
+from yolofs.cli.review.words import differing
+from yolofs.cli.show.listing import notes_text
+from yolofs.paths import Generation, display
+from yolofs.text import characters
+
+Piece: TypeAlias = tuple[str, str]
+Line: TypeAlias = list[Piece]
+"""Pieces of text, each with its style."""
+Colours: TypeAlias = Callable[[DiffView, int], Sequence[tuple[str, int]] | None]
+"""Tells of a line its styles, each with how many characters it is for; None if that is not known (yet)."""
+
+MOST_LINE_BYTES = 1000
+_LEAST_LIST = 20
+_MOST_LIST = 60
+_KINDS: Mapping[Kind, str] = {
+    Kind.ADDED: "ansigreen",
+    Kind.MODIFIED: "ansiyellow",
+    Kind.DELETED: "ansired",
+    Kind.RENAMED: "ansicyan",
+    Kind.TYPE: "ansimagenta",
+    Kind.METADATA: "ansiblue",
+}
+_KEYS = "space accept  d drop  e edit  s split  u undo  / search  [ ] walk  enter commit  ? keys  q quit"
+_SHORT_KEYS = "space enter d e s u / [ ]   ? all keys   q quit"
+
+
+def no_colours(_view: DiffView, _row: int) -> None:
+    """Tell no styles."""
+
+
+def draw(desk: Desk, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
+    """Return a desk as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is on it."""
+    width, height = max(width, 20), max(height, 5)
+    if desk.mode is Mode.PAGE:
+        return _page(desk, width, height)
+    room = height - 3
+    left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
+    right = width - left - 1
+    lists, diffs = _list(desk, left, room), _diff(desk, right, room, colours)
+    lines: list[Line] = [[("bold", _fit(_title(desk), width))]]
+    lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]
+    lines.append([("ansiyellow", _fit(_message(desk), width))])
+    lines.append([("ansibrightblack", _fit(_prompt(desk, width), width))])
+    return lines
+
+
+# ---- above and below
+
+
+def _title(desk: Desk) -> str:
+    known = desk.comparison
+    if known is None:
+        return "yolofs review: comparing…"
+    if known.is_partial:
+        return "yolofs review: comparing…  these are some of the changes"
+    count = sum(top.total for top in desk.tree.sections)
+    accepted = len(desk.accepted)
+    text = f"yolofs review: {count} change{'s' if count != 1 else ''}"
+    text += f", {accepted} accepted" if accepted else ""
+    if len(known.steps) > 1:
+        name = known.steps[known.at].name
+        text += f"  [generation {_step(desk, known.at)} of {_step(desk, len(known.steps) - 1)}"
+        text += f": {display(name)}]" if name else "]"
+    if known.scratch_left_out:
+        text += f"  {known.scratch_left_out} in scratch directories not shown"
+    if known.hidden_left_out:
+        text += f"  {known.hidden_left_out} on hidden paths not shown"
+    return text + ("  …" if desk.is_comparing else "")
+
+
+def _step(desk: Desk, at: int) -> str:
+    assert desk.comparison is not None
+    generation: Generation | None = desk.comparison.steps[at].generation
+    return "now" if generation is None else str(generation)
+
+
+def _message(desk: Desk) -> str:
+    return f"{desk.busy}…" if desk.busy else desk.message
+
+
+def _prompt(desk: Desk, width: int) -> str:
+    typed = display(desk.typed.encode(errors="surrogateescape")) if desk.typed else ""
+    match desk.mode:
+        case Mode.SEARCH:
+            return f"/{typed}█"
+        case Mode.NOTE:
+            told = "the agent is told, why" if desk.tells else "the agent is not told"
+            return f"drop {desk.dropping_title}? enter drops, escape does not; {told} (tab): {typed}█"
+        case Mode.LEAVE:
+            return f"{len(desk.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
+    return _KEYS if len(_KEYS) <= width else _SHORT_KEYS
+
+
+# ---- the list
+
+
+def _list(desk: Desk, width: int, room: int) -> list[Line]:
+    desk.top = _scrolled(desk.top, desk.row, len(desk.rows), room)
+    lines = [_row(desk, row, width) for row in range(desk.top, min(desk.top + room, len(desk.rows)))]
+    if not desk.rows and not desk.is_comparing:
+        lines = [[("", _fit("nothing is staged", width))]]
+    return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
+
+
+def _row(desk: Desk, row: int, width: int) -> Line:
+    node = desk.rows[row]
+    is_here = row == desk.row
+    here = ("reverse " if desk.focus is Focus.LIST else "underline ") if is_here else ""
+    mark = _mark(desk, node)
+    if node.is_section:
+        style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
+        count = f" ({node.total})"
+        title = f"{mark} {node.section.value}"
+        if len(title) + len(count) > width:
+            title = title[: max(width - len(count) - 1, 0)] + "…"
+        return [(here + style, _fit(title + count, width))]
+    indent = "  " * (node.depth - 1)
+    sign = "" if not node.inner else "" if node.is_open else "+"
+    letter = node.change.kind.value if node.change is not None else " "
+    style = _KINDS[node.change.kind] if node.change is not None else "ansibrightblue"
+    head = f"{mark} {indent}"[: width // 2]
+    marked = "ansigreen bold" if mark in "x~" else "ansired bold"
+    rest = max(width - len(head) - 2, 0)
+    name, details = f"{sign}{_name(node)}", _details(desk, node)
+    if node.change is None:
+        name = _cut_start(name, max(rest - len(details), 0))
+    return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
+
+
+def _mark(desk: Desk, node: Node) -> str:
+    if desk.comparison is None or not desk.comparison.is_last:
+        return " "
+    if node.change is not None and not node.inner and key_of(node.change) in desk.accepted.stale:
+        return "!"
+    if node.total and node.wholly == node.total:
+        return "x"
+    return "~" if node.wholly or node.partly else " "
+
+
+def _name(node: Node) -> str:
+    change = node.change
+    side = (change.new or change.old) if change is not None else None
+    is_directory = change is None or (side is not None and side.type == stat.S_IFDIR)
+    return display(node.name) + ("/" if is_directory and not node.name.endswith(b"/") else "")
+
+
+def _details(desk: Desk, node: Node) -> str:
+    change = node.change
+    if change is None or desk.comparison is None:
+        return f" ({node.total})" if not node.is_open else ""
+    parts = []
+    if node.section is Section.CODE:
+        parts.append(f"[{', '.join(mark.text for mark in desk.comparison.marks.get(change.path, ()))}]")
+    if change.old_path is not None:
+        parts.append(f"<- {desk.comparison.place.show_path(change.old_path)}")
+    notes = notes_text(change)
+    if notes:
+        parts.append(f"({notes})")
+    return "".join(f" {part}" for part in parts)
+
+
+# ---- the diff
+
+
+def _diff(desk: Desk, width: int, room: int, colours: Colours) -> list[Line]:
+    view = desk.view
+    if view is None:
+        text = "" if desk.change is None else "reading…"
+        lines: list[Line] = [_summary_line(desk, text, width)]
+    else:
+        desk.line_top = _scrolled(desk.line_top, desk.line, view.count, room)
+        last = min(desk.line_top + room, view.count)
+        lines = [_diff_line(desk, view, row, width, colours) for row in range(desk.line_top, last)]
+    return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
+
+
+def _summary_line(desk: Desk, text: str, width: int) -> Line:
+    node = desk.node
+    if not text and node is not None:
+        text = f"{node.total} changes" if node.total > 1 else "1 change"
+    return [("", _fit(text, width))]
+
+
+def _diff_line(desk: Desk, view: DiffView, row: int, width: int, colours: Colours) -> Line:
+    line = view.line(row)
+    is_here = desk.focus is Focus.DIFF and row == desk.line
+    mark = _line_mark(desk, view, line)
+    current = desk.focus is Focus.DIFF and view.count and line.hunk == view.line(desk.line).hunk and line.hunk >= 0
+    bar = "┃" if current else " "
+    head: Line = [("ansigreen bold" if mark == "x" else "ansibrightblack", f"{mark}{bar}")]
+    here = "reverse " if is_here else ""
+    rest = max(width - 2, 0)
+    if line.kind is LineKind.TITLE:
+        return [*head, (here + "ansicyan", _fit(harmless(line.text), rest))]
+    sign, style = {LineKind.OLD: ("-", "ansired"), LineKind.NEW: ("+", "ansigreen")}.get(line.kind, (" ", ""))
+    text = harmless(line.text.removesuffix(b"\n")) + ("" if line.text.endswith(b"\n") else "  (no newline at the end)")
+    pieces: Line = [(f"{here}{style} bold", sign), *_coloured(view, row, text, here, style, colours)]
+    return [*head, *_cut_pieces(pieces, rest, here)]
+
+
+def _line_mark(desk: Desk, view: DiffView, line: DiffLine) -> str:
+    if line.hunk < 0 or desk.comparison is None or not desk.comparison.is_last:
+        return " "
+    lines = desk.accepted.lines_of(key_of(view.file.change), view.file.hunks[line.hunk])
+    if line.kind is LineKind.TITLE:
+        return "x" if lines is None else "~" if lines else " "
+    return "x" if lines is None or line.number in lines else " "
+
+
+def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colours: Colours) -> Line:
+    """Return a line in the colours of its language, words that differ underlined."""
+    runs = colours(view, row)
+    other = view.other_line(view.line(row))
+    ranges = differing(text, harmless(other.removesuffix(b"\n"))) if other is not None else []
+    if runs is None and not ranges:
+        return [(here + style, text)]
+    styles = [here + style] * len(text)
+    at = 0
+    for name, count in runs or ():
+        styles[at : at + count] = [f"{here}{name}" if name else here + style] * len(styles[at : at + count])
+        at += count
+    for start, end in ranges:
+        styles[start:end] = [f"{one} underline bold" for one in styles[start:end]]
+    pieces: Line = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end == len(text) or styles[end] != styles[start]:
+            pieces.append((styles[start], text[start:end]))
+            start = end
+    return pieces
+
+
+# ---- pages
+
+
+def _page(desk: Desk, width: int, height: int) -> list[Line]:
+    page = desk.page
+    title = _wrap(page.title, width)
+    rows = [part for line in page.lines for part in _wrap(line, width)]
+    room = height - 3 - len(title)
+    top = min(desk.page_top, max(len(rows) - room, 0))
+    desk.page_top = top
+    shown = rows[top : top + room]
+    lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
+    lines += [[("", _fit(row, width))] for row in shown]
+    lines += [[("", " " * width)] for _ in range(room - len(shown))]
+    more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
+    lines.append([("ansiyellow", _fit(_message(desk) or more, width))])
+    lines.append([("bold", _fit(page.question or "any other key goes back", width))])
+    return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most ``width`` cells, parted at spaces where there are any."""
+    text = characters.harmless(text)
+    if get_cwidth(text) <= width:
+        return [text]
+    if text.isascii():
+        return textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True) or [""]
+    lines, line, cells = [], "", 0
+    for char in text:
+        wide = get_cwidth(char)
+        if cells + wide > width:
+            lines.append(line)
+            line, cells = "    ", 4
+        line += char
+        cells += wide
+    return [*lines, line]
+
+
+# ---- measures
+
+
+def _scrolled(top: int, cursor: int, count: int, room: int) -> int:
+    """Return the first row to be shown so that the cursor is."""
+    top = min(max(top, cursor - room + 1), cursor)
+    return max(min(top, count - room), 0)
+
+
+def harmless(line: bytes) -> str:
+    """Return a line of any bytes as printable text, cut if it is very long."""
+    text = line[:MOST_LINE_BYTES].decode(errors="surrogateescape").expandtabs(4)
+    return characters.harmless(text) + (" …" if len(line) > MOST_LINE_BYTES else "")
+
+
+def _fit(text: str, width: int) -> str:
+    """Return a text of just ``width`` cells: cut, or filled with spaces."""
+    if text.isascii():
+        return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]
+    pieces = _cut_pieces([("", text)], width, "")
+    return "".join(piece for _, piece in pieces)
+
+
+def _cut_start(text: str, width: int) -> str:
+    """Return the end of a text, as far as there is room: of directories it tells the most."""
+    if get_cwidth(text) <= width:
+        return text
+    cells, at = 1, len(text)
+    while at and cells + get_cwidth(text[at - 1]) <= width:
+        at -= 1
+        cells += get_cwidth(text[at])
+    return "…" + text[at:]
+
+
+def _cut_pieces(pieces: Line, width: int, here: str) -> Line:
+    """Return pieces of just ``width`` cells together."""
+    result: Line = []
+    left = width
+    for style, text in pieces:
+        if left <= 0:
+            break
+        cells = len(text) if text.isascii() else get_cwidth(text)
+        if cells > left:
+            text, cells = _cut(text, left)
+        result.append((style, text))
+        left -= cells
+    if left > 0:
+        result.append((here, " " * left))
+    return result
+
+
+def _cut(text: str, width: int) -> tuple[str, int]:
+    """Return as much of a text as has room with a … behind it, and how many cells that takes."""
+    cells = 0
+    for at, char in enumerate(text):
+        wide = get_cwidth(char)
+        if cells + wide > width - 1:
+            return text[:at] + "…", cells + 1
+        cells += wide
+    return text, cells

@@ -1,0 +1,199 @@
+"""What is reviewed, read from a session: the changes at once, the hunks of each when it is looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from yolofs.changes.changes import Change, Side, compare
+from yolofs.changes.hunks import FileHunks, hunks_of, read_text
+from yolofs.cli.guard import hidden_by, seen
+from yolofs.cli.options import options
+from yolofs.cli.project import connected, relative_paths
+from yolofs.cli.ranges import parse_range
+from yolofs.cli.review.comparison import Comparison, Step, Subject
+from yolofs.cli.review.first_look import first_changes
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.listing import Place, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.errors import UsageError
+from yolofs.journal.timeline import BASE
+from yolofs.paths import Generation
+from yolofs.session.session import Access, Session
+from yolofs.store.store import Store
+from yolofs.system.gc_pause import no_garbage_collection
+
+_MOST_LOOKS = 2000
+"""At so many files it is looked again whether they are what they were."""
+
+
+class Reader:
+    """Reads a session; any thread may call.  Of comparisons one is made at a time."""
+
+    def __init__(self, project: bytes, subject: Subject) -> None:
+        self.project = project
+        self.subject = subject
+        self._session: Session | None = None
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the session."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def compare(self, at: Generation | None = None, *, is_last: bool = True) -> Comparison:
+        """Compare the states as they are now; of earlier ones that at ``at``, unless ``is_last``.
+
+        Raises:
+            GenerationError, UsageError: what the user wants to review does not exist.
+            YolofsError: the session cannot be read.
+        """
+        with self._lock:
+            session = self._fresh()
+            old, new = parse_range(session.timeline, self.subject.range_text)
+            steps = _steps(session, old, new)
+            shown = len(steps) - 1
+            if not is_last:
+                shown = next((number for number, step in enumerate(steps) if step.generation == at), shown)
+            return self._compare(session, old, steps, shown)
+
+    def first_look(self) -> Comparison | None:
+        """Return the beginning of a comparison that will take a while, None if there is no such thing.
+
+        Raises:
+            YolofsError: the session cannot be read.
+        """
+        if self.subject.range_text != "all" or self.subject.paths:
+            return None
+        with self._lock:
+            session = self._fresh()
+            session.check_no_interrupted_commit()
+            changes = first_changes(session)
+            if not changes:
+                return None
+            found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
+            return msgspec.structs.replace(found, is_partial=True)
+
+    def with_marks(self, known: Comparison) -> Comparison:
+        """Return a comparison with what the host would run or trust; blocks while that is looked for."""
+        with self._lock:
+            return msgspec.structs.replace(known, marks=marks_of(self._opened(), known.changes), has_marks=True)
+
+    def hunks(self, change: Change) -> FileHunks:
+        """Return the hunks of a change as they are now; blocks while it is read."""
+        return hunks_of(change, self.store)
+
+    def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
+        """Return both versions of a file that is text, None if it is none or cannot be read any more."""
+        with contextlib.suppress(OSError):
+            store = self.store
+            old, new = (read_text(side, store) for side in (file.change.old, file.change.new))
+            return (old, new) if old is not None and new is not None else None
+        return None
+
+    def has_grown(self, shown: Iterable[Change]) -> bool:
+        """Tell whether somebody has worked in the view since, as far as the journal and ``shown`` files tell."""
+        with self._lock:
+            session = self._opened()
+            before = session.journal.size
+            with contextlib.suppress(OSError):
+                if not session.journal.goes_on or os.stat(session.journal.path).st_size != before:
+                    return True
+        return any(_is_other(change.new) for change, _ in zip(shown, range(_MOST_LOOKS), strict=False))
+
+    @property
+    def store(self) -> Store:
+        """The store, whose files any thread may read while another one compares."""
+        if self._session is not None:
+            return self._session.store
+        with self._lock:
+            return self._opened().store
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            self._session = Session.open(self.project, Access.READ)
+        return self._session
+
+    def _fresh(self) -> Session:
+        with connected(self.project) as client:
+            if client is not None:
+                client.flush()
+        if self._session is not None and not self._session.refresh():
+            old, self._session = self._session, Session.open(self.project, Access.READ)
+            old.close()
+        return self._opened()
+
+    def _compare(self, session: Session, old: Generation, steps: tuple[Step, ...], at: int) -> Comparison:
+        session.check_no_interrupted_commit()
+        paths = relative_paths(session, self.subject.paths)
+        with session.base.looking_once(), no_garbage_collection():
+            trees = session.states(old, steps[at].generation)
+            changes = compare(*trees, session.base, session.store, paths=paths)
+        return self._shown(session, changes, paths, old, steps, at)
+
+    def _shown(
+        self,
+        session: Session,
+        changes: list[Change],
+        paths: Sequence[bytes],
+        old: Generation,
+        steps: tuple[Step, ...],
+        at: int,
+    ) -> Comparison:
+        root, regions = session.base.root, session.regions
+        everything = seen(options().guard, changes, root)
+        wanted = everything if self.subject.scratch or paths else without_scratch(everything, regions)
+        hider = hiding(session.project, shows_all=self.subject.hidden) if wanted else None
+        return Comparison(
+            seen(hider, wanted, root),
+            {},
+            regions,
+            Place(root, session.base.relative(session.project)),
+            old,
+            steps,
+            at,
+            has_marks=False,
+            scratch_left_out=len(everything) - len(wanted),
+            hidden_left_out=len(hidden_by(hider, wanted, root)),
+        )
+
+
+def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[Step, ...]:
+    """Return the states on the way from one to another, the first after ``old``.
+
+    Raises:
+        UsageError: there is none.
+    """
+    timeline = session.timeline
+    last = new if new is not None else timeline.present
+    before = set(timeline.segments_of(old))
+    found = [number for number in timeline.segments_of(last) if number not in before]
+    nodes = timeline.nodes()
+    steps = [Step(Generation(number), nodes[number].name) for number in found]
+    if new is None:
+        if not session.has_unsnapshotted() and steps:
+            steps[-1] = Step(None, steps[-1].name)
+        else:
+            steps.append(Step(None, b""))
+    elif not steps or steps[-1].generation != new:
+        steps.append(Step(new, nodes[new].name))
+    if not steps:
+        raise UsageError("there is nothing between these generations", hint="yolofs timeline")
+    return tuple(steps)
+
+
+def _is_other(side: Side | None) -> bool:
+    """Tell whether what a change was read from has changed since."""
+    if side is None or side.ino is None or side.data is None:
+        return False
+    try:
+        st = os.lstat(side.data)
+    except OSError:
+        return True
+    return (st.st_mtime_ns, st.st_size) != (side.mtime_ns, side.size)

@@ -1,0 +1,364 @@
+"""``yolofs review`` on a terminal's whole screen.
+
+The terminal's thread (asyncio) owns the desk.  What reads or changes the session runs in threads of its own: one reads,
+one acts, and one sees whether the agent has gone on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import UIContent, UIControl
+from prompt_toolkit.output.defaults import create_output
+
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.desk import Desk, Mode
+from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.painter import Painter
+from yolofs.cli.review.tree import Key, Tree
+from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
+from yolofs.cli.review.worker import Worker
+from yolofs.errors import StaleHunkError, YolofsError, reason
+from yolofs.paths import display
+
+T = TypeVar("T")
+_ESCAPE_S = 0.05
+"""How long after an escape byte the rest of a key may still come."""
+_AGAIN_S = 1.0
+"""How often it is looked whether the agent has gone on."""
+_AGAIN_TIMES = 3
+"""And never sooner than so many times as long as the last comparison took."""
+_SWITCH_S = 0.001
+"""So long a thread that compares keeps the terminal's waiting."""
+_MOST_TYPED_AHEAD = 200
+_NAMES = {
+    Keys.Up: "up",
+    Keys.Down: "down",
+    Keys.Left: "left",
+    Keys.Right: "right",
+    Keys.PageUp: "pageup",
+    Keys.PageDown: "pagedown",
+    Keys.ControlB: "pageup",
+    Keys.ControlF: "pagedown",
+    Keys.Home: "home",
+    Keys.End: "end",
+    Keys.Enter: "enter",
+    Keys.Escape: "escape",
+    Keys.Backspace: "backspace",
+    Keys.Tab: "tab",
+    Keys.ControlC: "c-c",
+    Keys.SIGINT: "c-c",
+    Keys.ControlD: "q",
+}
+
+
+class _Control(UIControl):
+    """Shows lines that are made for just what is on the screen."""
+
+    def __init__(self, lines: Callable[[int, int], list[Line]]) -> None:
+        self._lines = lines
+
+    def create_content(self, width: int, height: int) -> UIContent:
+        """Return the screen."""
+        lines = self._lines(width, height)
+        return UIContent(
+            get_line=lambda row: lines[row],  # type: ignore[arg-type,return-value]
+            line_count=len(lines),
+            cursor_position=Point(0, 0),
+            show_cursor=False,
+        )
+
+    def is_focusable(self) -> bool:
+        """Tell that keys come here."""
+        return True
+
+
+def review(worker: Worker) -> str:
+    """Have somebody at the terminal review until he leaves; return what is to be said at the end.
+
+    Raises:
+        KeyboardInterrupt: he pressed Ctrl-C.
+        YolofsError: there is nothing to be shown.
+    """
+    return asyncio.run(_Screen(worker).run())
+
+
+class _Screen:
+    """A review at a terminal."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._desk = Desk()
+        self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._comparing: asyncio.Task[None] | None = None
+        self._again: Compare | None = None
+        self._is_acting = False
+        self._said = io.StringIO()
+        self._goodbye = ""
+        self._painter = Painter(self._invalidate)
+        self._app: Application[None] = Application(
+            layout=Layout(Window(_Control(self._lines), always_hide_cursor=True)),
+            key_bindings=self._bindings(),
+            full_screen=True,
+            output=create_output(always_prefer_tty=True),
+        )
+        self._app.ttimeoutlen = _ESCAPE_S
+
+    async def run(self) -> str:
+        """Show it until the user leaves; return what is to be said at the end.
+
+        Raises:
+            KeyboardInterrupt: he pressed Ctrl-C.
+            YolofsError: there is nothing to be shown.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._leave, KeyboardInterrupt())
+        sys.setswitchinterval(_SWITCH_S)
+        self._start(self._watch())
+        try:
+            with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
+                await self._app.run_async(pre_run=lambda: self._carry_out(Compare()))
+        except EOFError:  # the terminal is gone
+            pass
+        finally:
+            await self._painter.close()
+            await self._finish()
+        return self._goodbye
+
+    async def _finish(self) -> None:
+        """Wait for what must not end half way; what only looks is not waited for."""
+        while self._is_acting:
+            await asyncio.sleep(0.01)  # between two looks: an act has an end of its own
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _leave(self, error: BaseException | None = None) -> None:
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit(exception=error) if error is not None else self._app.exit()
+
+    def _invalidate(self) -> None:
+        self._app.invalidate()
+
+    # ---- what is shown
+
+    def _lines(self, width: int, height: int) -> list[Line]:
+        lines = draw(self._desk, width, height, self._painter)
+        view = self._desk.view
+        if view is not None and self._desk.mode is not Mode.PAGE:
+            top = self._desk.line_top
+            self._painter.want(view, range(top, min(top + height, view.count)))
+        return lines
+
+    # ---- keys
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+
+        @bindings.add(Keys.Any)
+        def _(event: KeyPressEvent) -> None:
+            self._pressed(event)
+
+        @bindings.add(Keys.Vt100MouseEvent)
+        def _(_: KeyPressEvent) -> None:
+            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for odd reports."""
+
+        @bindings.add(Keys.BracketedPaste)
+        def _(event: KeyPressEvent) -> None:
+            if self._desk.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
+                for char in event.data:
+                    self._key(char if char.isprintable() else " ")
+
+        for key in _NAMES:
+            bindings.add(key)(self._pressed)
+        return bindings
+
+    def _pressed(self, event: KeyPressEvent) -> None:
+        key = event.key_sequence[0].key
+        name = _NAMES.get(key) if isinstance(key, Keys) else key
+        if name is not None:
+            self._key(name)
+
+    def _key(self, name: str) -> None:
+        if self._desk.busy:
+            return  # what is typed now would be about something that nobody has seen yet
+        if name != "c-c" and (self._desk.is_waiting or self._typed):
+            self._typed.append(name)
+            return
+        self._carry_out(self._desk.key(name))
+
+    def _go_on_typing(self) -> None:
+        """Carry out the keys that had to wait."""
+        while self._typed and not self._desk.is_waiting:
+            self._carry_out(self._desk.key(self._typed.popleft()))
+        if self._desk.busy:
+            self._typed.clear()
+        self._invalidate()
+
+    # ---- what is wanted
+
+    def _carry_out(self, command: Command | None) -> None:
+        match command:
+            case None:
+                pass
+            case Quit(is_interrupt=is_interrupt):
+                self._leave(KeyboardInterrupt() if is_interrupt else None)
+            case Load():
+                self._start(self._load(command))
+            case Compare():
+                self._again = command
+                if self._comparing is None or self._comparing.done():
+                    self._comparing = self._start(self._compare())
+            case Edit():
+                self._start(self._edit(command))
+            case Drop():
+                self._start(self._act(lambda: self._worker.drop(command), self._desk.done))
+            case Undo():
+                self._start(self._act(lambda: (self._worker.take_back(command.done),), self._desk.undone))
+            case Prepare():
+                self._start(self._act(lambda: (self._worker.prepare(command),), self._desk.prepared))
+            case Commit():
+                self._start(self._act(lambda: (self._worker.commit(command),), self._committed))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _load(self, command: Load) -> None:
+        await asyncio.sleep(0)
+        if self._desk.change != command.change:  # the cursor has moved on
+            return
+        try:
+            view = await asyncio.to_thread(self._worker.load, command.change)
+        except (YolofsError, OSError) as error:
+            self._desk.failed(_text(error))
+            self._typed.clear()
+        else:
+            self._desk.loaded(command.change, view)
+        self._go_on_typing()
+
+    async def _compare(self) -> None:
+        while self._again is not None:
+            wanted, self._again = self._again, None
+            try:
+                await self._compare_once(wanted)
+            except (YolofsError, OSError) as error:
+                if self._desk.comparison is None or self._desk.comparison.is_partial:
+                    self._leave(error)
+                    return
+                self._desk.failed(_text(error))
+            self._invalidate()
+
+    async def _compare_once(self, wanted: Compare) -> None:
+        is_first = self._desk.comparison is None
+        if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
+            self._take(begun)
+        parts = self._desk.parts()
+        known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
+        if self._again is None:
+            self._take(*known)
+        if not known.comparison.has_marks:
+            marked = await asyncio.to_thread(self._worker.mark, known.comparison)
+            if self._again is None:
+                self._take(*marked)
+
+    def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
+        self._carry_out(self._desk.compared(known, changed, tree))
+        self._invalidate()
+
+    async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
+        """Do something with the session in a thread, and have the desk take what comes of it."""
+        self._is_acting = True
+        try:
+            done = await asyncio.to_thread(work)
+        except StaleHunkError as error:
+            self._desk.stale(error.ids)
+            self._desk.failed(_text(error))
+            self._carry_out(Compare())
+        except (YolofsError, OSError) as error:
+            self._desk.failed(_text(error))
+        except Exception as error:  # noqa: BLE001 - nobody waits for a task: the end of the program tells of it
+            self._leave(error)
+        except KeyboardInterrupt:  # of a signal while a commit held them
+            self._desk.failed("stopped")
+        else:
+            self._carry_out(take(*done))
+        finally:
+            self._is_acting = False
+        said = self._said.getvalue().strip()
+        if said:
+            self._desk.message += f" ({' '.join(said.split())})"
+            self._said.seek(0)
+            self._said.truncate()
+        self._invalidate()
+
+    def _committed(self, message: str) -> Command:
+        self._goodbye = message
+        return self._desk.committed(message)
+
+    async def _edit(self, command: Edit) -> None:
+        self._is_acting = True
+        try:
+            texts = await asyncio.to_thread(self._worker.texts, command)
+            text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
+        except (YolofsError, OSError) as error:
+            self._desk.failed(_text(error))
+            return
+        finally:
+            self._is_acting = False
+        if text is None:
+            self._desk.message = "nothing is changed"
+            self._invalidate()
+            return
+        self._desk.busy = "staging what was edited"
+        await self._act(lambda: self._worker.stage(command, text), self._desk.done)
+
+    def _in_terminal(self, work: Callable[[], T]) -> T:
+        out, err = sys.__stdout__, sys.__stderr__
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            return work()
+
+    # ---- the agent goes on
+
+    async def _watch(self) -> None:
+        """Compare anew, at most once a second, where somebody has worked in the view."""
+        pause = _AGAIN_S
+        while True:
+            await asyncio.sleep(pause)  # between two looks at the journal, which grows without telling anybody
+            known = self._desk.comparison
+            if known is None or not known.is_present or self._desk.busy or self._desk.mode is not Mode.LIST:
+                continue
+            with contextlib.suppress(YolofsError, OSError):
+                changes = self._desk.shown_changes()
+                if not await asyncio.to_thread(self._worker.has_grown, changes):
+                    continue
+                begun = time.monotonic()
+                self._carry_out(Compare())
+                if self._comparing is not None:
+                    await asyncio.wait([self._comparing])
+                pause = max(_AGAIN_S, _AGAIN_TIMES * (time.monotonic() - begun))
+
+
+def _text(error: YolofsError | OSError) -> str:
+    if isinstance(error, YolofsError):
+        return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+    name = error.filename
+    where = f" ({display(name if isinstance(name, bytes) else str(name).encode())})" if name else ""
+    return f"{reason(error)}{where}"

@@ -1,0 +1,234 @@
+"""``yolofs review --tool CMD``: another program's diff of two directories, and what it leaves in the right one.
+
+The left directory has what was there before, the right one what is staged: the regular files among
+the changes, by their paths relative to base.  What the right one has at the end is the selection.
+What it has that was not staged, somebody has written in the tool: that is staged, and selected.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sized
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change, Side
+from yolofs.changes.hunks import FileHunks
+from yolofs.changes.picks import Lines, all_but
+from yolofs.cli.output import ask, check_can_ask, choose, say, warn
+from yolofs.cli.review.doing import Prepared, commit, drop, prepare, stage_edit
+from yolofs.cli.review.end_state import picks_for
+from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.tree import Key, key_of
+from yolofs.cli.review.wishes import Drop, Prepare, Wanted
+from yolofs.cli.show.listing import Place
+from yolofs.errors import UsageError, YolofsError
+from yolofs.paths import display
+from yolofs.system.plain_files import open_plain
+from yolofs.text.git_binary import is_binary, read_chunks
+
+_MOST_BYTES = 256 << 20
+"""Larger files are not handed out."""
+_NAMED = 10
+
+
+class _Handed(NamedTuple):
+    """A change whose files were handed out."""
+
+    file: FileHunks
+    before: bytes | None
+    """Its old content, None if there was no file."""
+    staged: bytes | None
+    right: bytes
+    """Where the tool has the new content."""
+
+
+class _EndState(NamedTuple):
+    """What the tool has left."""
+
+    selected: dict[Key, tuple[Change, Wanted]]
+    rest: dict[Key, tuple[Change, Wanted]]
+    edited: list[tuple[FileHunks, bytes]]
+    """These have a text that was not staged."""
+
+
+def review_with(reader: Reader, tool: str) -> None:
+    """Have a tool show the changes; commit what it leaves, or drop the rest, as the user answers.
+
+    Raises:
+        UsageError: what is reviewed is not the present.
+        YolofsError: the tool fails, or something has changed meanwhile; nothing is done.
+    """
+    comparison = reader.compare()
+    if not comparison.is_present:
+        raise UsageError("a diff tool can only select from the present", hint="yolofs review --tool CMD")
+    if not comparison.changes:
+        say("nothing is staged")
+        return
+    check_can_ask(instead="yolofs hunks --json; yolofs commit --hunk ID")
+    with tempfile.TemporaryDirectory(prefix="yolofs-review-") as name:
+        directory = os.fsencode(name)
+        handed = _hand_out(reader, comparison.changes, directory)
+        if left_out := sum(not _is_directory(change) for change in comparison.changes) - len(handed):
+            say(f"note: {left_out} that are no regular files, or too large, are not shown, and stay staged")
+        _run(tool, directory)
+        end = _end_state(handed, os.path.join(directory, b"right"))
+    if end.edited and not _stage_edited(reader, end, comparison.place):
+        say("nothing done")
+        return
+    _act(reader, end, can_commit=comparison.can_commit)
+
+
+def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> list[_Handed]:
+    handed: list[_Handed] = []
+    for top in (b"left", b"right"):
+        os.mkdir(os.path.join(directory, top), 0o700)
+    for change in changes:
+        sides = [side for side in (change.old, change.new) if side is not None]
+        if not all(side.type == stat.S_IFREG and side.size <= _MOST_BYTES for side in sides):
+            continue
+        left = os.path.join(directory, b"left", change.old_path or change.path)
+        right = os.path.join(directory, b"right", change.path)
+        contents = [
+            _copy(reader, side, place) if side is not None else None
+            for side, place in ((change.old, left), (change.new, right))
+        ]
+        handed.append(_Handed(reader.hunks(change), contents[0], contents[1], right))
+    return handed
+
+
+def _copy(reader: Reader, side: Side, place: bytes) -> bytes:
+    """Write a file for the tool, and return its content."""
+    os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
+    source = side.open(reader.store)
+    try:
+        data = b"".join(read_chunks(source, os.fstat(source).st_size))
+    finally:
+        os.close(source)
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data)
+    return data
+
+
+def _run(tool: str, directory: bytes) -> None:
+    """Run the tool; blocks until it ends.
+
+    Raises:
+        YolofsError: it fails, so nothing is taken.
+    """
+    left, right = (os.path.join(directory, top) for top in (b"left", b"right"))
+    done = subprocess.run(["/bin/sh", "-c", f'{tool} "$@"', "sh", left, right], check=False)
+    if done.returncode:
+        raise YolofsError(
+            f"{display(os.fsencode(tool))} ended with exit code {done.returncode}, so nothing is done",
+            hint="for a tool that ends so where something differs, write a script that ends with 0",
+        )
+
+
+# ---- what it has left
+
+
+def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
+    end = _EndState({}, {}, [])
+    unknown: list[bytes] = []
+    for one in handed:
+        now, change = _read(one.right), one.file.change
+        picks = _picks(one, now)
+        if isinstance(now, bool) or (picks is None and (now is None or change.new is None)):
+            unknown.append(change.path)
+            continue
+        if picks is None and now is not None:
+            end.edited.append((one.file, now))
+            continue
+        if picks:
+            end.selected[key_of(change)] = change, picks
+        if rest := all_but([one.file], picks or {}):
+            end.rest[key_of(change)] = change, rest
+    known = {one.right for one in handed}
+    found = (os.path.join(directory, name) for directory, _, names in os.walk(right) for name in names)
+    unknown += [path[len(right) + 1 :] for path in found if path not in known]
+    for path in unknown[:_NAMED]:
+        warn(f"{display(path)} is not taken: it was not handed out so, or is no regular file; it stays as it is")
+    return end
+
+
+def _picks(one: _Handed, now: bytes | bool | None) -> dict[str, Lines | None] | None:
+    """Return what of a change makes what the tool has left, None if no part of it does."""
+    if now == one.staged:
+        return {hunk.id: None for hunk in one.file.hunks}
+    if now == one.before:
+        return {}
+    if isinstance(now, bytes) and one.file.change.new is not None and not is_binary(now):
+        return picks_for(one.before or b"", one.file, now)
+    return None
+
+
+def _read(place: bytes) -> bytes | bool | None:
+    """Return what is in a file, None if there is none, False if it is no regular one."""
+    try:
+        with open(open_plain(place, os.O_RDONLY), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return False
+
+
+# ---- what is done with it
+
+
+def _stage_edited(reader: Reader, end: _EndState, place: Place) -> bool:
+    """Stage what was written in the tool, after asking; it is selected then."""
+    for file, _ in end.edited[:_NAMED]:
+        say(f"  {place.show_path(file.path)}: has a text that was not staged")
+    if not ask(f"stage {len(end.edited)} edited file{'s' if len(end.edited) > 1 else ''}?"):
+        return False
+    for file, text in end.edited:
+        stage_edit(reader, file, file.hunks[0], text)
+    paths = {file.path for file, _ in end.edited}
+    for change in reader.compare().changes:
+        if change.path in paths and change.new is not None:
+            end.selected[key_of(change)] = change, {hunk.id: None for hunk in reader.hunks(change).hunks}
+    return True
+
+
+def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
+    say(f"selected: {_count(end.selected)}; not selected: {_count(end.rest)}")
+    letters = ("c" if can_commit and end.selected else "") + ("d" if end.rest else "") + "q"
+    words = {
+        "c": "[c]ommit what is selected (the rest stays staged)",
+        "d": "[d]rop what is not",
+        "q": "[q]uit, and leave all staged",
+    }
+    match choose(f"{', '.join(words[letter] for letter in letters)}?", letters):
+        case "c":
+            _commit(reader, end)
+        case "d":
+            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True))
+            before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
+            say(said.partition(";")[0] + before)
+        case _:
+            say("nothing done")
+
+
+def _commit(reader: Reader, end: _EndState) -> None:
+    page = prepare(reader, Prepare(end.selected, ()))
+    for line in (page.title, *page.lines):
+        say(line)
+    if not page.question:
+        raise UsageError("this cannot be committed as it is", hint="yolofs review")
+    if not ask("commit that?"):
+        say("nothing committed")
+        return
+    assert isinstance(page.prepared, Prepared)
+    say(commit(reader, page.prepared))
+
+
+def _count(what: Sized) -> str:
+    return f"{len(what)} change{'s' if len(what) != 1 else ''}"
+
+
+def _is_directory(change: Change) -> bool:
+    return all(side.type == stat.S_IFDIR for side in (change.old, change.new) if side is not None)

@@ -1,0 +1,216 @@
+"""The left side of a review: changes in sections, what is to be looked at first above, and in each by directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+from yolofs.changes.changes import Change, Kind
+from yolofs.cli.show.listing import Place, is_marked
+from yolofs.hostcode.mark import Marks
+from yolofs.paths import RelPath, absolute
+from yolofs.state.regions import Region, Regions
+
+Key: TypeAlias = tuple[RelPath, bool]
+"""A change by its path, and whether it is a deletion: what is known of it over many comparisons."""
+
+
+class Section(Enum):
+    """A part of the list; the value is its title."""
+
+    DELETED = "deleted"
+    OUTSIDE = "outside the project"
+    CODE = "what the host would run or trust"
+    PROJECT = "in the project"
+    SCRATCH = "in scratch directories"
+
+
+def key_of(change: Change) -> Key:
+    """Return what stands for a change."""
+    return change.path, change.kind is Kind.DELETED
+
+
+class Node:
+    """A row of the list: a section, a directory, or a change, which may be that of a directory."""
+
+    __slots__ = ("above", "change", "depth", "inner", "is_open", "name", "partly", "path", "section", "total", "wholly")
+
+    def __init__(self, section: Section, name: bytes, path: bytes, above: Node | None) -> None:
+        self.section = section
+        self.name = name
+        self.path = path
+        """As it is shown: relative to the project, or absolute."""
+        self.above = above
+        self.inner: list[Node] = []
+        self.change: Change | None = None
+        self.is_open = True
+        self.depth = 0
+        self.total = 0
+        """How many changes it stands for."""
+        self.wholly = 0
+        """How many of these are accepted, and"""
+        self.partly = 0
+        """of how many a part is."""
+
+    @property
+    def is_section(self) -> bool:
+        """Whether it is the title of a section."""
+        return self.above is None
+
+    def changes(self) -> Iterator[Node]:
+        """Yield all nodes at or below this one that have a change, in their order."""
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            if node.change is not None:
+                yield node
+            todo.extend(reversed(node.inner))
+
+
+class Tree:
+    """All nodes, and those of them that are rows now."""
+
+    def __init__(self, changes: Sequence[Change], section_of: Callable[[Change], Section], place: Place) -> None:
+        """Arrange changes, which are sorted by path."""
+        self._place = place
+        self.sections: list[Node] = []
+        self.by_key: dict[Key, Node] = {}
+        parts: dict[Section, list[Change]] = {section: [] for section in Section}
+        for change in changes:
+            parts[section_of(change)].append(change)
+        for section, members in parts.items():
+            if members:
+                self.sections.append(self._section(section, members))
+        self._rows: list[Node] = []
+        self._places: dict[int, int] = {}
+        self.refresh()
+
+    @property
+    def rows(self) -> Sequence[Node]:
+        """What can be seen, from top to bottom: what is not in a directory that is closed."""
+        return self._rows
+
+    def row_of(self, node: Node) -> int:
+        """Return the row of a node, or of what it is hidden in."""
+        at: Node | None = node
+        while at is not None:
+            if id(at) in self._places:
+                return self._places[id(at)]
+            at = at.above
+        return 0
+
+    def refresh(self) -> None:
+        """Find the rows anew, after something was opened or closed."""
+        rows: list[Node] = []
+        todo = list(reversed(self.sections))
+        while todo:
+            node = todo.pop()
+            rows.append(node)
+            if node.is_open and node.inner:
+                todo.extend(reversed(node.inner))
+        self._rows = rows
+        self._places = {id(node): row for row, node in enumerate(rows)}
+
+    def show(self, node: Node) -> int:
+        """Open what a node lies in, and return its row."""
+        at, is_changed = node.above, False
+        while at is not None:
+            is_changed |= not at.is_open
+            at.is_open = True
+            at = at.above
+        if is_changed:
+            self.refresh()
+        return self.row_of(node)
+
+    def all(self) -> Iterator[Node]:
+        """Yield all nodes, as if all were open."""
+        todo = list(reversed(self.sections))
+        while todo:
+            node = todo.pop()
+            yield node
+            todo.extend(reversed(node.inner))
+
+    def closed(self) -> set[tuple[Section, bytes]]:
+        """Return what is closed, for :meth:`close_again` of another tree."""
+        return {(node.section, node.path) for node in self.all() if node.inner and not node.is_open}
+
+    def close_again(self, closed: Iterable[tuple[Section, bytes]]) -> None:
+        """Close what was closed in another tree."""
+        wanted = set(closed)
+        if wanted:
+            for node in self.all():
+                node.is_open = not (node.inner and (node.section, node.path) in wanted)
+            self.refresh()
+
+    # ---- making it
+
+    def _section(self, section: Section, changes: Sequence[Change]) -> Node:
+        top = Node(section, section.value.encode(), b"", None)
+        directories: dict[bytes, Node] = {b"": top}
+        for change in changes:
+            path = self._shown_path(change)
+            node = directories[path] = self._child(directories, section, path)
+            if node.change is not None:  # a deletion, and what is there instead
+                node = Node(section, node.name, path, node.above)
+                assert node.above is not None
+                node.above.inner.append(node)
+            node.change = change
+            self.by_key[key_of(change)] = node
+        _settle(top)
+        return top
+
+    def _shown_path(self, change: Change) -> bytes:
+        place = self._place
+        if place.project is not None and place.holds(change):
+            return change.path[len(place.project) :].lstrip(b"/") or b"."
+        return absolute(place.root, change.path)
+
+    def _child(self, directories: dict[bytes, Node], section: Section, path: bytes) -> Node:
+        """Return the node of a path, with those that it lies in."""
+        known = directories.get(path)
+        if known is not None:
+            return known
+        directory, _, name = path.rpartition(b"/")
+        if not directory and path.startswith(b"/"):
+            name = path
+        above = self._child(directories, section, directory)
+        node = directories[path] = Node(section, name, path, above)
+        above.inner.append(node)
+        return node
+
+
+def _settle(top: Node) -> None:
+    """Make one row of directories that hold nothing but another one; count, and set depths."""
+    todo = [top]
+    order: list[Node] = []
+    while todo:
+        node = todo.pop()
+        for at, inner in enumerate(node.inner):
+            while inner.change is None and len(inner.inner) == 1 and inner.inner[0].inner:
+                (only,) = inner.inner
+                if only.change is not None:
+                    break
+                only.name = inner.name + b"/" + only.name
+                only.above = node
+                node.inner[at] = inner = only
+            inner.depth = node.depth + 1
+        order.append(node)
+        todo.extend(node.inner)
+    for node in reversed(order):
+        node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
+
+
+def sections(marks: Marks, regions: Regions, place: Place) -> Callable[[Change], Section]:
+    """Return what tells which section a change belongs to."""
+
+    def section_of(change: Change) -> Section:
+        if is_marked(change, marks):
+            return Section.CODE
+        if regions.of_all(change.paths) is Region.SCRATCH:
+            return Section.SCRATCH
+        if change.kind is Kind.DELETED:
+            return Section.DELETED
+        return Section.PROJECT if place.holds(change) else Section.OUTSIDE
+
+    return section_of

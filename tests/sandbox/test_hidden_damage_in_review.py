@@ -1,0 +1,71 @@
+"""The little projects whose ordinary command does damage: each is found and undone in ``yolofs review`` by few keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+from tests.sandbox.test_hidden_damage import TRAPS, Trap, content_of, laid_out
+
+pytestmark = pytest.mark.mount
+
+KEYS = {
+    "a cleaner that deletes READMEs": "kd\r",
+    "a formatter that rewrites what it should not": "jjd\r",
+    "a lint that deletes sources": "kd\r",
+    "a config fixer that resets secrets": "d\r",
+    "a test teardown that wipes fixtures": "d\r",
+    "a build that empties a directory beside the project": "d\r",
+    "an installer that edits the shell's start file": "d\r",
+    "a script that opens what was closed": "d\r",
+    "a migration that renames what others look for": "kd\r",
+    "a hook that is replaced": "d\r",
+    "a program that puts links where files were": "kd\r",
+}
+"""``k`` goes from the first change to the title above it, which stands for all that is below."""
+STAYS = {
+    "a formatter that rewrites what it should not": ("src/a.py",),
+    "a build that empties a directory beside the project": ("out/", "a"),
+}
+"""What the command was meant to change: it stays staged."""
+
+
+def test_there_are_keys_for_each_project_and_never_more_than_five() -> None:
+    assert KEYS.keys() == TRAPS.keys()
+    assert max(map(len, KEYS.values())) <= 5
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_damage_is_on_the_first_screen_and_undone_within_five_keys(name: str, tmp_path: Path) -> None:
+    trap: Trap = TRAPS[name]
+    parent = tmp_path / "work"
+    yolofs: Program = laid_out(trap, parent)
+    before = content_of(parent)
+    with yolofs.mounted("--root", "/") as mountpoint:
+        yolofs("run", "sh", "-c", trap.command.format(parent=parent))
+        with Terminal(yolofs.project, ["review"], size=(120, 30)) as terminal:
+            terminal.wait_for_screen("yolofs review: ", "q quit", gone="comparing…")
+            for line in trap.damage:
+                letter, path = re.split(" +", line.format(parent=parent), maxsplit=2)[:2]
+                shown = re.compile(rf"^\W*{letter} .*{re.escape(os.path.basename(path.rstrip('/')))}", re.MULTILINE)
+                assert shown.search(terminal.screen), f"{letter} {path} is not on:\n{terminal.screen}"
+            terminal.type(KEYS[name])
+            terminal.wait_for_screen("u takes it back")
+            terminal.type("q")
+            assert terminal.wait() == 0
+        stays = yolofs("status", "--json").json["changes"]
+        assert [os.path.relpath(change["path"], yolofs.project) for change in stays] == sorted(
+            path.rstrip("/") if path != "a" else "out/a" for path in STAYS.get(name, ())
+        )
+        after = content_of(mountpoint / str(parent)[1:])
+        if name not in STAYS:
+            assert after == before
+        assert {path: what for path, what in after.items() if path in before and "src" not in path} == {
+            path: what for path, what in before.items() if "src" not in path
+        }
+    assert content_of(parent) == before
