@@ -185,7 +185,8 @@ class Desk:
             self.accepted.move_to(tree, changed)
             self._leave_out_code(tree)
             if (more := len(self.accepted.stale) - was) > 0:
-                self.message = f"{more} of what you had accepted has changed since (!): look at it again"
+                said = f"{more} of what you had accepted has changed since (!): look at it again"
+                self.message = f"{self.message}; {said}" if self.message else said
         self._forget_views(tree)
         self.tree = tree
         line, top = self.line, self.line_top
@@ -231,9 +232,8 @@ class Desk:
         """
         for one in carried:
             self.accepted.carry(key_of(one.change), one)
-        if done is not None and self._dropping is not None:
-            for key in self._dropping.what.keys() - {key_of(one.change) for one in carried}:
-                self.accepted.put_back([(key, None)])
+        gone = set(done.paths if done is not None else ()) - {one.change.path for one in carried}
+        self.accepted.put_back([(key, None) for key in list(self.accepted) if key[0] in gone])
         self._dropping = None
         self.busy, self.message = "", message
         if done is not None:

@@ -151,8 +151,8 @@ def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Thing:
 # ---- editing, taking back
 
 
-def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, Done]:
-    """Stage a text in which a hunk was edited.
+def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, Done, list[Carried]]:
+    """Stage a text in which a hunk was edited; return what :func:`drop` does.
 
     Raises:
         StaleHunkError: the hunk has become another one meanwhile; nothing is done.
@@ -163,7 +163,8 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
         before = stage_text(session, file.path, text, _EDITED)
         name = display(file.path.rpartition(b"/")[2])
         done = Done(f"the edit of {name}", session.journal.form.key, before, session.timeline.present, (file.path,))
-    return f"edited {name}; u takes it back", done
+        carried = _carried(session, reader, [file])
+    return f"edited {name}; u takes it back", done, carried
 
 
 def take_back(reader: Reader, done: Done) -> str:

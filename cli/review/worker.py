@@ -109,7 +109,7 @@ class Worker:
         text = edit_in_editor(wish.hunk, texts)
         return None if text == texts[1] else text
 
-    def stage(self, wish: Edit, text: bytes) -> tuple[str, Done]:
+    def stage(self, wish: Edit, text: bytes) -> tuple[str, Done, list[Carried]]:
         """Stage a text in which a hunk was edited."""
         from yolofs.cli.review.doing import stage_edit
 
