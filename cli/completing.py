@@ -31,13 +31,18 @@ Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Com
 
 
 def _offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
-    """Make of a function that finds words in a session one that click calls."""
+    """Make of a function that finds words in a session one that click calls.
+
+    Before ``--`` it offers no word that would be an option.
+    """
 
     @wraps(find)
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found: list[CompletionItem] = []
         with contextlib.suppress(Exception), _session(context) as session:
             for item in find(session, incomplete):
+                if PATHS_KEY not in context.meta and item.value.startswith("-") and item.value != "-":
+                    continue
                 found.append(item)
                 if len(found) == _MOST:
                     break

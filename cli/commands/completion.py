@@ -8,7 +8,27 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 from yolofs.cli.completing import VARIABLE
 from yolofs.cli.output import emit
 
-_KINDS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+class _Bash(BashComplete):
+    """Quotes what bash puts into the line: a program in the view may give files and snapshots any name."""
+
+    source_template = """\
+%(complete_func)s() {
+    local response line value
+    response=$(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1")
+    while IFS= read -r line; do
+        case $line in
+            dir,*) COMPREPLY=(); compopt -o dirnames ;;
+            file,*) COMPREPLY=(); compopt -o default ;;
+            plain,*) printf -v value %%q "${line#*,}"; COMPREPLY+=("$value") ;;
+        esac
+    done <<< "$response"
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+_KINDS = {"bash": _Bash, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command()

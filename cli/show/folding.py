@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Aspect, Change, Kind
-from yolofs.paths import RelPath, display, split
+from yolofs.paths import RelPath, display, join, split
 
 if TYPE_CHECKING:
     from yolofs.hostcode.git_ignored import Repositories
@@ -138,7 +138,7 @@ def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]
         else:
             line = Line(change, [])
             lines.append(line)
-        if holds and _is_directory(change) and _dot_git_of(change) is None:
+        if holds and _is_directory(change) and (kind is Kind.DELETED or _dot_git_of(change) is None):
             holders[kind, change.path] = line
     return lines
 
@@ -171,6 +171,8 @@ def _ignored(lines: Sequence[Line], repositories: Repositories | None) -> set[Re
 
 def _sort_of(line: Line, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:
     change = line.change
+    if _is_imported_bytecode(change) or _deletes_repository(line):
+        return None
     if ignored.issuperset(change.paths):
         return Sort.IGNORED
     if _is_bytecode(line) and not _deletes_tracked(line, repositories):
@@ -186,12 +188,30 @@ def _deletes_tracked(line: Line, repositories: Repositories | None) -> bool:
     return repositories is None or any(map(repositories.is_tracked, line.change.paths))
 
 
+def _deletes_repository(line: Line) -> bool:
+    """Tell whether a deleted directory holds a repository, with what is nowhere else."""
+    if line.change.kind is not Kind.DELETED or not line.inside:
+        return False
+    paths = {change.path for change in line.inside}
+    directories = [split(path)[0] for path in paths if split(path)[1] == b"HEAD"]
+    is_bare = any({join(each, b"objects"), join(each, b"refs")} <= paths for each in directories)
+    return is_bare or any(split(path)[1] == _DOT_GIT for path in paths)
+
+
+def _is_imported_bytecode(change: Change) -> bool:
+    """Tell whether Python runs what is at a path without looking for a source: outside of ``__pycache__``."""
+    is_there = change.new is not None and change.new.type in (stat.S_IFREG, stat.S_IFLNK)
+    return is_there and change.path.endswith(_COMPILED) and split(split(change.path)[0])[1] != _CACHE
+
+
 def _is_bytecode(line: Line) -> bool:
     change = line.change
+    if not {Aspect.TIME}.issuperset(change.metadata):
+        return False
     if not _is_directory(change):
         return _is_compiled(change)
     is_cache = change.kind is not Kind.RENAMED and split(change.path)[1] == _CACHE
-    return is_cache and all(map(_is_compiled, line.inside))
+    return is_cache and all(_is_compiled(one) for one in line.inside)
 
 
 def _is_compiled(change: Change) -> bool:

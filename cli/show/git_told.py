@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import stat
 from collections.abc import Callable, Sequence
 
@@ -11,14 +12,26 @@ from yolofs.paths import RelPath, display, join
 from yolofs.store.store import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, branch_of, parents_of, parse_packed, parse_ref
 
+_REFS = b"refs/"
 _HEADS, _TAGS, _REMOTES, _STASH = b"refs/heads/", b"refs/tags/", b"refs/remotes/", b"refs/stash"
+_TOLD_REFS = (_HEADS, _TAGS, _REMOTES, _STASH)
+_UNREADABLE = b"?"
+"""Stands for the value of a ref whose file is no small regular one: nothing else has it."""
 _PACKED = b"packed-refs"
+_OBJECTS = b"objects/"
 _MOST_REF_BYTES = 1 << 12
 _MOST_PACKED_BYTES = 1 << 22
 _MOST_COMMITS = 1_000
 _MOST_NAMED = 3
 _HEX = frozenset(b"0123456789abcdef")
 _SILENT = (b"logs", b"refs")
+_DECIDES = frozenset({b"info/exclude", b"info/attributes", b"info/grafts", b"shallow", b"objects/info/alternates"})
+"""What git goes by: named before all other files, however many there are."""
+_OF_PACKS = re.compile(
+    rb"pack/(pack-[0-9a-f]+\.\w+|multi-pack-index\S*|tmp_\w+)|info/(packs|commit-graphs?(/.*)?)"
+).fullmatch
+_REWRITTEN = re.compile(rb"pack/multi-pack-index.*|info/.*").fullmatch
+"""Below ``objects``, what git itself writes anew under the same name."""
 _NOTES = frozenset(
     {b"HEAD", b"packed-refs", b"COMMIT_EDITMSG", b"ORIG_HEAD", b"FETCH_HEAD", b"MERGE_MSG", b"AUTO_MERGE", b"index"}
 )
@@ -35,24 +48,42 @@ class GitDirectory:
         self._store = store
         self._read = read
         self._changes = {one.path[len(top) + 1 :]: one for change in changes for one in _halves(change)}
-        self._old = _Refs(self._side_content(_PACKED, is_new=False))
-        self._new = _Refs(self._side_content(_PACKED, is_new=True))
+        self._old = self._packed_refs(is_new=False)
+        self._new = self._packed_refs(is_new=True)
 
     def tell(self) -> str:
         """Return what happened; as little as "2 files" where that is all that can be told."""
         words = [*self._of_branches(), *self._of_other_refs(), *self._of_head()]
         if b"index" in self._changes:
             words.append("index")
-        removed = sum(
-            change.kind is Kind.DELETED and not _is_directory(change.old) and name.startswith(b"objects/")
-            for name, change in self._changes.items()
-        )
-        if removed:
-            words.append(f"{removed} object file{'s' if removed > 1 else ''} removed")
-        others = [name for name, change in self._changes.items() if self._is_other(name, change)]
-        if others:
-            words.append(_few([display(name) for name in sorted(others)], "other files"))
+        words += self._of_objects()
+        others = sorted(name for name, change in self._changes.items() if self._is_other(name, change))
+        words += [display(name) for name in others if name in _DECIDES]
+        rest = [display(name) for name in others if name not in _DECIDES]
+        if rest:
+            words.append(_few(rest, "other files"))
         return ", ".join(words) or "nothing but its own notes"
+
+    def _of_objects(self) -> list[str]:
+        """Return what happened to objects, apart from new ones: git makes them, and never writes to them again."""
+        removed = changed = 0
+        for name, change in self._changes.items():
+            if not name.startswith(_OBJECTS) or _is_directory(change.new or change.old):
+                continue
+            removed += change.kind is Kind.DELETED
+            changed += _is_object(name[len(_OBJECTS) :]) and self._is_written_over(name, change)
+        return [
+            f"{count} object file{_s(count)} {what}"
+            for count, what in ((removed, "removed"), (changed, "changed"))
+            if count
+        ]
+
+    def _is_written_over(self, name: bytes, change: Change) -> bool:
+        if change.new is None or (change.metadata == (Aspect.TIME,) and not change.content):
+            return False
+        if change.new.type != stat.S_IFREG:
+            return True
+        return change.kind is not Kind.ADDED and not _REWRITTEN(name[len(_OBJECTS) :])
 
     # ---- refs
 
@@ -81,6 +112,11 @@ class GitDirectory:
             words.append("remote branches")
         if self._moved(_STASH):
             words.append("stash")
+        others = [one for one in self._moved(_REFS) if not one[0].startswith(_TOLD_REFS)]
+        if others:
+            words.append(_few([f"{display(ref)} {_became(*values)}" for ref, values in others], "other refs"))
+        if self._old is None or self._new is None:
+            words.append(display(_PACKED))
         return words
 
     def _of_head(self) -> list[str]:
@@ -94,9 +130,9 @@ class GitDirectory:
     def _moved(self, prefix: bytes) -> list[tuple[bytes, tuple[bytes | None, bytes | None]]]:
         """Return the refs that have other values now, by name, with both."""
         names = {name for name in self._changes if name.startswith(prefix)}
-        old_packed, new_packed = self._old.packed, self._new.packed
-        packed = (ref for ref in {*old_packed, *new_packed} if old_packed.get(ref) != new_packed.get(ref))
-        names.update(ref for ref in packed if ref.startswith(prefix))
+        if self._old is not None and self._new is not None:
+            packed = {ref for ref, _ in self._old.items() ^ self._new.items()}
+            names.update(ref for ref in packed if ref.startswith(prefix))
         found = []
         for name in sorted(names):
             change = self._changes.get(name)
@@ -109,13 +145,17 @@ class GitDirectory:
 
     def _value(self, ref: bytes, change: Change | None, *, is_new: bool) -> bytes | None:
         """Return what a ref names in one of the states: by its own file, else by the packed ones."""
-        packed = self._new.packed if is_new else self._old.packed
+        packed = self._new if is_new else self._old
         if change is None:
-            loose = self._read(join(self._top, ref)) if ref in packed else None
+            loose = self._read(join(self._top, ref)) if packed is not None and ref in packed else None
         else:
             side = change.new if is_new else change.old
             loose = self._content(side, _MOST_REF_BYTES) if side is not None else None
-        return parse_ref(loose) if loose is not None else packed.get(ref)
+            if loose is None and side is not None:
+                return _UNREADABLE
+        if loose is not None:
+            return parse_ref(loose)
+        return packed.get(ref) if packed is not None else _UNREADABLE
 
     def _new_commits(self, tip: bytes) -> tuple[int, set[bytes]]:
         """Return how many new commits lead to a tip, and all that they stand on, themselves among it."""
@@ -145,12 +185,14 @@ class GitDirectory:
             return not _is_object(rest)
         return first not in _SILENT
 
-    def _side_content(self, name: bytes, *, is_new: bool) -> bytes:
-        change = self._changes.get(name)
+    def _packed_refs(self, *, is_new: bool) -> dict[bytes, bytes] | None:
+        """Return the packed refs of one of the states, None if they cannot be read."""
+        change = self._changes.get(_PACKED)
         if change is None:
-            return self._read(join(self._top, name)) or b""
+            return parse_packed(self._read(join(self._top, _PACKED)) or b"")
         side = change.new if is_new else change.old
-        return (self._content(side, _MOST_PACKED_BYTES) if side is not None else None) or b""
+        content = self._content(side, _MOST_PACKED_BYTES) if side is not None else b""
+        return parse_packed(content) if content is not None else None
 
     def _content(self, side: Side, most_bytes: int) -> bytes | None:
         return read_side(side, self._store, most_bytes)
@@ -166,13 +208,6 @@ def _halves(change: Change) -> tuple[Change, ...]:
     )
 
 
-class _Refs:
-    """The packed refs of a state."""
-
-    def __init__(self, content: bytes) -> None:
-        self.packed = parse_packed(content)
-
-
 def read_side(side: Side, store: StoreFiles, most_bytes: int = _MOST_PACKED_BYTES) -> bytes | None:
     """Return the content of a small regular file; None if it is none, or cannot be read."""
     if side.type != stat.S_IFREG or side.data is None or side.size > most_bytes:
@@ -185,7 +220,7 @@ def read_side(side: Side, store: StoreFiles, most_bytes: int = _MOST_PACKED_BYTE
 def _is_object(rest: bytes) -> bool:
     directory, _, name = rest.partition(b"/")
     if directory in (b"pack", b"info"):
-        return b"/" not in name
+        return _OF_PACKS(rest) is not None
     return len(directory) == 2 and bool(name) and _HEX.issuperset(directory + name)
 
 

@@ -75,7 +75,7 @@ def test_bash_completes_generations(staged: Program) -> None:
     done = subprocess.run(
         ["bash", "--norc", "-c", asks], cwd=staged.project, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "before it\n"
+    assert done.stdout == "before\\ it\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -83,3 +83,55 @@ def test_each_shell_has_a_script(yolofs: Program, shell: str) -> None:
     script = yolofs("completion", shell).out
     assert f"_YOLOFS_COMPLETE={shell}_complete" in script
     assert "_yolofs_completion" in script
+
+
+def completed_by_bash(yolofs: Program, *words: str) -> list[str]:
+    """Return what bash puts into the command line: just so, as no shell quotes it."""
+    script = yolofs("completion", "bash").out
+    program = yolofs.project / "yolofs"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
+    program.chmod(0o755)
+    line = f"COMP_WORDS=({program} {' '.join(words)} '')\nCOMP_CWORD={len(words) + 1}\n_yolofs_completion {program}"
+    asks = f'{script}\n{line}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        ["bash", "--norc", "-c", asks], cwd=yolofs.project, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_bash_gets_names_quoted_so_that_nothing_of_them_is_run_or_expanded(yolofs: Program) -> None:
+    names = (
+        "$(touch ran)",
+        "`touch ran`",
+        "a;touch ran",
+        "a|b",
+        "a&b",
+        ">b",
+        "*",
+        "{a,b}",
+        "~root",
+        "!1",
+        "#x",
+        "a'b,",
+    )
+    with yolofs.mounted() as view:
+        for name in names:
+            (view / name).write_text("new\n")
+            yolofs("snapshot", "--", name)
+    words = {name for name in completed_by_bash(yolofs, "travel") if not name.isdigit()}
+    for found in (completed_by_bash(yolofs, "commit"), words - {"base", "-"}):
+        assert len(found) == len(names)
+        line = f"printf '%s\\0' {' '.join(found)}"
+        done = subprocess.run(["bash", "--norc", "-c", line], cwd=yolofs.project, capture_output=True, check=True)
+        assert sorted(done.stdout.decode().split("\0")[:-1]) == sorted(names)
+    assert not (yolofs.project / "ran").exists()
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) -> None:
+    with yolofs.mounted() as view:
+        (view / "--trusted").write_text("new\n")
+        yolofs("snapshot", "--", "--force")
+    assert "--trusted" not in offered(yolofs, "yolofs", "commit", "", shell=shell)
+    assert offered(yolofs, "yolofs", "diff", "--", "", shell=shell) == ["--trusted"]
+    assert "--force" not in offered(yolofs, "yolofs", "travel", "", shell=shell)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program, wait_until
+from tests.sandbox.repositories import git
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,3 +40,23 @@ def yolofs(shared: Program) -> Iterator[Program]:
     """Return the program in the project, with nothing staged at the end."""
     yield shared
     shared("travel", "base", "--force")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Program]:
+    """Return the program in a git repository of its own, with the view of / mounted."""
+    project = tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    (project / ".gitignore").write_text("build/\n*.log\n.venv/\n")
+    for name in ("one", "two", "three"):
+        (project / f"src/{name}.py").write_text(f"{name} = 1\n")
+    git(project, "init", "-q", "-b", "main")
+    git(project, "config", "user.name", "n")
+    git(project, "config", "user.email", "n@example.org")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "first")
+    program = Program(project)
+    program("init")
+    with program.mounted("--root", "/"):
+        yield program

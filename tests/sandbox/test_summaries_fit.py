@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.sandbox.repositories import git
 
 pytestmark = pytest.mark.mount
 
 LINES_OF_A_TERMINAL = 24
-
-
-def git(project: Path, *words: str) -> None:
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, env=env)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Program]:
-    """Return the program in a git repository of its own, with the view of / mounted."""
-    project = tmp_path / "project"
-    (project / "src").mkdir(parents=True)
-    (project / ".yolofs.toml").write_text("scratch = []\n")
-    (project / ".gitignore").write_text("build/\n*.log\n.venv/\n")
-    for name in ("one", "two", "three"):
-        (project / f"src/{name}.py").write_text(f"{name} = 1\n")
-    git(project, "init", "-q", "-b", "main")
-    git(project, "config", "user.name", "n")
-    git(project, "config", "user.email", "n@example.org")
-    git(project, "add", ".")
-    git(project, "commit", "-q", "-m", "first")
-    program = Program(project)
-    program("init")
-    with program.mounted("--root", "/"):
-        yield program
 
 
 def wheel(directory: Path) -> Path:

@@ -81,8 +81,9 @@ def test_all_in_one_git_directory_is_one_line_and_that_itself_is_not() -> None:
 
 
 def test_a_cache_counts_as_bytecode_only_if_nothing_else_is_in_it() -> None:
-    good = folded(added(b"__pycache__", DIRECTORY), added(b"__pycache__/a.pyc"), added(b"b.pyo"))
-    assert (lines(good), groups(good)) == ([], [(Sort.BYTECODE, [b"__pycache__", b"__pycache__/a.pyc", b"b.pyo"])])
+    good = folded(added(b"__pycache__", DIRECTORY), added(b"__pycache__/a.pyc"))
+    assert (lines(good), groups(good)) == ([], [(Sort.BYTECODE, [b"__pycache__", b"__pycache__/a.pyc"])])
+    assert lines(folded(added(b"b.pyo"))) == [(b"b.pyo", 0)]
     bad = folded(added(b"__pycache__", DIRECTORY), added(b"__pycache__/a.pyc"), added(b"__pycache__/a.sh"))
     assert lines(bad) == [(b"__pycache__", 2)]
     link = folded(added(b"a.pyc", stat.S_IFLNK), renamed(b"a.py", b"b.pyc"))

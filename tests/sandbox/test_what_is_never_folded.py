@@ -1,0 +1,86 @@
+"""An agent that wants a change folded out of sight: what it writes in ``.git``, as bytecode, or deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.sandbox.repositories import git
+
+pytestmark = pytest.mark.mount
+
+
+def told_of_git(program: Program) -> str:
+    (line,) = (line for line in program("status").out.splitlines() if line.startswith("-  git: "))
+    return line.removeprefix("-  git: ").partition("  (")[0]
+
+
+def test_a_replaced_commit_is_told(repository: Program) -> None:
+    head = repository.project / ".git/refs/heads/main"
+    replaced = head.read_text().strip()
+    repository("run", "sh", "-c", "git replace HEAD $(git commit-tree -m other 'HEAD^{tree}')")
+    assert told_of_git(repository) == f"refs/replace/{replaced} added"
+
+
+@pytest.mark.parametrize("place", ["loose", "packed"])
+def test_a_branch_whose_file_cannot_be_read_whole_has_moved(repository: Program, place: str) -> None:
+    git(repository.project, "branch", "side")
+    git(repository.project, "pack-refs", "--all")
+    git(repository.project, "gc", "-q")
+    ways = {
+        "loose": "(git rev-parse main; head -c 5000 /dev/zero | tr '\\0' ' ') > .git/refs/heads/side",
+        "packed": "(git rev-parse main | sed 's,$, refs/heads/side,'; yes '#' | head -c 5000000) >> .git/packed-refs",
+    }
+    told = {
+        "loose": "1 commit on main, side moved",
+        "packed": "1 commit on main, packed-refs",
+    }
+    script = f"git commit -q --allow-empty -m evil; {ways[place]}"
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository) == told[place]
+
+
+def test_objects_that_were_written_over_and_borrowed_ones_are_told(repository: Program) -> None:
+    script = """set -e
+        o=.git/objects/$(git rev-parse HEAD:src/one.py | sed 's,^..,&/,')
+        p=.git/objects/$(git rev-parse HEAD:src/two.py | sed 's,^..,&/,')
+        chmod u+w $o; cat $p > $o
+        echo /elsewhere > .git/objects/info/alternates
+    """
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository) == "1 object file changed, objects/info/alternates"
+
+
+def test_what_decides_about_later_folding_is_named_among_many_files(repository: Program) -> None:
+    script = "for i in 1 2 3 4 5; do echo > .git/junk$i; done; echo '*' >> .git/info/exclude"
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository) == "info/exclude, 5 other files"
+
+
+def test_bytecode_that_is_imported_without_a_source_has_its_line(repository: Program) -> None:
+    (repository.project / ".gitignore").write_text("*.pyc\n")
+    repository("run", "sh", "-c", "echo > src/json.pyc; mkdir src/__pycache__; echo > src/__pycache__/a.pyc")
+    out = repository("status").out
+    assert "\nA  src/json.pyc\n" in out
+    assert "src/__pycache__/" in out
+
+
+def test_a_cache_that_everybody_may_write_has_its_line(repository: Program) -> None:
+    (repository.project / "src/__pycache__").mkdir(mode=0o755)
+    repository("run", "chmod", "777", "src/__pycache__")
+    assert "\nX  src/__pycache__/  (mode 755 -> 777)\n" in repository("status").out
+
+
+@pytest.mark.parametrize("form", ["work tree", "bare"])
+def test_a_deleted_repository_has_its_line_though_git_ignores_it(repository: Program, form: str) -> None:
+    project = repository.project
+    inner = project / "build/inner"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q", "-b", "main", *(["--bare"] if form == "bare" else []))
+    repository("run", "rm", "-r", "build")
+    count = sum(1 for _ in Path(project / "build").rglob("*"))
+    out = repository("status").out
+    assert f"\nD  build/  (and {count} in it)\n" in out
+    assert "\n-  " not in out
