@@ -68,6 +68,7 @@ def _stage(project: Path, changes: int) -> None:
                 _change(overlay, os.fsencode(_file(project, number).relative_to(project)), is_removed=number % 20 == 19)
         finally:
             overlay.close()
+        session.write_checkpoint()  # as a daemon does every 20,000 records
 
 
 def _change(overlay: Overlay, path: bytes, *, is_removed: bool) -> None:
