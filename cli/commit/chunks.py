@@ -44,10 +44,6 @@ class Chunk:
             return [Chunk(self.file, [part]) for part in self.parts]
         return [Chunk(self.file, [(hunk, some)]) for hunk, lines in self.parts for some in _by_line(hunk, lines)]
 
-    def holds(self, text: bytes) -> bool:
-        """Tell whether one of its lines has a text in it."""
-        return any(text in line for hunk, _ in self.parts for line in (*hunk.old_lines, *hunk.new_lines))
-
 
 def _by_line(hunk: Hunk, lines: Lines | None) -> list[Lines]:
     """Return the lines of a hunk one by one; one that replaces another together with that."""

@@ -27,7 +27,7 @@ from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.hunk_lines import title
 from yolofs.cli.show.listing import Place
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConflictError, UsageError
+from yolofs.errors import ConflictError, StaleHunkError, UsageError
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks
 from yolofs.session.session import Session
@@ -40,6 +40,7 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
 
     Raises:
         Exit: none is.
+        StaleHunkError: what was taken has changed meanwhile; nothing is done.
         UsageError: there is nobody to ask.
     """
     check_can_ask(instead="yolofs hunks, then: yolofs commit --yes --hunk ID")
@@ -52,7 +53,11 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
     if not chosen.picks:
         say("nothing committed")
         raise click.exceptions.Exit(1)
-    commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
+    try:
+        commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
+    except StaleHunkError as error:
+        error.hint = "it is asked anew: yolofs commit -p"
+        raise
 
 
 def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:

@@ -125,11 +125,6 @@ def whole_if_all(hunk: Hunk, lines: Lines | None) -> Lines | None:
     return None if lines is not None and len(lines) == hunk.line_count else lines
 
 
-def pick_all(files: Iterable[FileHunks]) -> dict[str, Lines | None]:
-    """Return a pick of each hunk, whole."""
-    return {hunk.id: None for file in files for hunk in file.hunks}
-
-
 def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, Lines | None]:
     """Return what ``picks`` leaves: the hunks that it does not have, and of those that it has a part of, the rest."""
     rest: dict[str, Lines | None] = {}
