@@ -13,7 +13,7 @@ from yolofs.changes.changes import Change, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
 from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.options import options
-from yolofs.cli.project import connected, relative_paths
+from yolofs.cli.project import connected, relative_paths, session_directory
 from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.comparison import Comparison, Step, Subject
 from yolofs.cli.review.first_look import first_changes
@@ -106,6 +106,11 @@ class Reader:
                 if not session.journal.goes_on or os.stat(session.journal.path).st_size != before:
                     return True
         return any(_is_other(change.new) for change, _ in zip(shown, range(_MOST_LOOKS), strict=False))
+
+    @property
+    def directory(self) -> bytes:
+        """The session's directory."""
+        return session_directory(self.project)
 
     @property
     def store(self) -> Store:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import io
 import signal
 import sys
@@ -43,6 +44,8 @@ _AGAIN_TIMES = 3
 """And never sooner than so many times as long as the last comparison took."""
 _SWITCH_S = 0.001
 """So long a thread that compares keeps the terminal's waiting."""
+_IDLE_S = 3.0
+"""So long after the last key there is time to look for garbage."""
 _MOST_TYPED_AHEAD = 200
 _NAMES = {
     Keys.Up: "up",
@@ -107,6 +110,8 @@ class _Screen:
         self._comparing: asyncio.Task[None] | None = None
         self._again: Compare | None = None
         self._is_acting = False
+        self._has_garbage = False
+        self._pressed_s = time.monotonic()
         self._said = io.StringIO()
         self._goodbye = ""
         self._painter = Painter(self._invalidate)
@@ -129,6 +134,7 @@ class _Screen:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._leave, KeyboardInterrupt())
         sys.setswitchinterval(_SWITCH_S)
+        gc.disable()  # looking through 20,000 changes for garbage would be felt: that is done when nobody types
         self._start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
@@ -195,6 +201,7 @@ class _Screen:
             self._key(name)
 
     def _key(self, name: str) -> None:
+        self._pressed_s = time.monotonic()
         if self._desk.busy:
             return  # what is typed now would be about something that nobody has seen yet
         if name != "c-c" and (self._desk.is_waiting or self._typed):
@@ -280,6 +287,7 @@ class _Screen:
                 self._take(*marked)
 
     def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
+        self._has_garbage = True
         self._carry_out(self._desk.compared(known, changed, tree))
         self._invalidate()
 
@@ -342,6 +350,9 @@ class _Screen:
         pause = _AGAIN_S
         while True:
             await asyncio.sleep(pause)  # between two looks at the journal, which grows without telling anybody
+            if self._has_garbage and time.monotonic() - self._pressed_s > _IDLE_S:
+                self._has_garbage = False
+                gc.collect()
             known = self._desk.comparison
             if known is None or not known.is_present or self._desk.busy or self._desk.mode is not Mode.LIST:
                 continue

@@ -68,7 +68,8 @@ def review_with(reader: Reader, tool: str) -> None:
         say("nothing is staged")
         return
     check_can_ask(instead="yolofs hunks --json; yolofs commit --hunk ID")
-    with tempfile.TemporaryDirectory(prefix="yolofs-review-") as name:
+    # In the session, which no view shows: what rules hide from the agent is in these files, too.
+    with tempfile.TemporaryDirectory(prefix="review-", dir=os.fsdecode(reader.directory)) as name:
         directory = os.fsencode(name)
         handed = _hand_out(reader, comparison.changes, directory)
         if left_out := sum(not _is_directory(change) for change in comparison.changes) - len(handed):

@@ -58,6 +58,12 @@ def test_the_two_directories_have_what_was_before_and_what_is_staged(
     }
 
 
+def test_nothing_of_it_lies_where_the_agent_could_look(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    reviewed(yolofs, script(tmp_path, f'echo "$1" > {tmp_path}/where'), ("[q]uit", "q"))
+    assert (tmp_path / "where").read_text().startswith(f"{yolofs.session}/review-")
+    assert list(yolofs.session.glob("review-*")) == []
+
+
 def test_what_the_right_one_has_is_committed_and_the_rest_stays_staged(
     yolofs: Program, view: Path, tmp_path: Path
 ) -> None:
