@@ -9,7 +9,9 @@
     reader      what differs, read from a session; first_look: the beginning of it
     painter     colours of source code, asked of a process that may be killed: lexing
     drawing     a desk as lines of styled text; words: which words of two lines differ
-    desk        all that the user has before him, and what his keys do; no terminal, no session
+    desk        what the user's keys do; no terminal, no session
+    moving      where the cursor goes
+    table       all that the user has before him
     wishes      what a desk wants done
     accepted    what is accepted
     tree        the left side: sections, directories, changes

@@ -14,8 +14,9 @@ from typing import TypeAlias
 from prompt_toolkit.utils import get_cwidth
 
 from yolofs.changes.changes import Kind
-from yolofs.cli.review.desk import Desk, Focus, Mode
+from yolofs.cli.review.desk import Desk
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
+from yolofs.cli.review.table import Focus, Mode
 from yolofs.cli.review.tree import Node, Section, key_of
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.listing import notes_text

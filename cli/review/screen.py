@@ -26,9 +26,10 @@ from prompt_toolkit.layout.controls import UIContent, UIControl
 from prompt_toolkit.output.defaults import create_output
 
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.desk import Desk, Mode
+from yolofs.cli.review.desk import Desk
 from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.painter import Painter
+from yolofs.cli.review.table import Mode
 from yolofs.cli.review.tree import Key, Tree
 from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
 from yolofs.cli.review.worker import Worker

@@ -60,7 +60,7 @@ class Node:
 
     def changes(self) -> Iterator[Node]:
         """Yield all nodes at or below this one that have a change, in their order."""
-        todo = [self]
+        todo: list[Node] = [self]
         while todo:
             node = todo.pop()
             if node.change is not None:

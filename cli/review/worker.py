@@ -11,9 +11,9 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.desk import arranged
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.table import arranged
 from yolofs.cli.review.tree import Key, Tree
 from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError

@@ -11,9 +11,10 @@ import pytest
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.comparison import Comparison, Step
-from yolofs.cli.review.desk import Desk, Focus, Mode
+from yolofs.cli.review.desk import Desk
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
+from yolofs.cli.review.table import Focus, Mode
 from yolofs.cli.review.wishes import Compare, Drop, Load, Prepare, Quit
 from yolofs.cli.show.listing import Place
 from yolofs.hostcode.mark import Mark, Marks

@@ -1,0 +1,133 @@
+"""Where the cursor of a review goes: moving, opening and closing, searching."""
+
+from __future__ import annotations
+
+from yolofs.cli.review.table import Focus, Table
+from yolofs.cli.review.tree import Node
+from yolofs.cli.review.wishes import (
+    Command,
+)
+from yolofs.paths import display
+
+PAGE_ROWS = 10
+
+
+class Moving(Table):
+    """A table with a cursor that moves."""
+
+    # ---- moving
+
+    def _move(self, key: str) -> Command | None:
+        if self.focus is Focus.DIFF and self.view is not None:
+            self._move_in_diff(key)
+            return None
+        last = len(self.rows) - 1
+        self.row = max(min({"top": 0, "bottom": last}.get(MOVES[key][0], self.row + MOVES[key][1]), last), 0)
+        return self._shown()
+
+    def _move_in_diff(self, key: str) -> None:
+        view = self.view
+        assert view is not None
+        name, step = MOVES[key]
+        match name:
+            case "top":
+                self.line = self._nearest(0, 1)
+            case "bottom":
+                self.line = self._nearest(view.count - 1, -1)
+            case "hunk":
+                number = view.line(self.line).hunk + (1 if step > 0 else -1)
+                if 0 <= number < len(view.file.hunks):
+                    self.line = view.first_of(number)
+            case _:
+                wanted = max(min(self.line + step, view.count - 1), 0)
+                self.line = self._nearest(wanted, 1 if step > 0 else -1)
+
+    def _other_side(self) -> Command | None:
+        if self.focus is Focus.DIFF:
+            self.focus = Focus.LIST
+        elif self.change is not None:
+            self.focus = Focus.DIFF
+        return None
+
+    def _right(self) -> Command | None:
+        node = self.node
+        if self.focus is Focus.LIST and node is not None:
+            if node.inner and not node.is_open:
+                node.is_open = True
+                self.tree.refresh()
+            elif node.change is not None:
+                self.focus = Focus.DIFF
+            else:
+                return self._move("down")
+        return None
+
+    def _left(self) -> Command | None:
+        node = self.node
+        if self.focus is Focus.DIFF:
+            self.focus = Focus.LIST
+        elif node is not None:
+            if node.inner and node.is_open:
+                node.is_open = False
+                self.tree.refresh()
+            elif node.above is not None:
+                self.row = self.tree.row_of(node.above)
+                return self._shown()
+        return None
+
+    def _open_all(self, *, is_open: bool) -> Command | None:
+        node = self.node
+        for one in self.tree.all():
+            if one.inner and not one.is_section:
+                one.is_open = is_open
+        self.tree.refresh()
+        if node is not None:
+            self.row = self.tree.row_of(node)
+        return self._shown()
+
+    # ---- searching
+
+    def _find(self, step: int) -> Command | None:
+        """Go to the next place where what was searched for is: a path, or on the right side a line."""
+        if not self.searched:
+            self.message = "nothing has been searched for: /"
+            return None
+        if self.focus is Focus.DIFF and self.view is not None:
+            view, text = self.view, self.searched.encode(errors="surrogateescape").lower()
+            for offset in range(1, view.count + 1):
+                at = (self.line + step * offset) % view.count
+                line = view.line(at)
+                if line.hunk >= 0 and text in line.text.lower():
+                    self.line = at
+                    return None
+        else:
+            found = self._find_node(step)
+            if found is not None:
+                self.row = self.tree.show(found)
+                return self._shown()
+        self.message = f"not found: {display(self.searched.encode(errors='surrogateescape'))}"
+        return None
+
+    def _find_node(self, step: int) -> Node | None:
+        text = self.searched.encode(errors="surrogateescape").lower()
+        nodes = [node for node in self.tree.all() if not node.is_section]
+        here = next((at for at, node in enumerate(nodes) if node is self.node), -1 if step > 0 else 0)
+        order = [*nodes[here + 1 :], *nodes[: here + 1]] if step > 0 else [*nodes[:here][::-1], *nodes[here:][::-1]]
+        return next((node for node in order if text in node.path.lower()), None)
+
+
+MOVES = {
+    "up": ("", -1),
+    "k": ("", -1),
+    "down": ("", 1),
+    "j": ("", 1),
+    "pageup": ("", -PAGE_ROWS),
+    "pagedown": ("", PAGE_ROWS),
+    "home": ("top", 0),
+    "g": ("top", 0),
+    "<": ("top", 0),
+    "end": ("bottom", 0),
+    "G": ("bottom", 0),
+    ">": ("bottom", 0),
+    "J": ("hunk", 1),
+    "K": ("hunk", -1),
+}

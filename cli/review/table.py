@@ -1,0 +1,302 @@
+"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor is."""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+from yolofs.changes.changes import Change
+from yolofs.changes.hunks import Hunk
+from yolofs.cli.review.accepted import Accepted, Before, Part
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.diff_view import DiffView
+from yolofs.cli.review.tree import Key, Node, Section, Tree, key_of, sections
+from yolofs.cli.review.wishes import (
+    Carried,
+    Command,
+    Compare,
+    Done,
+    Drop,
+    Load,
+    Page,
+    Wanted,
+)
+from yolofs.cli.show.listing import Place
+from yolofs.paths import RelPath
+
+_KEPT_VIEWS = 64
+"""The lines of so many changes are kept, those looked at last."""
+NO_PLACE = Place(b"/", None)
+_MOST_STEPS_BACK = 1000
+
+
+class Focus(enum.Enum):
+    """On which side keys work."""
+
+    LIST = "list"
+    DIFF = "diff"
+
+
+class Mode(enum.Enum):
+    """What keys are for."""
+
+    LIST = "list"
+    SEARCH = "search"
+    NOTE = "note"
+    """Whether to drop it, and what the agent is told."""
+    LEAVE = "leave"
+    PAGE = "page"
+
+
+def arranged(comparison: Comparison) -> Tree:
+    """Return the changes of a comparison as a tree; of 20,000 that takes a tenth of a second."""
+    section_of = sections(comparison.marks, comparison.regions, comparison.place)
+    return Tree(comparison.changes, section_of, comparison.place)
+
+
+class Table:
+    """What is shown, what is accepted, and how far the user has come."""
+
+    def __init__(self) -> None:
+        self.comparison: Comparison | None = None
+        self.tree = Tree((), lambda _: Section.PROJECT, NO_PLACE)
+        self.accepted = Accepted(self.tree)
+        self.focus = Focus.LIST
+        self.mode = Mode.LIST
+        self.row = 0
+        self.top = 0
+        """The first row of the list that is on the screen."""
+        self.line = 0
+        """The line of the diff that the cursor is on."""
+        self.line_top = 0
+        self.split: set[str] = set()
+        """The hunks whose lines are accepted one by one."""
+        self.message = ""
+        self.busy = ""
+        """What is being done; keys that would do something else wait for it."""
+        self.typed = ""
+        """What was typed so far: a search, a note."""
+        self.searched = ""
+        self.tells = True
+        """Whether the agent is told of a drop."""
+        self.page = Page("", ())
+        self.page_top = 0
+        self.is_comparing = True
+        self._walking_to: int | None = None
+        """The state that was asked for and is not there yet."""
+        self._views: OrderedDict[Key, DiffView] = OrderedDict()
+        self._history: list[list[Before] | Done] = []
+        self._dropping: Drop | None = None
+
+    # ---- what there is
+
+    @property
+    def rows(self) -> Sequence[Node]:
+        """The rows of the list."""
+        return self.tree.rows
+
+    @property
+    def node(self) -> Node | None:
+        """The row that the cursor is on."""
+        return self.rows[self.row] if self.row < len(self.rows) else None
+
+    @property
+    def view(self) -> DiffView | None:
+        """The lines of the change that the cursor is on; None if it is none, or they are not read yet."""
+        change = self.change
+        return self._views.get(key_of(change)) if change is not None else None
+
+    @property
+    def change(self) -> Change | None:
+        """The change that the cursor is on."""
+        return self.node.change if self.node is not None else None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether keys have to wait: for the lines that they are about, or for what is being done."""
+        if self.busy:
+            return True
+        return self.mode is Mode.LIST and self.focus is Focus.DIFF and self.change is not None and self.view is None
+
+    @property
+    def hunk(self) -> Hunk | None:
+        """The hunk that the cursor is in."""
+        return self.view.hunk_of(self.line) if self.view is not None and self.view.count else None
+
+    @property
+    def dropping_title(self) -> str:
+        """What is about to be dropped."""
+        return self._dropping.title if self._dropping is not None else ""
+
+    @property
+    def can_change(self) -> bool:
+        """Whether what is shown is the present, so that it can be accepted and dropped."""
+        known = self.comparison
+        return known is not None and known.is_present and not known.is_partial
+
+    def shown_changes(self) -> list[Change]:
+        """Return the changes that must not become others unnoticed: the one shown, and what is accepted."""
+        found = [part.change for part in self.parts().values()]
+        return [self.change, *found] if self.change is not None else found
+
+    def is_split(self, hunk: Hunk, key: Key) -> bool:
+        """Tell whether the lines of a hunk are accepted one by one."""
+        return hunk.id in self.split or bool(self.accepted.lines_of(key, hunk))
+
+    def wanted(self) -> dict[Key, tuple[Change, Wanted]]:
+        """Return all that is accepted."""
+        return {key: (part.change, part.picks) for key, part in self.parts().items()}
+
+    def parts(self) -> dict[Key, Part]:
+        """Return what is accepted of each change."""
+        return {key: part for key in self.accepted if (part := self.accepted.of(key)) is not None}
+
+    # ---- what comes in
+
+    def compared(self, comparison: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> Command | None:
+        """Take another comparison; ``changed`` is what of the accepted has become something else.
+
+        ``tree`` is what :func:`arranged` makes of it, for who has that already.
+        """
+        self.is_comparing = comparison.is_partial or not comparison.has_marks
+        if comparison.at == self._walking_to:
+            self._walking_to = None
+        before, known = self.node, self.tree
+        place = before.change.path if before is not None and before.change is not None else None
+        self.comparison = comparison
+        tree = Tree(
+            comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place
+        )
+        tree.close_again(known.closed())
+        if comparison.is_last:
+            was = len(self.accepted.stale)
+            self.accepted.move_to(tree, changed)
+            self._leave_out_code(tree)
+            if (more := len(self.accepted.stale) - was) > 0:
+                said = f"{more} of what you had accepted has changed since (!): look at it again"
+                self.message = f"{self.message}; {said}" if self.message else said
+        self._forget_views(tree)
+        self.tree = tree
+        line, top = self.line, self.line_top
+        self._keep_place(before, place)
+        wanted = self._shown()
+        if place is not None and self.change is not None and self.change.path == place:
+            self.line, self.line_top = line, top
+            if self.view is not None:
+                self.line = self._nearest(min(line, max(self.view.count - 1, 0)), 1)
+        return wanted
+
+    def _leave_out_code(self, tree: Tree) -> None:
+        """Accept nothing that the host would run, as has turned out, unless it was accepted by itself."""
+        unnamed = [
+            key for key, part in self.parts().items() if not part.was_named and tree.by_key[key].section is Section.CODE
+        ]
+        self.accepted.put_back([(key, None) for key in unnamed])
+        if unnamed:
+            self.message = f"{len(unnamed)} that the host would run or trust: accept these one by one"
+
+    def loaded(self, change: Change, view: DiffView) -> None:
+        """Take the lines of a change."""
+        key = key_of(change)
+        node = self.tree.by_key.get(key)
+        if node is None or node.change != change:
+            return
+        self._views[key] = view
+        self._views.move_to_end(key)
+        while len(self._views) > _KEPT_VIEWS:
+            self._views.popitem(last=False)
+        self.accepted.bind(key, view.file)
+        if self.change == change:
+            self.line = self._nearest(min(self.line, max(view.count - 1, 0)), 1)
+
+    def prepared(self, page: Page) -> None:
+        """Show a page."""
+        self.busy, self.mode, self.page, self.page_top = "", Mode.PAGE, page, 0
+
+    def done(self, message: str, done: Done | None = None, carried: Iterable[Carried] = ()) -> Command:
+        """Take note of what was done in the view; what differs now has to be found out.
+
+        What was accepted of files of which a part was dropped stays so, as ``carried`` has it.
+        """
+        for one in carried:
+            self.accepted.carry(key_of(one.change), one)
+        gone = set(done.paths if done is not None else ()) - {one.change.path for one in carried}
+        self.accepted.put_back([(key, None) for key in list(self.accepted) if key[0] in gone])
+        self._dropping = None
+        self.busy, self.message = "", message
+        if done is not None:
+            self._remember(done)
+        self.is_comparing = True
+        return Compare()
+
+    def undone(self, message: str) -> Command:
+        """Take note that the last thing done was taken back."""
+        self._history.pop()
+        return self.done(message)
+
+    def committed(self, message: str) -> Command:
+        """Take note of a commit: what is left is compared anew, and nothing before can be taken back here."""
+        self.mode, self._history = Mode.LIST, []
+        self.accepted.move_to(Tree((), lambda _: Section.PROJECT, NO_PLACE), ())
+        return self.done(message)
+
+    def failed(self, message: str) -> None:
+        """Take note that what was wanted came to nothing."""
+        self.busy, self.message, self.is_comparing, self._walking_to = "", message, False, None
+        if self.mode is Mode.PAGE:
+            self.mode = Mode.LIST
+
+    def stale(self, ids: Iterable[str]) -> None:
+        """Take note that hunks do not exist any more: what they were of is to be looked at again."""
+        gone = set(ids)
+        for key, part in self.parts().items():
+            if part.picks is not None and gone.intersection(part.picks):
+                self.accepted.put_back([(key, None)])
+                self.accepted.stale.add(key)
+        self._views.clear()
+
+    def _remember(self, what: list[Before] | Done) -> None:
+        self._history.append(what)
+        del self._history[:-_MOST_STEPS_BACK]
+
+    # ---- keeping the place
+
+    def _keep_place(self, node: Node | None, path: RelPath | None) -> None:
+        if path is not None:
+            for key in ((path, False), (path, True)):
+                if key in self.tree.by_key:
+                    self.row = self.tree.row_of(self.tree.by_key[key])
+                    break
+        elif node is None:
+            first = next((row for row, one in enumerate(self.rows) if one.change is not None), 0)
+            self.row = first
+        self.row = max(min(self.row, len(self.rows) - 1), 0)
+        if self.change is None:
+            self.focus = Focus.LIST
+
+    def _forget_views(self, tree: Tree) -> None:
+        for key in list(self._views):
+            node = tree.by_key.get(key)
+            if node is None or node.change != self._views[key].file.change:
+                del self._views[key]
+
+    def _nearest(self, line: int, step: int) -> int:
+        """Return the nearest line that is part of a hunk, in one direction first."""
+        view = self.view
+        if view is None or not view.count:
+            return 0
+        for way in (step, -step):
+            at = line
+            while 0 <= at < view.count:
+                if view.line(at).hunk >= 0:
+                    return at
+                at += way
+        return 0
+
+    def _shown(self) -> Command | None:
+        """Return what is wanted for the right side, as the cursor has come to another change."""
+        self.line = self.line_top = 0
+        if self.view is not None:
+            self.line = self._nearest(0, 1)
+        return Load(self.change) if self.change is not None and self.view is None else None
