@@ -113,9 +113,9 @@ def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Sel
 
 
 @contextmanager
-def _scratch_store() -> Iterator[Store]:
+def _scratch_store(session: Session) -> Iterator[Store]:
     """Give a store for what is only to be looked at."""
-    with tempfile.TemporaryDirectory(prefix="yolofs-undo-") as directory:
+    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
         yield Store(os.path.join(os.fsencode(directory), b"files"))
 
 
@@ -125,7 +125,7 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
     Raises:
         Exit: the answer is no.
     """
-    with reading_whole(project) as session, _scratch_store() as into:
+    with reading_whole(project) as session, _scratch_store(session) as into:
         commit = choose(session, which)
         try:
             prepared = prepare(session, commit, selection=_selection(session, commit, paths), force=force, into=into)

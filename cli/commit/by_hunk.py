@@ -69,7 +69,7 @@ def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) ->
         changes.sort(key=lambda change: _rank(session, change, marks))
         place = Place(session.base.root, session.base.relative(session.project))
         chunks = [chunk for change in changes for chunk in chunks_of(hunks.read(change))]
-        dialogue = _Dialogue(project, hunks, chunks, place, marks)
+        dialogue = _Dialogue(project, session.directory, hunks, chunks, place, marks)
         dialogue.run()
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
     shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
@@ -87,9 +87,12 @@ def _rank(session: Session, change: Change, marks: Marks) -> int:
 class _Dialogue:
     """Asks, and keeps the answers."""
 
-    def __init__(self, project: bytes, hunks: Hunks, chunks: list[Chunk], place: Place, marks: Marks) -> None:
+    def __init__(
+        self, project: bytes, directory: bytes, hunks: Hunks, chunks: list[Chunk], place: Place, marks: Marks
+    ) -> None:
         self.chunks = chunks
         self._project = project
+        self._directory = directory
         self._hunks = hunks
         self._place = place
         self._marks = marks
@@ -225,7 +228,7 @@ class _Dialogue:
             )
             return False
         try:
-            text = edit_in_editor(chunk.hunk, texts)
+            text = edit_in_editor(chunk.hunk, texts, self._directory)
             if text is None or text == texts[1]:
                 say("nothing is changed")
                 return False

@@ -39,7 +39,8 @@ def edit_by_id(project: bytes, word: str, typed: Sequence[bytes], patch: bytes |
     with reading(project) as session:
         paths = relative_paths(session, typed)
         file, hunk, texts = find_text(session, name, paths)
-    text = edited(hunk, *texts, patch) if patch is not None else edit_in_editor(hunk, texts)
+        directory = session.directory
+    text = edited(hunk, *texts, patch) if patch is not None else edit_in_editor(hunk, texts, directory)
     if text is None or text == texts[1]:
         say("nothing is changed")
         return
@@ -63,8 +64,10 @@ def find_text(session: Session, name: str, paths: Sequence[RelPath]) -> tuple[Fi
     return file, hunk, texts
 
 
-def edit_in_editor(hunk: Hunk, texts: tuple[bytes, bytes]) -> bytes | None:
+def edit_in_editor(hunk: Hunk, texts: tuple[bytes, bytes], session: bytes) -> bytes | None:
     """Return the new text with the hunk as the user has edited it; None if there is to be no edit.
+
+    What is edited lies in the session's directory meanwhile, which no view shows: rules may hide it from the agent.
 
     Raises:
         UsageError: what came back does not apply, and is not to be edited again.
@@ -72,7 +75,7 @@ def edit_in_editor(hunk: Hunk, texts: tuple[bytes, bytes]) -> bytes | None:
     """
     patch = to_edit(hunk, *texts)
     while True:
-        patch = _edit(patch)
+        patch = _edit(patch, session)
         try:
             return edited(hunk, *texts, patch)
         except UsageError as error:
@@ -94,14 +97,14 @@ def stage_edited(project: bytes, file: FileHunks, hunk: Hunk, text: bytes) -> Ge
         return stage_text(session, file.path, text, _EDITED)
 
 
-def _edit(patch: bytes) -> bytes:
+def _edit(patch: bytes, session: bytes) -> bytes:
     """Have the user edit something; blocks until the editor has ended.
 
     Raises:
         YolofsError: it cannot be started, or fails.
     """
     editor = next((os.environ[name] for name in _EDITORS if os.environ.get(name, "").strip()), _DEFAULT)
-    with tempfile.TemporaryDirectory(prefix="yolofs-edit-") as directory:
+    with tempfile.TemporaryDirectory(prefix="edit-", dir=os.fsdecode(session)) as directory:
         path = os.path.join(directory, "hunk.diff")
         with open(path, "wb") as file:
             file.write(patch)

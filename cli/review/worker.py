@@ -106,7 +106,7 @@ class Worker:
         """Have the user edit a hunk; return the new text, None if nothing is to change."""
         from yolofs.cli.commit.hunk_editing import edit_in_editor
 
-        text = edit_in_editor(wish.hunk, texts)
+        text = edit_in_editor(wish.hunk, texts, self._reader.directory)
         return None if text == texts[1] else text
 
     def stage(self, wish: Edit, text: bytes) -> tuple[str, Done, list[Carried]]:

@@ -104,6 +104,13 @@ class Terminal:
         while not all(text in self.screen for text in texts) or (gone is not None and gone in self.screen):
             assert self._read(deadline), f"not shown: {texts}, or not gone: {gone!r}, but:\n{self.screen}"
 
+    def wait_for_line(self, pattern: str) -> None:
+        """Read until a line of the screen begins as a regular expression says."""
+        begins = re.compile(rf"^{pattern}", re.MULTILINE)
+        deadline = time.monotonic() + DEADLINE_S
+        while not begins.search(self.screen):
+            assert self._read(deadline), f"no line begins with {pattern}, but:\n{self.screen}"
+
     def close(self) -> None:
         """Close the terminal under the program."""
         os.close(self._master)

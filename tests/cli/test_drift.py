@@ -312,6 +312,7 @@ def state_of(top: Path) -> dict[str, tuple[object, ...]]:
 def test_a_dry_run_tells_what_would_merge_and_changes_nothing(yolofs: Program) -> None:
     project = yolofs.project
     before, journal = state_of(project), state_of(yolofs.session)
+    del journal[str(yolofs.session)]  # git works in a directory in it, so its time may move
     done = yolofs("commit", "--dry-run", "--merge", code=9)
     assert state_of(project) == before
     assert {path: state for path, state in state_of(yolofs.session).items() if path in journal} == journal

@@ -244,6 +244,17 @@ def test_an_edit_is_what_is_staged(yolofs: Program, view: Path, tmp_path: Path) 
     yolofs.refused("hunks", "--edit", first, code=20, EDITOR=str(editor))
 
 
+def test_what_is_edited_lies_in_the_session_which_no_view_shows(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    first, _ = ids(yolofs, "text")
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\nprintf %s "$1" > {tmp_path}/where\n')
+    editor.chmod(0o755)
+    yolofs("hunks", "--edit", first, EDITOR=str(editor))
+    where = Path((tmp_path / "where").read_text())
+    assert where.is_relative_to(yolofs.session)
+    assert not where.parent.exists()
+
+
 def test_an_edit_that_does_not_apply_is_refused(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     for patch, said in ((b"-3\n+x\n", "of the old version"), (b"x\n", "starts with none of")):

@@ -192,7 +192,7 @@ def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
     document = staged("commit", "--yes", "--json").json
     assert list(document) == [
         "commit", "steps", "changes", "stays", "held", "host_code", "excluded", "conflicts", "left_out",
-        "merged", "dropped", "left",
+        "held_hunks", "merged", "dropped", "left",
     ]  # fmt: skip
     assert document["stays"] == document["held"] == []
     assert (document["commit"], document["left_out"], document["changes"]) == (1, [], before)
@@ -207,6 +207,7 @@ def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
         "excluded": [],
         "conflicts": [],
         "left_out": [],
+        "held_hunks": [],
         "merged": [],
         "dropped": [],
         "left": [],

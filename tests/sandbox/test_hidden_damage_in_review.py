@@ -52,8 +52,7 @@ def test_the_damage_is_on_the_first_screen_and_undone_within_five_keys(name: str
             terminal.wait_for_screen("yolofs review: ", "q quit", gone="comparing…")
             for line in trap.damage:
                 letter, path = re.split(" +", line.format(parent=parent), maxsplit=2)[:2]
-                shown = re.compile(rf"^\W*{letter} .*{re.escape(os.path.basename(path.rstrip('/')))}", re.MULTILINE)
-                assert shown.search(terminal.screen), f"{letter} {path} is not on:\n{terminal.screen}"
+                terminal.wait_for_line(rf"\W*{letter} .*{re.escape(os.path.basename(path.rstrip('/')))}")
             terminal.type(KEYS[name])
             terminal.wait_for_screen("u takes it back")
             terminal.type("q")

@@ -178,7 +178,7 @@ def _may_go(session: Session, commit: Ended) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
     if not commit.undone_by:
         return True
-    with tempfile.TemporaryDirectory(prefix="yolofs-undo-") as directory:
+    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
         try:
             into = Store(os.path.join(os.fsencode(directory), b"files"))
             prepared = prepare(session, commit, force=True, into=into)

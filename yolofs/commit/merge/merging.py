@@ -99,7 +99,7 @@ def merge_paths(
     for path in paths:
         entry = tree.find(path)
         groups.setdefault(entry.staged if entry is not None and entry.staged is not None else path, []).append(path)
-    with TextMerger() as texts:
+    with TextMerger(os.path.dirname(store.directory)) as texts:
         merger = _Merger(tree, base, store, records, texts)
         merger.look_up(group[0] for group in groups.values())
         return merger.merge_all([tuple(group) for group in groups.values()])

@@ -50,8 +50,9 @@ def why_not_text(*contents: bytes) -> str:
 class TextMerger:
     """Merges texts, of any number of threads at once; a context manager, for the directory that git gets."""
 
-    def __init__(self) -> None:
-        """Find git."""
+    def __init__(self, place: bytes) -> None:
+        """Find git; it gets its directory in ``place``, where no view shows what rules may hide."""
+        self._place = os.fsdecode(place)
         self._git = find_program("git")
         self._numbers = itertools.count()
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -59,7 +60,7 @@ class TextMerger:
     def __enter__(self) -> Self:
         if self._git is not None:
             with contextlib.suppress(OSError):  # our own way needs none
-                self._directory = tempfile.TemporaryDirectory(prefix="yolofs-merge.")
+                self._directory = tempfile.TemporaryDirectory(prefix="merge-", dir=self._place)
         return self
 
     def __exit__(self, *_: object) -> None:

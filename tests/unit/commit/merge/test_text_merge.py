@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def merge_texts(ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
     """Merge one text."""
-    with TextMerger() as merger:
+    with TextMerger(os.fsencode(tempfile.gettempdir())) as merger:
         return merger.merge(ours, was, theirs)
 
 
@@ -150,7 +151,7 @@ def test_our_own_way_merges_as_git_does(texts: tuple[bytes, bytes, bytes]) -> No
 
 
 def _by_git(ours: bytes, was: bytes, theirs: bytes) -> Merged:
-    with TextMerger() as merger:
+    with TextMerger(os.fsencode(tempfile.gettempdir())) as merger:
         merged = merger._merge_by_git(ours, was, theirs)
     assert merged is not None
     return merged
