@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,7 +36,11 @@ if TYPE_CHECKING:
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
 @click.option("--edit", "to_edit", metavar="ID", help="Edit a hunk in $EDITOR: what comes back is staged.")
 @click.option(
-    "--edited", "patch", metavar="FILE", type=click.File("rb"), help="With --edit: what it has become (-: stdin)."
+    "--edited",
+    "edited_path",
+    metavar="FILE",
+    type=click.Path(path_type=bytes),
+    help="With --edit: what it has become (-: stdin).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the hunks as a JSON document.")
 def command(
@@ -44,7 +49,7 @@ def command(
     shows_hidden: bool,
     as_list: bool,
     to_edit: str | None,
-    patch: IO[bytes] | None,
+    edited_path: bytes | None,
     as_json: bool,
 ) -> None:
     """List the hunks of what changed, each with an id.
@@ -61,7 +66,7 @@ def command(
     """
     if len(words) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
-    if patch is not None and to_edit is None:
+    if edited_path is not None and to_edit is None:
         raise UsageError("--edited says what has become of a hunk", hint="yolofs hunks --edit ID --edited FILE")
     project = find_project()
     if to_edit is not None:
@@ -69,7 +74,7 @@ def command(
             raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {to_edit}")
         if options().guard is not None:
             raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
-        edit_by_id(project, to_edit, paths_given(), patch.read() if patch is not None else None)
+        edit_by_id(project, to_edit, paths_given(), _patch(edited_path))
         return
     with reading(project) as session:
         paths = relative_paths(session, paths_given())
@@ -113,6 +118,15 @@ def command(
             say(f"note: {len(shown) - len(legible)} files that may not be read are left out")
         say_left_out(left_out["scratch_left_out"])
         say_hidden(left_out["hidden_left_out"])
+
+
+def _patch(path: bytes | None) -> bytes | None:
+    """Return what a hunk has become; not opened before it is known who asks: an agent must not learn what there is."""
+    if path is None:
+        return None
+    with click.File("rb").convert(os.fsdecode(path), None, click.get_current_context()) as file:
+        content: bytes = file.read()
+    return content
 
 
 def _file_fields(session: Session, change: Change, marks: Marks) -> dict[str, object]:

@@ -218,3 +218,20 @@ def test_hunks_that_are_named_are_shown_before_the_question(yolofs: Program, vie
         terminal.type("y\n")
         assert terminal.wait() == 0
     assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line25="25\nx\n")
+
+
+def test_a_file_too_large_to_be_read_is_committed_by_its_id_and_not_after_it_was_written_to(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for name in ("kept", "swapped"):
+            with (view / name).open("wb") as file:
+                file.truncate(257 << 20)
+        ids = {Path(hunk["path"]).name: hunk["id"] for hunk in yolofs("hunks", "--json").json["hunks"]}
+        was = (view / "swapped").stat()
+        with (view / "swapped").open("r+b") as file:
+            file.write(b"other")
+        os.utime(view / "swapped", ns=(was.st_atime_ns, was.st_mtime_ns))
+        yolofs("snapshot", "later")
+        yolofs("commit", "--yes", "--hunk", ids["swapped"], code=20)
+        yolofs("commit", "--yes", "--hunk", ids["kept"])
+    assert (yolofs.project / "kept").stat().st_size == 257 << 20
+    assert not (yolofs.project / "swapped").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -141,6 +142,20 @@ def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(y
         assert word not in hunks.out + hunks.err
     assert "secret-open" in hunks.out
     assert "note: 1 files that may not be read are left out" in hunks.err
+
+
+def test_an_option_that_names_a_file_does_not_tell_whether_there_is_one_outside(yolofs: Program) -> None:
+    (yolofs.project / "there").write_text("x\n")
+    os.mkfifo(yolofs.project / "fifo")
+    yolofs("rule", "hidden", "there")
+    try:
+        script = "for f in there absent fifo; do y hunks --edit 0123456789abcdef --edited $PWD/$f; done; true"
+        done = inside(yolofs, script)
+    finally:
+        yolofs("rule", "unset", "there")
+        (yolofs.project / "fifo").unlink()
+    refused = [line for line in done.err.splitlines() if line.startswith("yolofs: hunks")]
+    assert refused == ["yolofs: hunks are edited by the user, outside of the sandbox"] * 3
 
 
 def test_two_versions_of_what_is_hidden_or_may_not_be_read_are_not_shown(yolofs: Program) -> None:

@@ -31,7 +31,10 @@ ID_CHARS = 16
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file counts as binary, and is never held in memory as a whole."""
 MAX_DIGEST_BYTES = 256 << 20
-"""Above this size a version is known by its size, time and place, as reading all of it takes longer than a look may."""
+"""Above this size a version is known by its size, times and place, as reading all of it takes longer than a look may.
+
+Its ctime is among these: a program in the view can set no other one.
+"""
 _CHUNK_BYTES = 1 << 20
 
 
@@ -254,8 +257,9 @@ class _Making:
         except OSError:
             return _place_of(side)
         try:
-            if os.fstat(fd).st_size > MAX_DIGEST_BYTES:
-                return _place_of(side)
+            st = os.fstat(fd)
+            if st.st_size > MAX_DIGEST_BYTES:
+                return _place_of(side) + b" %d" % st.st_ctime_ns
             digest = hashlib.blake2b(digest_size=16)
             while data := os.read(fd, _CHUNK_BYTES):
                 digest.update(data)

@@ -8,10 +8,12 @@ no filter of the repository, and reads no index and no settings of it; those of 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import subprocess
 import tempfile
+import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,8 +26,11 @@ from yolofs.system.host_programs import find_program
 from yolofs.system.plain_files import read_plain
 from yolofs.text.git_index_format import OddIndexError, entries
 
-_TIMEOUT_S = 10
+_TIMEOUT_S = 10.0
+"""How long git may take, for all repositories together."""
 _MOST_IGNORE_BYTES = 1 << 20
+_MOST_COPIED_BYTES = 16 << 20
+"""How much the ignore files of one repository may have: links to one may lie in thousands of directories."""
 _MOST_ASKED = 20_000
 _MOST_REPOSITORIES = 16
 _GITDIR = b"gitdir:"
@@ -71,12 +76,20 @@ class Repositories:
 
     def top(self, directory: RelPath) -> RelPath | None:
         """Return the work tree that a directory lies in, None if it lies in none."""
-        if directory not in self._tops:
-            if os.path.lexists(self._base.path(join(directory, b".git"))):
-                self._tops[directory] = directory
-            else:
-                self._tops[directory] = self.top(split(directory)[0]) if directory else None
-        return self._tops[directory]
+        passed: list[RelPath] = []
+        at, found = directory, None
+        while at not in self._tops:  # no recursion: a path may have two thousand names
+            passed.append(at)
+            if os.path.lexists(self._base.path(join(at, b".git"))):
+                found = at
+                break
+            if not at:
+                break
+            at = split(at)[0]
+        else:
+            found = self._tops[at]
+        self._tops |= dict.fromkeys(passed, found)
+        return found
 
     def is_tracked(self, path: RelPath) -> bool:
         """Tell whether git tracks a path, or anything below it; so it counts where that cannot be told."""
@@ -102,12 +115,16 @@ class Repositories:
         if git is None:
             return set()
         found: set[RelPath] = set()
+        end_s = time.monotonic() + _TIMEOUT_S
         for top, some in list(by_top.items())[:_MOST_REPOSITORIES]:
             if len(some) <= _MOST_ASKED:
-                found |= self._ignored_in(top, some, git)
+                try:
+                    found |= self._ignored_in(top, some, git, max(0.0, end_s - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    break
         return {path for path in found if not self.is_tracked(path)}
 
-    def _ignored_in(self, top: RelPath, asked: Sequence[Asked], git: str) -> set[RelPath]:
+    def _ignored_in(self, top: RelPath, asked: Sequence[Asked], git: str, timeout_s: float) -> set[RelPath]:
         paths = {_within(one.path, top): one.path for one in asked}
         try:
             with tempfile.TemporaryDirectory(prefix="yolofs-ignored.") as name:
@@ -118,18 +135,20 @@ class Repositories:
                 for one in asked:
                     if one.is_directory:  # a pattern may be for directories alone
                         os.makedirs(os.path.join(tree, _within(one.path, top)), exist_ok=True)
-                return {paths[path] for path in _ask(git, directory, paths) if path in paths}
-        except (OSError, subprocess.TimeoutExpired):
+                return {paths[path] for path in _ask(git, directory, paths, timeout_s) if path in paths}
+        except OSError:
             return set()
 
     def _copy_ignore_files(self, top: RelPath, directories: Iterable[bytes], tree: bytes) -> None:
         """Copy what some directories of a work tree, and those above them, have as ``.gitignore``."""
         known: set[bytes] = set()
+        left = _MOST_COPIED_BYTES
         for directory in directories:
             while directory not in known:
                 known.add(directory)
                 place = RelPath(directory)
-                _copy(self._base.path(join(join(top, place) if place else top, b".gitignore")), tree, directory)
+                source = self._base.path(join(join(top, place) if place else top, b".gitignore"))
+                left -= _copy(source, tree, directory, left)
                 directory = split(place)[0]
 
     def _git_directory(self, top: RelPath) -> bytes:
@@ -191,18 +210,26 @@ def _make_repository(directory: bytes, common: bytes) -> None:
             file.write(content)
 
 
-def _copy(source: bytes, tree: bytes, directory: bytes) -> None:
+def _copy(source: bytes, tree: bytes, directory: bytes, most_bytes: int) -> int:
+    """Copy an ignore file, if there is one, and return its size.
+
+    Raises:
+        OSError: it is larger than ``most_bytes``, or cannot be written.
+    """
     try:
         content = read_plain(source, _MOST_IGNORE_BYTES)
     except OSError:  # there is none as a rule; a link git does not follow either
-        return
+        return 0
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), source)
     place = os.path.join(tree, directory)
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(place, b".gitignore"), "xb") as file:
         file.write(content)
+    return len(content)
 
 
-def _ask(git: str, directory: bytes, paths: Mapping[bytes, RelPath]) -> list[bytes]:
+def _ask(git: str, directory: bytes, paths: Mapping[bytes, RelPath], timeout_s: float) -> list[bytes]:
     """Return those of some paths that git ignores by what lies in a private directory.
 
     Raises:
@@ -226,7 +253,7 @@ def _ask(git: str, directory: bytes, paths: Mapping[bytes, RelPath]) -> list[byt
         input=b"".join(_PLAINLY + path + b"\0" for path in paths),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        timeout=_TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
     )
     found = done.stdout.split(b"\0")[:-1] if done.returncode in (0, 1) else []

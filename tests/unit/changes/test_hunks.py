@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,26 @@ def test_a_text_that_is_too_large_to_compare_is_one_hunk(scribe: Scribe) -> None
     changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
     (file,) = all_hunks(changes, scribe.store, max_text_bytes=99)
     assert [hunk.kind for hunk in file.hunks] == [HunkKind.BINARY]
+
+
+def test_a_file_too_large_to_be_read_has_another_id_when_it_is_written_to_and_its_time_set_back(
+    scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolofs.changes.hunks.MAX_DIGEST_BYTES", 1)
+    scribe.write(b"binary", b"\0\2shown")
+    (before,) = hunks(scribe)
+    assert [before] == hunks(scribe)
+    (side,) = (file.change.new for file in found(scribe))
+    assert side is not None and side.data is not None
+    was = os.stat(side.data)
+    deadline = time.monotonic() + 60
+    while os.stat(side.data).st_ctime_ns == was.st_ctime_ns:  # the clock of files has steps
+        assert time.monotonic() < deadline
+        with open(side.data, "r+b") as file:
+            file.write(b"\0\2other")
+        os.utime(side.data, ns=(was.st_atime_ns, was.st_mtime_ns))
+    (after,) = hunks(scribe)
+    assert after.id != before.id
 
 
 def test_picks_are_spelled_as_they_are_read() -> None:

@@ -117,3 +117,35 @@ def test_outside_of_any_repository_nothing_is_ignored(tmp_path: Path) -> None:
 def test_names_of_any_bytes_are_asked_about(tree: Path) -> None:
     names = [os.fsdecode(name) for name in (b"\xff.o", b"new\nline.o", b":(top)x.o", b"-x.o", b"*.o", b'"q".o')]
     assert ignored(tree, *names) == set(names)
+
+
+def test_a_path_of_two_thousand_names_is_told_as_any_other(tree: Path) -> None:
+    deep = "/".join("d" * 1500)
+    assert ignored(tree, f"{deep}/a.o") == {f"{deep}/a.o"}
+
+
+def test_patterns_without_end_take_ten_seconds_once_and_not_of_each_repository(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def slow(git: str, directory: bytes, paths: object, timeout_s: float) -> list[bytes]:
+        calls.append(timeout_s)
+        raise subprocess.TimeoutExpired(git, timeout_s)
+
+    monkeypatch.setattr("yolofs.hostcode.git_ignored._ask", slow)
+    for name in ("one", "two"):
+        (tree / name).mkdir()
+        git(tree / name, "init", "-q")
+    assert ignored(tree, "one/a.o", "two/a.o", "a.o") == set()
+    assert len(calls) == 1
+
+
+def test_ignore_files_without_end_are_not_copied(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yolofs.hostcode.git_ignored._MOST_COPIED_BYTES", 1000)
+    (tree / ".gitignore").write_text("*.o\n" + "#" * 400)
+    for name in ("one", "two"):
+        (tree / name).mkdir()
+        os.link(tree / ".gitignore", tree / name / ".gitignore")
+    assert ignored(tree, "one/a.o") == {"one/a.o"}
+    assert ignored(tree, "one/a.o", "two/a.o") == set()

@@ -83,11 +83,15 @@ def move(source: Spot, target: Spot, listing: Listing) -> None:
     The old ones are gone then.  It can be done again after a crash at any moment.
 
     Raises:
-        OSError: something cannot be moved.
+        OSError: something cannot be moved; EEXIST if somebody else has a directory in its place.
     """
-    for rel in listing:
-        with _parent(target, rel) as (fd, name), contextlib.suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=fd)
+    for rel, was in listing.items():
+        with _parent(target, rel) as (fd, name):
+            try:
+                os.mkdir(name, 0o700, dir_fd=fd)
+            except FileExistsError:  # as before a crash, or in a directory that everybody may write to
+                if os.stat(name, dir_fd=fd, follow_symlinks=False).st_uid not in (os.geteuid(), was.uid):
+                    raise
         with contextlib.suppress(FileNotFoundError):  # it was emptied, and is gone already
             _move_names(source, target, rel, listing)
     for rel, was in reversed(listing.items()):
