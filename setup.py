@@ -8,10 +8,10 @@ import sys
 
 from setuptools import setup
 
-# What every request passes through, from the handlers down to base, store and journal, and nothing else.  They are
-# compiled together, so that calls between them are C calls.  Not in it: what carries coroutines (the adapter, the
-# device loop), records (msgspec.Struct is C already), refusals (mypyc
-# cannot subclass OSError), and all that is not on the way of a request.
+# What every request passes through, from the handlers down to base, store and journal, and nothing
+# else.  They are compiled together, so that calls between them are C calls.  Not in it: what
+# carries coroutines (the adapter, the device loop), records (msgspec.Struct is C already), refusals
+# (mypyc cannot subclass OSError), and all that is not on the way of a request.
 COMPILED = [
     "yolofs/access/gate.py",
     "yolofs/fuse/cache/lifetimes.py",

@@ -1,4 +1,5 @@
-"""What our own code costs for each request: the adapter is called as pyfuse3 calls it, and no kernel takes part.
+"""What our own code costs for each request: the adapter is called as pyfuse3 calls it, and no
+kernel takes part.
 
     python -m benchmarks.answering [--rounds 5] [--files 1000]
 
@@ -69,7 +70,9 @@ class Requests:
         return now(self._adapter.lookup(self._directory, name, self._context))
 
     def lines(self) -> Iterator[Line]:
-        """Yield a line for each kind of request that makes up everyday work; each action can be repeated."""
+        """Yield a line for each kind of request that makes up everyday work; each action can be
+        repeated.
+        """
         adapter, context, directory, count = self._adapter, self._context, self._directory, len(self._names)
 
         def each(ask: Callable[[int, bytes], Coroutine[Any, Any, Any]]) -> Callable[[], None]:

@@ -1,4 +1,5 @@
-"""Asks: how long an answer takes to wake the process, and what a thousand that wait cost everybody else.
+"""Asks: how long an answer takes to wake the process, and what a thousand that wait cost everybody
+else.
 
     python -m benchmarks.asks [--rounds 50] [--waiting 1000]
 

@@ -1,4 +1,6 @@
-"""A generated C project under git: add and commit, status, make, grep, and edits with rebuilds and snapshots."""
+"""A generated C project under git: add and commit, status, make, grep, and edits with rebuilds and
+snapshots.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,9 @@ def _make_first(cell: Cell) -> float:
 
 
 def _run_make(cell: Cell) -> float:
-    """Make in a project of its own, by the command with which agents run things; its start and end are timed too."""
+    """Make in a project of its own, by the command with which agents run things; its start and end
+    are timed too.
+    """
     project = cell.scratch / "project"
     project.mkdir()
     for name in ("include", "src", "Makefile"):

@@ -1,4 +1,6 @@
-"""What a run leaves behind: nothing.  Mounts below its directory and the directory itself go away on every way out."""
+"""What a run leaves behind: nothing.  Mounts below its directory and the directory itself go away
+on every way out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ GRACE_S = 20.0
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path | None) -> Iterator[Path]:
-    """Give a directory for the time of the block, with directories for what yolofs keeps and runs in it.
+    """Give a directory for the time of the block, with directories for what yolofs keeps and runs
+    in it.
 
     SIGTERM and SIGHUP end the block as Ctrl-C does; nothing interrupts the cleaning up.
     """

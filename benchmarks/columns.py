@@ -1,6 +1,7 @@
 """What is measured side by side: each column shows a base directory in its own way.
 
-A *staging* column leaves the directory that it shows as it is.  The others work on a copy of their own.
+A *staging* column leaves the directory that it shows as it is.  The others work on a copy of their
+own.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class View:
 
     @contextlib.contextmanager
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
-        """Give what runs a command in a project, with the view as its whole world, and returns its output.
+        """Give what runs a command in a project, with the view as its whole world, and returns its
+        output.
 
         Raises:
             UnsupportedError: nothing is run here.
@@ -79,7 +81,9 @@ class Column(ABC):
 
     @abstractmethod
     def view(self, base: Path, scratch: Path) -> contextlib.AbstractContextManager[View]:
-        """Show ``base`` for the time of the block.  ``scratch`` is an empty directory for what that takes."""
+        """Show ``base`` for the time of the block.  ``scratch`` is an empty directory for what that
+        takes.
+        """
 
 
 class Plain(Column):
@@ -103,7 +107,9 @@ class _PlainView(View):
 
 
 class _LayeredView(View):
-    """Layers, the newest of which is written to.  A snapshot freezes it and mounts again with another on top."""
+    """Layers, the newest of which is written to.  A snapshot freezes it and mounts again with
+    another on top.
+    """
 
     def __init__(self, root: Path, base: Path, scratch: Path, mount: Callable[[str, Path], None]) -> None:
         super().__init__(root)
@@ -132,7 +138,9 @@ class _LayeredView(View):
             raise UnsupportedError(f"fails with {len(self._layers)} layers: {error}") from error
 
     def commit(self) -> float:
-        """Copy the layers into base, durably, as yolofs does.  Right where nothing was deleted: so it is measured."""
+        """Copy the layers into base, durably, as yolofs does.  Right where nothing was deleted: so
+        it is measured.
+        """
         unmount(self.root)
         start = time.perf_counter()
         for layer in self._layers:
@@ -226,7 +234,9 @@ class _YolofsView(View):
 
     @contextlib.contextmanager
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
-        """Run as users do: by the installed program, in the project, with the built-in rules and a summary."""
+        """Run as users do: by the installed program, in the project, with the built-in rules and a
+        summary.
+        """
         run_yolofs(self._python, project, "init")
         run_yolofs(self._python, project, "mount", **_traced(_beside(self._trace)))
         try:
@@ -290,7 +300,9 @@ def _traced(trace: Path | None) -> dict[str, str]:
 
 
 def _beside(trace: Path | None) -> Path | None:
-    """Return a new name beside a trace, for that of one more mount: each mount begins its file anew."""
+    """Return a new name beside a trace, for that of one more mount: each mount begins its file
+    anew.
+    """
     if trace is None:
         return None
     return trace.with_name(f"{trace.name}-{len(list(trace.parent.glob(trace.name + '-*'))) + 1}")
@@ -338,7 +350,9 @@ def _output(command: Sequence[str | Path], variables: Mapping[str, str], directo
 
 
 class PassThrough(Column):
-    """A program that mounts a copy of the base: ``command SOURCE MOUNTPOINT``, and goes to the background."""
+    """A program that mounts a copy of the base: ``command SOURCE MOUNTPOINT``, and goes to the
+    background.
+    """
 
     is_staging = False
 
@@ -378,7 +392,9 @@ def _wait_for_mount(mountpoint: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def yardsticks(directory: Path, build: Path) -> list[Column]:
-    """Return the pass-throughs found in ``directory``: ``floor.c`` and ``pyfloor.py``; ``build`` is for binaries."""
+    """Return the pass-throughs found in ``directory``: ``floor.c`` and ``pyfloor.py``; ``build`` is
+    for binaries.
+    """
     columns: list[Column] = []
     if (directory / "floor.c").exists():
         flags = subprocess.run(

@@ -1,11 +1,13 @@
-"""Commits of many small new files, beside `cp -a` of the same files and fuse-overlayfs with `cp -a` of its upper layer.
+"""Commits of many small new files, beside `cp -a` of the same files and fuse-overlayfs with `cp -a`
+of its upper layer.
 
     python -m benchmarks.commits [--files 3000 15000 100000] [--rounds 3] [--scratch DIRECTORY]
 
-The ways take turns, on the same filesystem, and each ends with what it wrote on the disk (`sync -f`).  A commit is the
-whole command `yolofs commit --yes`, start and list included, without a mount.  Prints, for each number of files and
-each way, how many files a second that made in its fastest and its median round, the processor time and the largest
-resident set of the process.  Needs fuse-overlayfs (scripts/setup-bench.sh), else that way is left out.
+The ways take turns, on the same filesystem, and each ends with what it wrote on the disk
+(`sync -f`).  A commit is the whole command `yolofs commit --yes`, start and list included, without
+a mount.  Prints, for each number of files and each way, how many files a second that made in its
+fastest and its median round, the processor time and the largest resident set of the process.  Needs
+fuse-overlayfs (scripts/setup-bench.sh), else that way is left out.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ def stage(project: Path, files: int) -> None:
 
 
 def timed(command: Sequence[str | Path], directory: Path) -> Took:
-    """Run a command in a directory, wait until what it wrote is on the disk, and tell what that took."""
+    """Run a command in a directory, wait until what it wrote is on the disk, and tell what that
+    took.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -99,7 +103,9 @@ def copied(scratch: Path, files: int) -> Took:
 
 
 def overlaid(scratch: Path, files: int) -> Took:
-    """Write the files through fuse-overlayfs, and copy its upper layer into the base with `cp -a`."""
+    """Write the files through fuse-overlayfs, and copy its upper layer into the base with
+    `cp -a`.
+    """
     base, layers = scratch / "base", scratch / "layers"
     base.mkdir()
     layers.mkdir()

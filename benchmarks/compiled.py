@@ -3,8 +3,8 @@
     scripts/install-compiled.sh build/compiled
     python -m benchmarks.compiled build/compiled/bin/python [--rounds 5]
 
-The requests are those of :mod:`benchmarks.answering`.  In each round this interpreter and the other one go through them
-in turn; the least of all rounds counts.
+The requests are those of :mod:`benchmarks.answering`.  In each round this interpreter and the other
+one go through them in turn; the least of all rounds counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LEAST_S = 0.3
-"""So long one kind of request is repeated: the kernel splits user and system time by ticks of some milliseconds."""
+"""So long one kind of request is repeated: the kernel splits user and system time by ticks of some
+milliseconds.
+"""
 WORK = f"import sys; sys.path.append({str(ROOT)!r}); from benchmarks.compiled import work; work()"
 
 Costs = dict[str, tuple[float, float]]

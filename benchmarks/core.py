@@ -1,4 +1,5 @@
-"""The core without a mount: look-ups in the override tree, rules, the journal, changes and the plan of a commit.
+"""The core without a mount: look-ups in the override tree, rules, the journal, changes and the plan
+of a commit.
 
     python -m benchmarks.core [--rounds 5] [--entries 1000000] [--files 9999]
 
@@ -56,7 +57,9 @@ def measure(line: Line, rounds: int) -> str:
 
 
 def all_lines(entries: int, files: int) -> Iterator[Line]:
-    """Yield everything that is measured; what a line needs is there until the next one is asked for."""
+    """Yield everything that is measured; what a line needs is there until the next one is asked
+    for.
+    """
     yield from tree_lines(entries)
     yield from rule_lines()
     with tempfile.TemporaryDirectory() as directory:

@@ -37,7 +37,9 @@ def _build(base: Path, size: Size) -> None:
 
 
 def _fio(cell: Cell, path: Path, options: str, size_bytes: int) -> float:
-    """Run one job over a file; return the mean seconds of a request, of fsync too where one follows each write."""
+    """Run one job over a file; return the mean seconds of a request, of fsync too where one follows
+    each write.
+    """
     if not shutil.which("fio"):
         raise UnsupportedError("fio is not installed: scripts/setup-bench.sh")
     words = ["fio", "--name=job", f"--filename={path}", f"--size={size_bytes}", *options.split()]

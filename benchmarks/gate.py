@@ -1,9 +1,11 @@
-"""What rules cost an access that needs no ask: a view under the built-in rules beside one where all is allowed.
+"""What rules cost an access that needs no ask: a view under the built-in rules beside one where all
+is allowed.
 
     python -m benchmarks.gate [--rounds 200] [--files 200]
 
-Two mounts of two like projects serve the same calls in turns, so that whatever else goes on hits both alike.  Prints
-for each kind of access the ratio of the medians, and the daemons' processor time.  Needs a mount.
+Two mounts of two like projects serve the same calls in turns, so that whatever else goes on hits
+both alike.  Prints for each kind of access the ratio of the medians, and the daemons' processor
+time.  Needs a mount.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def open_and_read(path: str) -> None:
 
 
 def compare(access: Callable[[str], None], views: dict[str, list[str]], pids: dict[str, int], rounds: int) -> None:
-    """Print what an access costs on both sides: a round is one pass over all files, on one side after the other."""
+    """Print what an access costs on both sides: a round is one pass over all files, on one side
+    after the other.
+    """
     times: dict[str, list[float]] = {side: [] for side in views}
     spent = dict.fromkeys(views, 0.0)
     for turn in range(rounds):

@@ -1,10 +1,11 @@
-"""What the kernel's options for a mount cost and save: the requests of some work, and its time against the default.
+"""What the kernel's options for a mount cost and save: the requests of some work, and its time
+against the default.
 
     python benchmarks/kernel_options.py [ROUNDS]
 
-The numbers of requests are exact.  The times are medians over the rounds, in which the options take turns, given as a
-ratio to the default's; on a busy machine only the large ones mean anything.  docs/design/kernel-options.md says what
-follows from them.
+The numbers of requests are exact.  The times are medians over the rounds, in which the options take
+turns, given as a ratio to the default's; on a busy machine only the large ones mean anything.
+docs/design/kernel-options.md says what follows from them.
 """
 
 from __future__ import annotations

@@ -123,7 +123,9 @@ def _build_directories(base: Path, size: Size) -> None:
 
 
 def _rename_directory(files: int, cell: Cell) -> float:
-    """Rename it, by copying where a plain rename(2) is refused: that is what mv(1) does, and programs with it."""
+    """Rename it, by copying where a plain rename(2) is refused: that is what mv(1) does, and
+    programs with it.
+    """
     old, new = cell.path(f"of{files}"), cell.path(f"renamed{files}")
     names = set(os.listdir(old))
     start = time.perf_counter()

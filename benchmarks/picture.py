@@ -1,4 +1,6 @@
-"""The results as a picture: one line for each row, one dot for each column, by multiples of the plain directory."""
+"""The results as a picture: one line for each row, one dot for each column, by multiples of the
+plain directory.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ def multiple(ratio: float) -> str:
 
 
 def as_text(results: Results) -> str:
-    """Return the table of each mode: median, range, ratio to the plain directory and to fuse-overlayfs."""
+    """Return the table of each mode: median, range, ratio to the plain directory and to
+    fuse-overlayfs.
+    """
     return "\n".join(_text(results))
 
 
@@ -68,8 +70,8 @@ def _requests(row: Row) -> str:
 
 
 def as_markdown(results: Results) -> str:
-    """Return a table: times in the plain directory and multiples of it in the first mode, and in each mode yolofs as a
-    multiple of fuse-overlayfs."""
+    """Return a table: times in the plain directory and multiples of it in the first mode, and in
+    each mode yolofs as a multiple of fuse-overlayfs."""
     modes = _modes(results)
     others = [column for column in results.columns if column != REFERENCE]
     head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes)]

@@ -38,7 +38,9 @@ class Row(msgspec.Struct):
         return statistics.median(found) if found else None
 
     def ratio(self, column: str, reference: str) -> float | None:
-        """Return how many times as long a column takes as another one, by their medians; None if one has none."""
+        """Return how many times as long a column takes as another one, by their medians; None if
+        one has none.
+        """
         ours, theirs = self.median(column), self.median(reference)
         return ours / theirs if ours is not None and theirs else None
 

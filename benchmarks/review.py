@@ -1,7 +1,9 @@
-"""``yolofs review`` over many changes, at a terminal: how long to the first screen, and how long a key takes.
+"""``yolofs review`` over many changes, at a terminal: how long to the first screen, and how long a
+key takes.
 
-``python -m benchmarks.review [CHANGES]`` prints the figures.  The session is made without a mount, by the view's own
-operations; what is measured is the command as it is started, up to the bytes that the terminal gets.
+``python -m benchmarks.review [CHANGES]`` prints the figures.  The session is made without a mount,
+by the view's own operations; what is measured is the command as it is started, up to the bytes that
+the terminal gets.
 """
 
 from __future__ import annotations
@@ -137,7 +139,9 @@ def _until(master: int, text: bytes) -> float:
 
 
 def _cpu_s(pid: int) -> float:
-    """Return how much CPU time a process has had: what a wait would be on a machine that does nothing else."""
+    """Return how much CPU time a process has had: what a wait would be on a machine that does
+    nothing else.
+    """
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

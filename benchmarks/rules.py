@@ -2,7 +2,8 @@
 
     python -m benchmarks.rules [--files 100000] [--rules 500]
 
-Prints one line for each figure.  Without a mount: the figures are those of the gate and the rule book.
+Prints one line for each figure.  Without a mount: the figures are those of the gate and the rule
+book.
 """
 
 from __future__ import annotations
@@ -125,7 +126,9 @@ def measure(gate: Gate, inodes: list[Inode], own: RuleSet, preset: RuleSet, proj
 
 
 def compare(overlay: Overlay, inodes: list[Inode], own: RuleSet, preset: RuleSet) -> None:
-    """Print what requests cost that need no ask, under the preset and where everything is allowed by one rule."""
+    """Print what requests cost that need no ask, under the preset and where everything is allowed
+    by one rule.
+    """
     everything = RuleSet((PathRule(b"/", RuleState.ALLOW, "x"),))
     lifetimes = Lifetimes(overlay.base, staged_s=1, base_s=1)
     sides: list[Handlers] = []

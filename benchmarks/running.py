@@ -1,7 +1,8 @@
 """The run: the same workloads in all columns, interleaved, several rounds.
 
-In each round a scene's views are open side by side, and a workload is carried out in one after the other, beginning
-with another one each round: what disturbs the machine for a while disturbs all of them.
+In each round a scene's views are open side by side, and a workload is carried out in one after the
+other, beginning with another one each round: what disturbs the machine for a while disturbs all of
+them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""How a session grows: a long journal, many snapshots, large directories, and the memory that it all takes.
+"""How a session grows: a long journal, many snapshots, large directories, and the memory that it
+all takes.
 
-    python -m benchmarks.scale [--records 1000000] [--changes 100000] [--files 50000] [--generations 10000]
+    python -m benchmarks.scale [--records 1000000] [--changes 100000] [--files 50000] [--generations
+    10000]
 
 Prints one line for each figure.  Without a mount: the figures are those of the core.
 """
@@ -47,7 +49,9 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def write_journal(project: bytes, records: int, changes: int) -> None:
-    """Fill a session with ``records`` records about ``changes`` paths, and a snapshot every hundredth part."""
+    """Fill a session with ``records`` records about ``changes`` paths, and a snapshot every
+    hundredth part.
+    """
     with Session.open(project, Access.WRITE, root=project) as session:
         batch = []
         for number in range(1, records + 1):

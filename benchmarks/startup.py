@@ -2,10 +2,11 @@
 
     python -m benchmarks.startup [--rounds 20] [--check]
 
-Prints, for each command, the wall time and the CPU time of it and of all processes that it waited for, and how many
-processes the machine started meanwhile; fastest and median of the rounds, in which the commands take turns.  The first
-lines are Python alone, to compare machines by.  With --check the exit code is 1 if a command takes longer than it may.
-Where other programs want the CPUs: chrt --rr 10 python -m benchmarks.startup, as root.  Needs a mount and bubblewrap.
+Prints, for each command, the wall time and the CPU time of it and of all processes that it waited
+for, and how many processes the machine started meanwhile; fastest and median of the rounds, in
+which the commands take turns.  The first lines are Python alone, to compare machines by.  With
+--check the exit code is 1 if a command takes longer than it may.  Where other programs want the
+CPUs: chrt --rr 10 python -m benchmarks.startup, as root.  Needs a mount and bubblewrap.
 """
 
 from __future__ import annotations

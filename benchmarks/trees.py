@@ -37,7 +37,8 @@ def copy(source: Path, target: Path) -> None:
 
 
 def fingerprint(directory: Path) -> str:
-    """Return a digest that changes with any change below a directory: names, and every inode with its ctime.
+    """Return a digest that changes with any change below a directory: names, and every inode with
+    its ctime.
 
     The kernel sets a ctime on each change of content or attributes, and nobody can set it back.
     """
@@ -62,7 +63,9 @@ def digest(path: Path) -> str:
 
 
 def listing(directory: Path) -> dict[str, str]:
-    """Return every file below a directory with its content's digest; a link's is that of its target's name."""
+    """Return every file below a directory with its content's digest; a link's is that of its
+    target's name.
+    """
     found = {}
     for where, _, names in os.walk(directory):
         for name in names:

@@ -1,4 +1,6 @@
-"""What is measured: workloads, the scenes they play in, and the cell of a table that one run fills."""
+"""What is measured: workloads, the scenes they play in, and the cell of a table that one run
+fills.
+"""
 
 from __future__ import annotations
 
@@ -114,8 +116,8 @@ class Cell:
     def warm_base(self, directory: str) -> None:
         """Have the kernel cache what base has in a directory.
 
-        Some columns have a base in common, and others one of their own: whoever comes first would read it from the
-        disk for all of the former.
+        Some columns have a base in common, and others one of their own: whoever comes first would
+        read it from the disk for all of the former.
         """
         for parent, _, names in os.walk(self.base / directory):
             for name in names:
@@ -124,8 +126,8 @@ class Cell:
     def drop_caches(self) -> None:
         """Have the kernel forget all names, attributes and pages, of every filesystem.
 
-        The daemons of all views that are open are told of each file that was forgotten; this waits until they have
-        taken note, as otherwise what comes next would take its turn with that.
+        The daemons of all views that are open are told of each file that was forgotten; this waits
+        until they have taken note, as otherwise what comes next would take its turn with that.
 
         Raises:
             UnsupportedError: that takes root.
@@ -150,7 +152,9 @@ def check(claim: str, *, holds: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Something to do in a view.  It sets up what it needs, takes the time of the rest, and checks what came of it."""
+    """Something to do in a view.  It sets up what it needs, takes the time of the rest, and checks
+    what came of it.
+    """
 
     name: str
     title: str
@@ -168,4 +172,6 @@ class Scene:
     build: Callable[[Path, Size], None]
     workloads: Callable[[Size], Sequence[Workload]]
     keeps_base: bool = True
-    """Whether no workload may change the base directory of a staging column; else each gets a copy."""
+    """Whether no workload may change the base directory of a staging column; else each gets a
+    copy.
+    """

@@ -1,1 +1,3 @@
-"""The commands: arguments, printing and prompts.  Everything else is asked of the packages below."""
+"""The commands: arguments, printing and prompts.  Everything else is asked of the packages
+below.
+"""

@@ -10,7 +10,8 @@ from yolofs.session.earlier import Earlier, check_earlier, earlier_session, move
 
 
 def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
-    """Move a session of an earlier version to the state directory; if it could do harm, only if the user says so.
+    """Move a session of an earlier version to the state directory; if it could do harm, only if the
+    user says so.
 
     Raises:
         TrustError: it is not the user's, or could do harm and there is nobody to ask.
@@ -21,7 +22,9 @@ def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
 
 
 def adopt(project: bytes, state: bytes | None = None) -> Found:
-    """Move such a session for a user who has said that it is his: what could do harm is shown, and nothing asked."""
+    """Move such a session for a user who has said that it is his: what could do harm is shown, and
+    nothing asked.
+    """
     with earlier_session(project) as earlier:
         check_earlier(earlier)
         for line in objections(earlier):

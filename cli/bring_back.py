@@ -1,4 +1,6 @@
-"""Bringing back some paths as another state has them: for restore, and for travel with ``--only``."""
+"""Bringing back some paths as another state has them: for restore, and for travel with
+``--only``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
 
 
 def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: bool) -> None:
-    """Stage of the picked hunks what a generation has, and say what that has changed; all others stay.
+    """Stage of the picked hunks what a generation has, and say what that has changed; all others
+    stay.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.

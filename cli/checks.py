@@ -167,7 +167,9 @@ def _wanted_range(package: str) -> str:
 
 
 def is_in_range(version: str, wanted: str) -> bool:
-    """Tell whether a version meets all of ``wanted``: ``>=X`` and ``<X``; other conditions are passed over."""
+    """Tell whether a version meets all of ``wanted``: ``>=X`` and ``<X``; other conditions are
+    passed over.
+    """
     number = _numbers(version)
     for condition in wanted.split(","):
         found = re.fullmatch(r"\s*(>=|<)\s*([\d.]+)\s*", condition)
@@ -339,7 +341,9 @@ def _store(project: bytes) -> Iterator[Finding]:
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
-    """Look whether what is staged could be committed so that base has the names that the view shows."""
+    """Look whether what is staged could be committed so that base has the names that the view
+    shows.
+    """
     try:
         with Session.open(project, Access.READ) as session:
             if session.interrupted_commit() is not None:

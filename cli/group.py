@@ -92,7 +92,8 @@ class _Commands(click.Group):
 def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
     """Work on files through a view in which nothing is real until you commit it.
 
-    A session stages every change, and can go back to any snapshot. Only a commit changes the real files.
+    A session stages every change, and can go back to any snapshot. Only a commit changes the real
+    files.
     """
     if not isinstance(context.obj, Options):
         context.obj = Options(start)
@@ -105,7 +106,8 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
 
 
 def _for_the_owner(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line that starts in the directory itself, without :data:`FLAG` and ``-C``.
+    """Return the words of a command line that starts in the directory itself, without :data:`FLAG`
+    and ``-C``.
 
     Both stand before the command.
     """
@@ -120,7 +122,9 @@ def _for_the_owner(words: Sequence[str]) -> list[str]:
 
 
 def carry_out(words: Sequence[str], options: Options | None) -> int:
-    """Carry out a command line and return the exit code; ``options`` stand for those before the command."""
+    """Carry out a command line and return the exit code; ``options`` stand for those before the
+    command.
+    """
     try:
         instruction = os.environ.get(VARIABLE)
         if instruction is not None and not words and options is None:

@@ -1,4 +1,6 @@
-"""What a command shows when it is asked from inside a sandbox: nothing that the rules hide from programs there."""
+"""What a command shows when it is asked from inside a sandbox: nothing that the rules hide from
+programs there.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class RuleGuard:
     def __init__(self, book: RuleBook) -> None:
         self._book = book
         self._directories: dict[bytes, Verdict] = {}
-        """Those judged so far: of a thousand files in one directory each takes a step then, and not its whole path."""
+        """Those judged so far: of a thousand files in one directory each takes a step then, and not
+        its whole path.
+        """
 
     def may_see(self, path: bytes) -> bool:
         """Tell whether programs in the view may know of a path."""
@@ -95,7 +99,9 @@ def readable(guard: PathGuard | None, changes: Iterable[Change], root: bytes) ->
 
 
 def _pid_namespace(pid: int) -> str | None:
-    """Return what stands for the pid namespace of a process, None if it is gone or cannot be seen."""
+    """Return what stands for the pid namespace of a process, None if it is gone or cannot be
+    seen.
+    """
     try:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:

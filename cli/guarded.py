@@ -1,6 +1,8 @@
-"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT PID DIRECTORY WORD…``.
+"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT PID
+DIRECTORY WORD…``.
 
-The daemon starts it, outside, for the words that came through the restricted socket from process PID.
+The daemon starts it, outside, for the words that came through the restricted socket from process
+PID.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Output that may wait for the very mount that a command has paused: files in there, and readers that write to it.
+"""Output that may wait for the very mount that a command has paused: files in there, and readers
+that write to it.
 
-``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full: ``tee`` waits for the
-mount, and the mount for the command.  So what nobody takes for some seconds is kept until the mount goes on.
+``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full:
+``tee`` waits for the mount, and the mount for the command.  So what nobody takes for some seconds
+is kept until the mount goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 _PATIENCE_S = 3.0
-"""So long a reader may take nothing; who reads a list page by page takes longer, and gets the rest afterwards."""
+"""So long a reader may take nothing; who reads a list page by page takes longer, and gets the rest
+afterwards.
+"""
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
 """A socket of which poll(2) says that it takes something takes that much without waiting."""
@@ -26,10 +30,11 @@ _AT_ONCE_BYTES = 256
 
 @contextlib.contextmanager
 def held_back(mountpoint: bytes) -> Iterator[None]:
-    """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of the block.
+    """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of
+    the block.
 
-    To be entered while the mount is served, and left when it is again.  What is kept is lost with the process, and an
-    error of writing it is raised at the end.
+    To be entered while the mount is served, and left when it is again.  What is kept is lost with
+    the process, and an error of writing it is raised at the end.
     """
     device = os.stat(mountpoint).st_dev
     with contextlib.ExitStack() as stack:
@@ -97,7 +102,9 @@ class _Kept(io.RawIOBase):
 
 
 def _without_waiting(fd: int) -> int:
-    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if that cannot be."""
+    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if
+    that cannot be.
+    """
     try:
         return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -105,7 +112,9 @@ def _without_waiting(fd: int) -> int:
 
 
 def _kind(stream: io.TextIOWrapper, device: int) -> int | None:
-    """Return the type (``S_IFMT``) of where a stream leads, None if what is written there never waits for the mount."""
+    """Return the type (``S_IFMT``) of where a stream leads, None if what is written there never
+    waits for the mount.
+    """
     try:
         st = os.fstat(stream.fileno())
     except (OSError, ValueError):  # closed, or no file at all

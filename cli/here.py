@@ -1,6 +1,7 @@
 """Which project a command is about, and where the session of that is.
 
-Imports little, as each command passes through here: what hardly any of them needs is imported when it is.
+Imports little, as each command passes through here: what hardly any of them needs is imported when
+it is.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from yolofs.system.marks import JOURNAL
 def find_project(*, follow_move: bool = True) -> bytes:
     """Return the project that the command is about.
 
-    A session of an earlier version's layout is moved to the state directory first, and that of a project that was
-    moved goes on at its new path, with ``follow_move``.
+    A session of an earlier version's layout is moved to the state directory first, and that of a
+    project that was moved goes on at its new path, with ``follow_move``.
 
     Raises:
         NoSessionError: there is no session here.
@@ -69,7 +70,9 @@ def session_directory(project: bytes) -> bytes:
 
 
 def unregistered() -> list[Entry]:
-    """Return entries for sessions in the user's state directory that the registry has none of: it was damaged."""
+    """Return entries for sessions in the user's state directory that the registry has none of: it
+    was damaged.
+    """
     state = state_directory()
     with Registry.open() as registry:
         known = {entry.session_path for entry in registry}

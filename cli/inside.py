@@ -1,4 +1,6 @@
-"""``yolofs`` inside a sandbox: it has the daemon carry out what may be done there, and passes on what that says."""
+"""``yolofs`` inside a sandbox: it has the daemon carry out what may be done there, and passes on
+what that says.
+"""
 
 from __future__ import annotations
 

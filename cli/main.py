@@ -25,7 +25,8 @@ _GARBAGE_THRESHOLD = 20_000
 def program() -> NoReturn:
     """Run the command line of this process, and end it.
 
-    What Python does at an end, and looking for garbage among what is imported, takes a fifth of a short command.
+    What Python does at an end, and looking for garbage among what is imported, takes a fifth of a
+    short command.
     """
     gc.set_threshold(_GARBAGE_THRESHOLD)
     code = _main(sys.argv[1:], None)
@@ -36,7 +37,9 @@ def program() -> NoReturn:
 
 
 def main(arguments: Sequence[str] | None = None, options: Options | None = None) -> int:
-    """Run a command line and return the exit code; ``options`` stand for those before the command."""
+    """Run a command line and return the exit code; ``options`` stand for those before the
+    command.
+    """
     try:
         return _main(list(sys.argv[1:] if arguments is None else arguments), options)
     finally:
@@ -73,9 +76,11 @@ def _main(words: list[str], options: Options | None) -> int:
 
 
 def _run_plainly(words: Sequence[str]) -> int | None:
-    """Carry out a `yolofs run` without options and return its exit code; None if it is something else.
+    """Carry out a `yolofs run` without options and return its exit code; None if it is something
+    else.
 
-    Agents start all their commands so: they need not wait until click is imported, which takes as long as the sandbox.
+    Agents start all their commands so: they need not wait until click is imported, which takes as
+    long as the sandbox.
     """
     command = words[2:] if words[1:2] == ["--"] else words[1:]
     if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
@@ -86,7 +91,9 @@ def _run_plainly(words: Sequence[str]) -> int | None:
 
 
 def _inside(words: Sequence[str], socket_path: str) -> int | None:
-    """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be done here."""
+    """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be
+    done here.
+    """
     from yolofs.cli.inside import LOCAL
     from yolofs.cli.inside import main as carry_out
     from yolofs.cli.run.around_a_run import is_in_sandbox

@@ -1,4 +1,6 @@
-"""The manual page, from the commands' own help: ``python -m yolofs.cli.man_page > docs/yolofs.1`` writes it."""
+"""The manual page, from the commands' own help: ``python -m yolofs.cli.man_page > docs/yolofs.1``
+writes it.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def options() -> Options:
 
 
 def start_directory() -> bytes:
-    """Return the directory that the command starts from, absolute: the current one, or that of ``-C``.
+    """Return the directory that the command starts from, absolute: the current one, or that of
+    ``-C``.
 
     Raises:
         UsageError: the current one has been removed.

@@ -1,4 +1,6 @@
-"""The one way out: data to stdout, talk to stderr; colours, questions and progress where a person is watching."""
+"""The one way out: data to stdout, talk to stderr; colours, questions and progress where a person
+is watching.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _STYLES = {
 
 
 def prepare() -> None:
-    """Make stdout and stderr take any text: what the terminal cannot show is escaped, not an error."""
+    """Make stdout and stderr take any text: what the terminal cannot show is escaped, not an
+    error.
+    """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -43,7 +47,9 @@ def emit(text: str = "") -> None:
 
 
 def emit_number(number: int, sentence: str) -> None:
-    """Write a number for programs to stdout, and a sentence for people to stderr; on a terminal the sentence alone."""
+    """Write a number for programs to stdout, and a sentence for people to stderr; on a terminal the
+    sentence alone.
+    """
     if not sys.stdout.isatty():
         emit(str(number))
     say(sentence)
@@ -61,7 +67,9 @@ def emit_json(document: Any) -> None:
 
 
 def emit_json_list(key: str, items: Iterable[Any]) -> None:
-    """Write one JSON document, an object whose only ``key`` is a list, item by item: it may be long."""
+    """Write one JSON document, an object whose only ``key`` is a list, item by item: it may be
+    long.
+    """
     emit_bytes(b"{\n  %b: [" % encode_json(key))
     before = b"\n    "
     for item in items:
@@ -91,7 +99,9 @@ def warn(text: str) -> None:
 
 
 def fail(message: str, hint: str, details: Sequence[str] = ()) -> None:
-    """Tell the user why nothing came of the command, what that is about, a line each, and what to do."""
+    """Tell the user why nothing came of the command, what that is about, a line each, and what to
+    do.
+    """
     say(paint("yolofs: ", "red", stream=sys.stderr) + message)
     for line in details:
         say(f"  {line}")
@@ -126,7 +136,9 @@ def ask(question: str) -> bool:
 
 
 def read_answer(question: str) -> str | None:
-    """Ask something at the terminal; return the answer without the space around it, None at the end of the input."""
+    """Ask something at the terminal; return the answer without the space around it, None at the end
+    of the input.
+    """
     sys.stdout.flush()
     sys.stderr.write(f"{replace_harmful(question)} ")
     sys.stderr.flush()
@@ -137,7 +149,9 @@ def read_answer(question: str) -> str | None:
 
 
 def choose(question: str, letters: str) -> str:
-    """Ask at the terminal which of some letters it is to be, until it is one; the end of the input is the last one."""
+    """Ask at the terminal which of some letters it is to be, until it is one; the end of the input
+    is the last one.
+    """
     while True:
         sys.stdout.flush()
         sys.stderr.write(f"{replace_harmful(question)} ")
@@ -166,7 +180,9 @@ def progress(label: str) -> Iterator[Progress | None]:
 
 @contextlib.contextmanager
 def phases() -> Iterator[Callable[[str], Progress | None]]:
-    """Give what begins to show, as :func:`progress` does, how far another part of the work has come."""
+    """Give what begins to show, as :func:`progress` does, how far another part of the work has
+    come.
+    """
     with contextlib.ExitStack() as shown:
 
         def begin(label: str) -> Progress | None:
@@ -180,7 +196,9 @@ def phases() -> Iterator[Callable[[str], Progress | None]]:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Tell whether to colour what goes to ``stream``: on a terminal, unless NO_COLOR or TERM=dumb say otherwise."""
+    """Tell whether to colour what goes to ``stream``: on a terminal, unless NO_COLOR or TERM=dumb
+    say otherwise.
+    """
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -190,7 +208,9 @@ def has_unicode() -> bool:
 
 
 def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
-    """Return ``text`` in the given styles (see the table above), if ``stream`` (stdout) shows colours."""
+    """Return ``text`` in the given styles (see the table above), if ``stream`` (stdout) shows
+    colours.
+    """
     if not styles or not text or not has_colour(stream or sys.stdout):
         return text
     codes = ";".join(_STYLES[style] for style in styles)

@@ -19,17 +19,20 @@ _VARIABLES = ("YOLOFS_PAGER", "PAGER")
 _DEFAULT = "less"
 _NONE = ("", "cat")
 _SETTINGS = {"LESS": "FRX", "LV": "-c"}
-"""What less and lv get if the user has not said anything: quit if it fits, show colours, leave it on the screen."""
+"""What less and lv get if the user has not said anything: quit if it fits, show colours, leave it
+on the screen.
+"""
 
 Write = Callable[[bytes], object]
 
 
 @contextlib.contextmanager
 def paged(*, is_wanted: bool = True) -> Iterator[Write]:
-    """Give what takes the output of the block: stdout, or a pager for more than a terminal shows at once.
+    """Give what takes the output of the block: stdout, or a pager for more than a terminal shows at
+    once.
 
-    The pager is what YOLOFS_PAGER, else PAGER, names, else less.  The end waits for it.  Who ends it early has seen
-    enough: that ends the block without an error.
+    The pager is what YOLOFS_PAGER, else PAGER, names, else less.  The end waits for it.  Who ends
+    it early has seen enough: that ends the block without an error.
     """
     words = _command() if is_wanted else None
     if words is None:
@@ -45,7 +48,9 @@ def paged(*, is_wanted: bool = True) -> Iterator[Write]:
 
 
 class _Output:
-    """Holds output back until it is more than a terminal shows at once; from then on a pager gets it."""
+    """Holds output back until it is more than a terminal shows at once; from then on a pager gets
+    it.
+    """
 
     def __init__(self, program: str, words: list[str]) -> None:
         self._program = program

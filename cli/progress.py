@@ -1,4 +1,6 @@
-"""A progress bar on stderr.  Apart from :mod:`yolofs.cli.output` as rich takes a tenth of a second to import."""
+"""A progress bar on stderr.  Apart from :mod:`yolofs.cli.output` as rich takes a tenth of a second
+to import.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _MANY = 1000
 
 @contextlib.contextmanager
 def bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function to call with how much is done and how much there is; the bar goes away at the end."""
+    """Give a function to call with how much is done and how much there is; the bar goes away at the
+    end.
+    """
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True)

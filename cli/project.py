@@ -1,4 +1,6 @@
-"""Which project a command is about, and its session, opened the right way with or without a mount."""
+"""Which project a command is about, and its session, opened the right way with or without a
+mount.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +63,12 @@ def reading(project: bytes) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def reading_whole(project: bytes) -> Iterator[Session]:
-    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones would do.
+    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones
+    would do.
 
     Raises:
-        CommitError, TrustError: a commit was interrupted, and nothing can be told before that has an end.
+        CommitError, TrustError: a commit was interrupted, and nothing can be told before that has
+            an end.
     """
     if interrupted_commit(session_directory(project)) is not None:
         with Session.open(project, Access.READ) as session:
@@ -93,7 +97,9 @@ def warnings_of(session: Session) -> list[str]:
 
 
 def warn_of_interrupted_commit(project: bytes) -> None:
-    """Say so if a commit was interrupted; a session that cannot be opened is for other commands to complain of."""
+    """Say so if a commit was interrupted; a session that cannot be opened is for other commands to
+    complain of.
+    """
     if interrupted_commit(session_directory(project)) is not None:
         with contextlib.suppress(YolofsError, OSError), Session.open(project, Access.READ) as session:
             found = session.interrupted()
@@ -136,8 +142,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
 
     From here on SIGTERM and SIGHUP are the same as Ctrl-C.
 
-    Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to stdout and stderr is
-    held back until the end, where these lead into the mount.
+    Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to
+    stdout and stderr is held back until the end, where these lead into the mount.
     """
     stopping.catch()
     stopping.hear()
@@ -165,8 +171,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
     """Return the paths that a user typed, relative to base.
 
-    A path in the mount stands for the same one in base.  A last component that is a symlink is not followed; those
-    before it are, by base, and where base has nothing by the view.
+    A path in the mount stands for the same one in base.  A last component that is a symlink is not
+    followed; those before it are, by base, and where base has nothing by the view.
 
     Raises:
         UsageError: one lies outside base, or is empty.
@@ -195,7 +201,9 @@ def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
 
 
 def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
-    """Return where an absolute path leads by links that the view alone has, but for its last component."""
+    """Return where an absolute path leads by links that the view alone has, but for its last
+    component.
+    """
     links = StateLinks(session.state(), session.base, session.store)
     way = follow_parent(path, links.target_if_base_has_none)
     if way.is_circle:
@@ -204,10 +212,11 @@ def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
 
 
 def absolute_path(project: bytes, path: bytes) -> bytes:
-    """Return a path that a user typed as the host names it: absolute, and one in the mount as the same in base.
+    """Return a path that a user typed as the host names it: absolute, and one in the mount as the
+    same in base.
 
-    A last component that is a symlink is not followed; those before it are, by base, and where base has nothing by the
-    view.
+    A last component that is a symlink is not followed; those before it are, by base, and where base
+    has nothing by the view.
 
     Raises:
         UsageError: it is empty, or its links lead round in a circle.
@@ -232,7 +241,9 @@ def _is_link_to_mount(parent: bytes, name: bytes, directory: bytes) -> bool:
 
 
 def _host_path(path: bytes, directory: bytes, mountpoint: bytes | None, root: bytes) -> bytes:
-    """Return the absolute path of what a user typed; a last component that is a symlink is not followed."""
+    """Return the absolute path of what a user typed; a last component that is a symlink is not
+    followed.
+    """
     if not path:  # of a variable in a script that is not set, say
         raise UsageError("an empty path means nothing", hint="for the current directory: .")
     full = os.path.join(start_directory(), path).rstrip(b"/") or b"/"

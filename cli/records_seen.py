@@ -1,5 +1,5 @@
-"""Which records of the journal may be shown, and how many: to whoever asks from inside a sandbox, none about what is
-hidden there."""
+"""Which records of the journal may be shown, and how many: to whoever asks from inside a sandbox,
+none about what is hidden there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def may_show(record: Record, root: bytes) -> bool:
 
 
 def segment_counts(session: Session) -> list[int]:
-    """Return how many records each segment holds that may be shown, its marker not counted, from the first to the last.
+    """Return how many records each segment holds that may be shown, its marker not counted, from
+    the first to the last.
 
     Inside a sandbox all records are read for it.
     """

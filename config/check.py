@@ -1,4 +1,6 @@
-"""From the dicts that tomllib returns to :class:`yolofs.config.settings.Settings`, or to one good message."""
+"""From the dicts that tomllib returns to :class:`yolofs.config.settings.Settings`, or to one good
+message.
+"""
 
 from __future__ import annotations
 

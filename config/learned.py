@@ -1,4 +1,6 @@
-"""``rules.toml``: the rules that yolofs writes by itself, and the lock that lets one process at them at a time."""
+"""``rules.toml``: the rules that yolofs writes by itself, and the lock that lets one process at
+them at a time.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def write_learned(directory: bytes, rules: Iterable[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def locked(directory: bytes) -> Iterator[None]:
-    """Hold the lock on the learned rules; waits for whoever has it, who needs it for one change only."""
+    """Hold the lock on the learned rules; waits for whoever has it, who needs it for one change
+    only.
+    """
     fd = os.open(os.path.join(directory, _LOCK_NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -8,15 +8,18 @@ from typing import Any, TypeAlias
 KeyPath: TypeAlias = tuple[str, ...]
 """A key with the tables around it: ``("mount", "spin_us")``."""
 Meaning: TypeAlias = tuple[str, ...]
-"""What a line comes to, however it is spelled: what is remembered of an agreement.  The first word is the key."""
+"""What a line comes to, however it is spelled: what is remembered of an agreement.  The first word
+is the key.
+"""
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the first line, from 1, of every key and table in ``text``, which has to be valid TOML.
+    """Return the first line, from 1, of every key and table in ``text``, which has to be valid
+    TOML.
 
-    Statements are found by growing a piece of the file line by line until tomllib takes it, so that whatever it
-    understands (quoted and dotted keys, inline tables, values over many lines) is understood here too.  Keys in
-    arrays of tables are not told apart from the array.
+    Statements are found by growing a piece of the file line by line until tomllib takes it, so that
+    whatever it understands (quoted and dotted keys, inline tables, values over many lines) is
+    understood here too.  Keys in arrays of tables are not told apart from the array.
     """
     import tomllib  # takes long, and only rules and mistakes need lines
 

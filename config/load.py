@@ -1,4 +1,6 @@
-"""Reading settings and rules.  Every mistake is one line: file, line, key, what was expected, the nearest word."""
+"""Reading settings and rules.  Every mistake is one line: file, line, key, what was expected, the
+nearest word.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _MAX_BYTES = 64 << 20
 
 
 def load(project_dir: str | bytes) -> Settings:
-    """Return the settings of the project in ``project_dir`` as they are written; the defaults if it has none.
+    """Return the settings of the project in ``project_dir`` as they are written; the defaults if it
+    has none.
 
     Not all of them are in force: whatever goes by settings gets them from
     :func:`yolofs.registry.trust.load_in_force`.
@@ -34,7 +37,9 @@ def load(project_dir: str | bytes) -> Settings:
 
 
 def is_default(settings: Settings) -> bool:
-    """Tell whether settings are the defaults, but for rules: then there is nothing in them that could wait."""
+    """Tell whether settings are the defaults, but for rules: then there is nothing in them that
+    could wait.
+    """
     return msgspec.structs.replace(settings, rules=()) == Settings()
 
 
@@ -63,9 +68,11 @@ class Places(NamedTuple):
 
 
 def user_places(home: bytes) -> Places:
-    """Return what the user's own file says of places, as far as that can be told, whatever else in it is wrong.
+    """Return what the user's own file says of places, as far as that can be told, whatever else in
+    it is wrong.
 
-    On it depends which session a command is about, and no mistake elsewhere should keep the user from that.
+    On it depends which session a command is about, and no mistake elsewhere should keep the user
+    from that.
     """
     path = user_file(home)
     try:
@@ -85,7 +92,8 @@ def user_places(home: bytes) -> Places:
 
 
 def load_file(path: bytes, name: str, table: type[Table]) -> Table:
-    """Return the settings of the file at ``path``, which errors call ``name``; the defaults if there is none.
+    """Return the settings of the file at ``path``, which errors call ``name``; the defaults if
+    there is none.
 
     Raises:
         ConfigError: as for :func:`load`.
@@ -95,7 +103,8 @@ def load_file(path: bytes, name: str, table: type[Table]) -> Table:
 
 
 def user_preset() -> str:
-    """Return whether the built-in rules are in force as far as the user's own file says, ``$HOME``'s.
+    """Return whether the built-in rules are in force as far as the user's own file says,
+    ``$HOME``'s.
 
     Raises:
         ConfigError: that file is not in order.
@@ -115,9 +124,11 @@ def user_host_code(home: bytes) -> tuple[str, ...]:
 
 
 def keep_of(project: KeepCommits, user: KeepCommits) -> KeepCommits:
-    """Return how long commits are kept by what is in force of a project's file, and by the user's own.
+    """Return how long commits are kept by what is in force of a project's file, and by the user's
+    own.
 
-    The user's holds where the project's says nothing else.  A project may say more, or less once that was agreed to.
+    The user's holds where the project's says nothing else.  A project may say more, or less once
+    that was agreed to.
     """
     usual = KeepCommits()
 
@@ -152,13 +163,16 @@ def _load_raw(path: bytes, name: str) -> bytes | None:
 
 
 _NULL = os.makedev(1, 3)
-"""The device number of ``/dev/null``, on every Linux (``Documentation/admin-guide/devices.txt``)."""
+"""The device number of ``/dev/null``, on every Linux
+(``Documentation/admin-guide/devices.txt``).
+"""
 
 
 def dangling_link(path: bytes) -> bytes | None:
     """Return the symbolic link on the way to a path that leads nowhere, None if there is none.
 
-    Whoever keeps his settings elsewhere and links to them has some, even while that place is not there.
+    Whoever keeps his settings elsewhere and links to them has some, even while that place is not
+    there.
     """
     while path and not os.path.lexists(path):
         path = os.path.dirname(path)
@@ -210,7 +224,9 @@ _EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[keep_commits]", "[rul
 
 
 def _says_nothing(text: str, table: type[msgspec.Struct]) -> bool:
-    """Tell whether there are but comments and empty tables, as in the file that ``yolofs init`` writes."""
+    """Tell whether there are but comments and empty tables, as in the file that ``yolofs init``
+    writes.
+    """
     begun: set[str] = set()
     for line in text.split("\n"):
         if not line or (line[0] == "#" and line.isprintable()):
@@ -222,7 +238,9 @@ def _says_nothing(text: str, table: type[msgspec.Struct]) -> bool:
 
 
 def _read(path: bytes) -> bytes:
-    """Return the content of a regular file; what is something else must neither block the command nor be endless."""
+    """Return the content of a regular file; what is something else must neither block the command
+    nor be endless.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         st = os.fstat(fd)

@@ -1,7 +1,7 @@
 """The settings that ``.yolofs.toml`` can hold: their names, types, ranges and defaults.
 
-A field is a key, a Struct is a table.  The description of a field's type completes the sentence "expected …" in
-error messages, and docs/reference/config.md is compared with all of this by a test.
+A field is a key, a Struct is a table.  The description of a field's type completes the sentence
+"expected …" in error messages, and docs/reference/config.md is compared with all of this by a test.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Meta
 
 MAX_SECONDS = 10_000_000.0
-"""The upper end of every timeout: some 115 days, well inside what the kernel's and poll's clocks hold."""
+"""The upper end of every timeout: some 115 days, well inside what the kernel's and poll's clocks
+hold.
+"""
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1, description="a string that is not empty")]
 Flag: TypeAlias = Annotated[bool, Meta(description="true or false")]
@@ -32,7 +34,9 @@ Patterns: TypeAlias = Annotated[
 
 
 class RuleLine(NamedTuple):
-    """One line of ``[rules]`` as it is written; :func:`yolofs.rules.parse_rules` makes a rule of it."""
+    """One line of ``[rules]`` as it is written; :func:`yolofs.rules.parse_rules` makes a rule of
+    it.
+    """
 
     key: str
     """A path or a pattern, not looked at yet."""
@@ -56,7 +60,9 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long the kernel may cache names and attributes that only yolofs changes."""
 
     watch: Flag = True
-    """Whether the project's base files are watched, so that the kernel may cache them for longer."""
+    """Whether the project's base files are watched, so that the kernel may cache them for
+    longer.
+    """
 
     watched_timeout: Seconds = 60.0
     """How long the kernel may cache names and attributes of base files that are watched."""
@@ -68,7 +74,9 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long the device is polled after each request before the loop sleeps, in microseconds."""
 
     keep_awake: Flag = True
-    """Whether idle CPUs are kept from sleeping while requests follow each other closely, where that is permitted."""
+    """Whether idle CPUs are kept from sleeping while requests follow each other closely, where that
+    is permitted.
+    """
 
     switch_interval_ms: Annotated[
         float, Meta(ge=0.01, le=1000, description="a number of milliseconds from 0.01 to 1000")
@@ -132,7 +140,9 @@ class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeepCommits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[keep_commits]``: how long commits can be undone: as long as all of these hold, and the newest always."""
+    """``[keep_commits]``: how long commits can be undone: as long as all of these hold, and the
+    newest always.
+    """
 
     count: Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number of commits from 1 to 1000000")] = 20
     """How many."""
@@ -151,15 +161,17 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the built-in rules are in force."""
 
     state: Text = ""
-    """The directory for sessions and all else that yolofs keeps: absolute or below ``~``; "": the usual one."""
+    """The directory for sessions and all else that yolofs keeps: absolute or below ``~``; "": the
+    usual one.
+    """
 
     safe_directories: Names = ()
-    """Directories of other users in which sessions are looked for and made all the same: absolute, below ``~``, or
-    ``*`` for all."""
+    """Directories of other users in which sessions are looked for and made all the same: absolute,
+    below ``~``, or ``*`` for all."""
 
     host_code: Patterns = ()
-    """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/`` anywhere; relative to
-    each project."""
+    """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/``
+    anywhere; relative to each project."""
 
     notify: Annotated[str, Meta(description="a string")] = ""
     """A shell command that is run when something is asked, with the ask as JSON on its stdin."""
@@ -182,7 +194,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that ``.yolofs.toml`` says, with the defaults for what it leaves out."""
 
     root: Text = "/"
-    """The base directory: absolute, below ``~``, or relative to the project; looked for when the session opens."""
+    """The base directory: absolute, below ``~``, or relative to the project; looked for when the
+    session opens.
+    """
 
     ask_timeout: Seconds = 60.0
     """How long an ask waits for an answer."""
@@ -197,12 +211,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the built-in rules are in force; "auto": as the user's own file says."""
 
     scratch: Names = ("/tmp", "/var/tmp", "~/.cache", "~/.npm")
-    """Directories whose changes are shown and committed only when asked for; absolute, below ``~``, or relative to
-    the project."""
+    """Directories whose changes are shown and committed only when asked for; absolute, below ``~``,
+    or relative to the project."""
 
     host_code: Patterns = ()
-    """Patterns of more files that something on the host executes, or goes by, so that a commit takes them only by name;
-    absolute, below ``~``, relative to the project, or ``**/`` anywhere."""
+    """Patterns of more files that something on the host executes, or goes by, so that a commit
+    takes them only by name; absolute, below ``~``, relative to the project, or ``**/`` anywhere."""
 
     mount: MountSettings = MountSettings()
     run: RunSettings = RunSettings()

@@ -1,7 +1,8 @@
 """Which settings of a tree hold at once, and which wait until the user has agreed to them.
 
-``.yolofs.toml`` comes with the tree, so anybody may have written it.  What it only tightens holds at once; what lets
-more through than would hold without it waits (``docs/reference/config.md``).  Pure: nothing here looks at a disk.
+``.yolofs.toml`` comes with the tree, so anybody may have written it.  What it only tightens holds
+at once; what lets more through than would hold without it waits (``docs/reference/config.md``).
+Pure: nothing here looks at a disk.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from yolofs.text.wildcards import Wildcards
 
 
 class KeyTrust(enum.Enum):
-    """What becomes of a key of a tree; the value is the word for it in ``docs/reference/config.md``."""
+    """What becomes of a key of a tree; the value is the word for it in
+    ``docs/reference/config.md``.
+    """
 
     HARMLESS = "harmless"
     """No value of it lets anything through, or keeps anything from the user's sight."""
@@ -60,7 +63,9 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("keep_commits", "gib"): KeyTrust.WAITS,
     ("rules",): KeyTrust.WAITS,
 }
-"""Every key; one that is missing here has no effect, and fails a test.  Rules: :mod:`yolofs.rules.loosening`."""
+"""Every key; one that is missing here has no effect, and fails a test.  Rules:
+:mod:`yolofs.rules.loosening`.
+"""
 
 AT_NEXT_MOUNT: Final = frozenset({"root", "mount.allow_other", "mount.xattrs"})
 """Keys of those that wait which a mount takes up when it begins; all others count at once."""
@@ -71,7 +76,9 @@ NEXT: Final = "yolofs trust"
 
 
 def count_text(count: int, *, about: str = "") -> str:
-    """Return how many lines wait, as the beginning of a sentence; ``about`` says which, after a blank."""
+    """Return how many lines wait, as the beginning of a sentence; ``about`` says which, after a
+    blank.
+    """
     lines = f"1 line of .yolofs.toml{about} is" if count == 1 else f"{count} lines of .yolofs.toml{about} are"
     return f"{lines} not in force until you agree to {'it' if count == 1 else 'them'}"
 
@@ -81,7 +88,9 @@ class Waiting(NamedTuple):
 
     key: KeyPath
     shown: str
-    """The line as one would write it, without what of it is in force already; safe for a terminal."""
+    """The line as one would write it, without what of it is in force already; safe for a
+    terminal.
+    """
     opens: str
     """What it lets through, as a clause."""
     meanings: tuple[Meaning, ...]
@@ -96,8 +105,8 @@ class Surroundings(NamedTuple):
     preset: Callable[[], str]
     """Returns the user's own word on the preset."""
     place_of: Callable[[str], str]
-    """Returns the directory that a setting names, links resolved, so that it can be remembered: relative to the project
-    if it lies in there, percent-encoded."""
+    """Returns the directory that a setting names, links resolved, so that it can be remembered:
+    relative to the project if it lies in there, percent-encoded."""
 
 
 class Settled(NamedTuple):
@@ -110,7 +119,8 @@ class Settled(NamedTuple):
 def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> Settled:
     """Return what is in force of the settings of a tree, but for its rules, and what waits.
 
-    ``agreed``: what the user has agreed to.  What is not in force has the value that it would have without its line.
+    ``agreed``: what the user has agreed to.  What is not in force has the value that it would have
+    without its line.
     """
     if is_default(written):
         return Settled(_DEFAULTS, ())

@@ -1,6 +1,8 @@
-"""The methods of the restricted socket, for programs inside a sandbox: looking and travelling, nothing that lasts.
+"""The methods of the restricted socket, for programs inside a sandbox: looking and travelling,
+nothing that lasts.
 
-Who may do what is decided by the socket that a client came through, which is the only one that a sandbox has.
+Who may do what is decided by the socket that a client came through, which is the only one that a
+sandbox has.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _LOOKING = 2
 
 
 class Turns:
-    """Whose turn it is: programs in sandboxes wait for each other, so that the user's own commands need not."""
+    """Whose turn it is: programs in sandboxes wait for each other, so that the user's own commands
+    need not.
+    """
 
     def __init__(self) -> None:
         self._looking = trio.CapacityLimiter(_LOOKING)
@@ -37,7 +41,9 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def to_look(self, group: Hashable) -> AsyncIterator[None]:
-        """Wait until a command may be carried out: one of each sandbox, and :data:`_LOOKING` of all, at a time."""
+        """Wait until a command may be carried out: one of each sandbox, and :data:`_LOOKING` of
+        all, at a time.
+        """
         lock, count = self._waiting.get(group, (trio.Lock(), 0))
         self._waiting[group] = lock, count + 1
         try:
@@ -70,7 +76,9 @@ class AgentMethods:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        """The methods by their names, made anew: kept, they and this object would be garbage in a
+        cycle.
+        """
         return {
             "look": Method(LookParams, self._look),
             "snapshot": Method(SnapshotParams, self._snapshot),

@@ -1,4 +1,6 @@
-"""Who is in the way of a travel or an unmount: who has files open for writing, and who is inside the mount."""
+"""Who is in the way of a travel or an unmount: who has files open for writing, and who is inside
+the mount.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What is noted of a journal while it is mounted: how long it is, and checkpoints of what a long one comes to.
+"""What is noted of a journal while it is mounted: how long it is, and checkpoints of what a long
+one comes to.
 
-Without the one nobody would see that its last lines have gone missing after a kill; without the other every command
-would replay it.
+Without the one nobody would see that its last lines have gone missing after a kill; without the
+other every command would replay it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A command of yolofs that the daemon has carried out in a process of its own, and what that says."""
+"""A command of yolofs that the daemon has carried out in a process of its own, and what that
+says.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from yolofs.daemon.rpc.run_messages import LookResult
 
 
 class Carried:
-    """Carries commands out for one connection, and keeps what the last one said as long as that is sent."""
+    """Carries commands out for one connection, and keeps what the last one said as long as that is
+    sent.
+    """
 
     def __init__(self) -> None:
         self.fd = -1

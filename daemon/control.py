@@ -79,7 +79,9 @@ _WARNINGS = 0
 
 
 class Control:
-    """What all conversations share: the host, and the lock that lets one of them at it at a time."""
+    """What all conversations share: the host, and the lock that lets one of them at it at a
+    time.
+    """
 
     def __init__(self, host: Host, native: NativeBinds) -> None:
         self._host = host
@@ -101,7 +103,9 @@ class Control:
 
     @contextlib.asynccontextmanager
     async def converse(self, connection: Connection) -> AsyncIterator[Mapping[str, Method]]:
-        """Return the methods for one client.  What it has been lent comes back at the end, however that comes."""
+        """Return the methods for one client.  What it has been lent comes back at the end, however
+        that comes.
+        """
         conversation = _Conversation(self, connection)
         try:
             yield conversation.methods
@@ -115,7 +119,9 @@ class Control:
             await self._close(unmount=unmount)
 
     async def _close(self, *, unmount: bool) -> None:
-        """Unmount (if asked to) and give the session back.  What goes wrong is logged: the end comes all the same."""
+        """Unmount (if asked to) and give the session back.  What goes wrong is logged: the end
+        comes all the same.
+        """
         if self.ended.is_set():
             return
         with trio.CancelScope(shield=True):
@@ -135,7 +141,8 @@ class Control:
     async def _unmount(self, released: int, *, force: bool) -> None:
         """Unmount, which takes the mount from those who are in there if ``force`` is given.
 
-        If asks were ``released`` for it, those who asked get a moment to leave first, with the answer they were given.
+        If asks were ``released`` for it, those who asked get a moment to leave first, with the
+        answer they were given.
 
         Raises:
             BusyFilesError: processes are inside, and ``force`` is not given.
@@ -193,7 +200,9 @@ class _Conversation:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        """The methods by their names, made anew: kept, they and this object would be garbage in a
+        cycle.
+        """
         return {
             "info": Method(NoParams, self._info),
             "flush": Method(NoParams, self._flush),

@@ -1,6 +1,8 @@
-"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a time.
+"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a
+time.
 
-Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving meanwhile.
+Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving
+meanwhile.
 """
 
 from __future__ import annotations
@@ -76,12 +78,18 @@ class Host:
         self._lent_journal: int | None = None
         """The key of the journal while the session is lent, else None; set on the device loop."""
         self._kept: tuple[set[int], int] | None = None
-        """The store inodes that are to stay of those below a number, while the others are still to be removed."""
+        """The store inodes that are to stay of those below a number, while the others are still to
+        be removed.
+        """
         self._interrupted_before: bytes | None = None
-        """The interrupted commit that there was when the session was lent: somebody has put it there."""
+        """The interrupted commit that there was when the session was lent: somebody has put it
+        there.
+        """
         self._finished: list[str] = []
         self._half_way: HalfWay | None = None
-        """Set while base is half committed, or the journal of a commit that is done not put away."""
+        """Set while base is half committed, or the journal of a commit that is done not put
+        away.
+        """
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
@@ -137,12 +145,13 @@ class Host:
 
         What the rules leave open is asked of :attr:`broker`, which somebody has to run.
 
-        ``on_end`` is called on another thread once the mount has ended for whatever reason.  The process' umask
-        becomes 0, as the kernel has applied the callers'; its switch interval and its garbage become the mount's.
+        ``on_end`` is called on another thread once the mount has ended for whatever reason.  The
+        process' umask becomes 0, as the kernel has applied the callers'; its switch interval and
+        its garbage become the mount's.
 
         Raises:
-            YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot be trusted, an
-                interrupted commit, or FUSE refuses.
+            YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
+                be trusted, an interrupted commit, or FUSE refuses.
         """
         session = Session.open(project, Access.WRITE, root=root)
         try:
@@ -171,7 +180,9 @@ class Host:
         exclude_from_git(self._session.project)
 
     def close(self) -> None:
-        """Unmount if that is not done yet, give the session back and remove every trace; twice does no harm."""
+        """Unmount if that is not done yet, give the session back and remove every trace; twice does
+        no harm.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -235,15 +246,17 @@ class Host:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know.
 
-        That the journal had lost its end, rules that are not in order or not in force everywhere, no notes being
-        taken, a commit that was finished for who had begun it.
+        That the journal had lost its end, rules that are not in order or not in force everywhere,
+        no notes being taken, a commit that was finished for who had begun it.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
         half_way = [self._half_way.text] if self._half_way is not None else []
         return (*told, *self._finished, *half_way)
 
     def _told_cuts(self) -> list[str]:
-        """Return what to say of this mount's cuts, until that is acknowledged or the journal has ended."""
+        """Return what to say of this mount's cuts, until that is acknowledged or the journal has
+        ended.
+        """
         if not self._cuts:
             return []
         journal = self._session.journal
@@ -263,11 +276,15 @@ class Host:
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor that holds the session's lock: who has a copy of it, holds the lock too."""
+        """The descriptor that holds the session's lock: who has a copy of it, holds the lock
+        too.
+        """
         return self._session.lock_fd
 
     def _put_in_force(self, sources: Sources) -> None:
-        """Put other rules in force; on return the kernel has forgotten what they hide, as far as nobody waits there."""
+        """Put other rules in force; on return the kernel has forgotten what they hide, as far as
+        nobody waits there.
+        """
         index = Index(*sources.sets())
         changes = list(rule_changes(self.rules.sources.sets(), sources.sets()))
 
@@ -298,8 +315,8 @@ class Host:
         return session.settings.run.native_binds and session.base.root == b"/"
 
     def native_candidates(self) -> dict[bytes, list[bytes]]:
-        """Return where the rules have the view show base alone, and for each path what in it shows something else now,
-        or has other rules.
+        """Return where the rules have the view show base alone, and for each path what in it shows
+        something else now, or has other rules.
 
         All are absolute paths.
         """
@@ -315,7 +332,8 @@ class Host:
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes, and note refusals to the last.
+        """Have the kernel hand over what it holds back of mmapped and cached writes, and note
+        refusals to the last.
 
         Raises:
             CommitError: a commit is done, and its journal cannot be put away (yet).
@@ -349,7 +367,8 @@ class Host:
     def begin_run(self, command: tuple[bytes, ...], directory: bytes, *, snapshot: bool) -> tuple[int, Point]:
         """Note that a run begins; return its number, and the generation that it starts from.
 
-        With ``snapshot`` what is not snapshotted yet is snapshotted first, so that the run's changes stand alone.
+        With ``snapshot`` what is not snapshotted yet is snapshotted first, so that the run's
+        changes stand alone.
         """
         if snapshot:
             self.snapshot(b"", if_changed=True)
@@ -357,7 +376,8 @@ class Host:
         return self.runs.begin(command, directory, before), before
 
     def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> RunResult:
-        """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a generation.
+        """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a
+        generation.
 
         If other runs go on, what these have done so far is in it, too; for that alone none is made.
         """
@@ -378,7 +398,8 @@ class Host:
         return Point(len(markers), markers[-1].marker.time_ns if markers else 0)
 
     def travel(self, text: str, *, force: bool) -> tuple[Generation, Generation]:
-        """Travel, as :meth:`yolofs.session.session.Session.travel`; running programs see the new state on return.
+        """Travel, as :meth:`yolofs.session.session.Session.travel`; running programs see the new
+        state on return.
 
         Raises:
             BusyFilesError: processes have files open for writing, and ``force`` is not given.
@@ -424,7 +445,9 @@ class Host:
         return self._overlay.let_go()
 
     def _record_count(self) -> int | None:
-        """Return how many records the journal has; None while it is lent, and may have ended.  For any thread."""
+        """Return how many records the journal has; None while it is lent, and may have ended.  For
+        any thread.
+        """
         return self._session.journal.record_count if self._lent_journal is None else None
 
     def take_back(self, loan: LoanKind) -> None:
@@ -460,7 +483,8 @@ class Host:
         """Take in what the borrower has done, and do what it has left to be done.
 
         Raises:
-            YolofsError, OSError: base stands half way, or the journal that ended cannot be put away.
+            YolofsError, OSError: base stands half way, or the journal that ended cannot be put
+                away.
         """
         session = self._session
         session.reopen()
@@ -534,7 +558,9 @@ class Host:
 
     @contextlib.contextmanager
     def _or_end(self, what: str) -> Iterator[None]:
-        """End the mount if the block fails: going on in a state that is not the journal's would lose staged work."""
+        """End the mount if the block fails: going on in a state that is not the journal's would
+        lose staged work.
+        """
         try:
             yield
         except BaseException:
@@ -544,7 +570,9 @@ class Host:
 
 
 def _prepare_runtime(directory: bytes) -> bytes:
-    """Take away what a dead daemon of the session in ``directory`` left mounted; return the runtime directory, made."""
+    """Take away what a dead daemon of the session in ``directory`` left mounted; return the runtime
+    directory, made.
+    """
     described = files.read_daemon_file(directory)
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
     if described is not None:

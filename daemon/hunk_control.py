@@ -1,4 +1,5 @@
-"""The methods of the control socket that are about hunks: they are listed, committed, dropped and edited.
+"""The methods of the control socket that are about hunks: they are listed, committed, dropped and
+edited.
 
 Each is a command in a process of its own, which borrows the session itself where it changes
 anything.  So a client gets what a user gets: the same checks, the same documents and errors.
@@ -31,7 +32,9 @@ class HunkMethods:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        """The methods by their names, made anew: kept, they and this object would be garbage in a
+        cycle.
+        """
         return {
             "hunks": Method(HunksParams, self._hunks),
             "commit_hunks": Method(CommitHunksParams, self._commit),

@@ -1,4 +1,5 @@
-"""What becomes of a commit over which its borrower died or gave up, and what the mount shows if nothing can be done.
+"""What becomes of a commit over which its borrower died or gave up, and what the mount shows if
+nothing can be done.
 
 ``docs/design/commit.md`` has the reasons.  All of it runs on the device loop.
 """
@@ -23,7 +24,8 @@ log = logging.getLogger("yolofs.daemon")
 
 
 def finish_for_borrower(session: Session) -> str:
-    """Finish the interrupted commit of a session, or take it back if that was begun or if it cannot be finished.
+    """Finish the interrupted commit of a session, or take it back if that was begun or if it cannot
+    be finished.
 
     Returns what is to be told of that, "" if there is none.
 
@@ -55,10 +57,13 @@ def _told(number: int, what: str) -> str:
 
 
 class HalfWay:
-    """A commit that can go neither on nor back for now: the mount shows what it did before, and changes nothing."""
+    """A commit that can go neither on nor back for now: the mount shows what it did before, and
+    changes nothing.
+    """
 
     def __init__(self, session: Session, overlay: Overlay, error: YolofsError | OSError) -> None:
-        """Have the overlay show by the state that it has what base had, wherever that is now; ``error`` is why.
+        """Have the overlay show by the state that it has what base had, wherever that is now;
+        ``error`` is why.
 
         Raises:
             YolofsError, OSError: where base has its things cannot be told; nothing is changed.

@@ -1,4 +1,6 @@
-"""Which directories the next run gets straight from base: by the rules and the tree now, and by the newest survey."""
+"""Which directories the next run gets straight from base: by the rules and the tree now, and by the
+newest survey.
+"""
 
 from __future__ import annotations
 

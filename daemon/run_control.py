@@ -23,7 +23,9 @@ Alone = Callable[[], AbstractAsyncContextManager[Host]]
 
 
 class RunMethods:
-    """The methods as one client sees them; it has at most one run at a time, which ends with its connection."""
+    """The methods as one client sees them; it has at most one run at a time, which ends with its
+    connection.
+    """
 
     def __init__(
         self, host: Callable[[], Host], alone: Alone, native: Callable[[], NativeBinds], connection: Connection
@@ -46,7 +48,9 @@ class RunMethods:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a cycle."""
+        """The methods by their names, made anew: kept, they and this object would be garbage in a
+        cycle.
+        """
         return {
             "begin_run": Method(BeginRunParams, self._begin),
             "enter_run": Method(EnterRunParams, self._enter),

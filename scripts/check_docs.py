@@ -1,4 +1,5 @@
-"""Checks that the relative links in README.md, CHANGELOG.md and docs/ lead to files and headings that exist.
+"""Checks that the relative links in README.md, CHANGELOG.md and docs/ lead to files and headings
+that exist.
 
 Usage: check_docs.py [PROJECT].  Links to the web are not followed.
 """
@@ -56,7 +57,9 @@ def check(root: Path, source: Path, target: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """Return what the headings of a page are called in links, by the rule of the common code hosts."""
+    """Return what the headings of a page are called in links, by the rule of the common code
+    hosts.
+    """
     titles = [found[1] for _, line in prose(text) if (found := HEADING.fullmatch(line))]
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

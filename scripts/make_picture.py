@@ -1,8 +1,9 @@
 """Writes the picture of a terminal session that README.md shows: ``make_picture.py FILE.svg``.
 
-The session is real: this program runs in a pseudo-terminal, in a new project in a temporary directory, and what the
-terminal shows at the end is drawn.  Only the agent is a shell script, as its work must be the same each time.  What
-depends on the machine (paths, process numbers) is replaced, so a second run writes the same file.
+The session is real: this program runs in a pseudo-terminal, in a new project in a temporary
+directory, and what the terminal shows at the end is drawn.  Only the agent is a shell script, as
+its work must be the same each time.  What depends on the machine (paths, process numbers) is
+replaced, so a second run writes the same file.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def main() -> int:
 
 
 def record() -> list[list[Char]]:
-    """Run the session in a temporary directory and return the lines that the terminal shows in the end."""
+    """Run the session in a temporary directory and return the lines that the terminal shows in the
+    end.
+    """
     scratch = Path(tempfile.mkdtemp(prefix="yolofs-picture."))
     home = scratch / "you"
     project = home / "shop"
@@ -183,7 +186,8 @@ COLOURS = {
 def draw(lines: list[list[Char]]) -> str:
     """Return a picture of a terminal that shows these lines.
 
-    It is dark on any page.  Each piece of text has its place and its length, so it looks the same in all fonts.
+    It is dark on any page.  Each piece of text has its place and its length, so it looks the same
+    in all fonts.
     """
     width, height = round(COLUMNS * CELL + 2 * EDGE), BAR + len(lines) * LINE + EDGE
     parts = [

@@ -1,4 +1,6 @@
-"""What all tests share: who may skip, how hypothesis runs, and that nothing is left mounted or running."""
+"""What all tests share: who may skip, how hypothesis runs, and that nothing is left mounted or
+running.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import core, settings
 
-# At the end: tests find their own helpers as `tests.…`, and an installed yolofs still comes before the checkout.
+# At the end: tests find their own helpers as `tests.…`, and an installed yolofs still comes before
+# the checkout.
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
@@ -23,7 +26,8 @@ from tests.support import elsewhere
 from tests.support.leftovers import Leftovers, Traces
 from tests.support.seed import VARIABLE, seed
 
-# Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that they start.
+# Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that
+# they start.
 for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
@@ -60,9 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have models and properties draw from the seed of this run, unless one of their own is given."""
+    """Have models and properties draw from the seed of this run, unless one of their own is
+    given.
+    """
     if config.getoption("hypothesis_seed", None) is None:
-        # as Hypothesis's own plugin sets it for --hypothesis-seed; it is typed as what it is at first, None
+        # as Hypothesis's own plugin sets it for --hypothesis-seed; it is typed as what it is at
+        # first, None
         core.global_force_seed = SEED  # type: ignore[assignment]
 
 
@@ -100,7 +107,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1 wants it run."""
+    """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1
+    wants it run.
+    """
     if item.get_closest_marker("mount") is None:
         return
     reason = why_no_mount()
@@ -113,7 +122,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
-    """Give the run directories for runtime and state, and a mark; fail if anything is left at its end.
+    """Give the run directories for runtime and state, and a mark; fail if anything is left at its
+    end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
@@ -126,8 +136,9 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
         patch.setenv("XDG_STATE_HOME", state_dir)
         patch.delenv("YOLOFS_STATE", raising=False)
         patch.setenv(traces.variable, mark)
-        # A child of vfork holds its parent's interpreter lock until it has called exec.  With a working directory in
-        # a mount that this very process serves it would wait for us, and we for it, for ever: SIGKILL is no help.
+        # A child of vfork holds its parent's interpreter lock until it has called exec.  With a
+        # working directory in a mount that this very process serves it would wait for us, and we
+        # for it, for ever: SIGKILL is no help.
         patch.setattr(subprocess, "_USE_VFORK", False)
         yield traces
         forked.stop()

@@ -16,7 +16,7 @@
     ├── CommitError                 exit 12  a commit stopped on its way
     ├── AskError                    exit 13  an ask does not wait any more
     ├── SandboxError                exit 14  this machine forbids the sandbox
-    ├── TrustError                  exit 15  somebody else's, or settings that the user has not agreed to
+    ├── TrustError                  exit 15  somebody else's, or settings not agreed to
     ├── UnnamedError                exit 16  a commit left what has to be named
     ├── NotPreparedError            exit 17  a commit could not make what it needs, and did nothing
     ├── RolledBackError             exit 18  a commit stopped on its way and was taken back
@@ -25,8 +25,8 @@
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
-``cli.main`` alone prints them.  Filesystem operations of the view raise plain :class:`OSError`: their errno is
-the message, and the FUSE adapter hands it to the kernel.
+``cli.main`` alone prints them.  Filesystem operations of the view raise plain :class:`OSError`:
+their errno is the message, and the FUSE adapter hands it to the kernel.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class SandboxError(YolofsError):
 
 
 class TrustError(YolofsError):
-    """A project, state directory or interrupted commit may be somebody else's, or the user has not agreed to it yet."""
+    """A project, state directory or interrupted commit may be somebody else's, or the user has not
+    agreed to it yet.
+    """
 
     exit_code = 15
 
@@ -138,14 +140,17 @@ class TrustError(YolofsError):
 class UnnamedError(YolofsError):
     """A commit left staged what it takes only if it, or what goes together with it, is named.
 
-    Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of a rename.
+    Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of
+    a rename.
     """
 
     exit_code = 16
 
 
 class NotExecutableError(YolofsError):
-    """The command of a run cannot be executed in the view, or its directory not be entered there."""
+    """The command of a run cannot be executed in the view, or its directory not be entered
+    there.
+    """
 
     exit_code = 126
 
@@ -159,7 +164,8 @@ class CommandNotFoundError(YolofsError):
 class CommitError(YolofsError):
     """A commit stopped on its way, so base is partly what the view was; nothing is lost.
 
-    ``done`` counts the steps that are done; ``directory`` is the commit's own, with what was replaced.
+    ``done`` counts the steps that are done; ``directory`` is the commit's own, with what was
+    replaced.
     """
 
     exit_code = 12
@@ -171,7 +177,9 @@ class CommitError(YolofsError):
 
 
 class NotPreparedError(YolofsError):
-    """A commit could not make what it needs, so nothing of base was touched and all stays staged."""
+    """A commit could not make what it needs, so nothing of base was touched and all stays
+    staged.
+    """
 
     exit_code = 17
 
@@ -181,17 +189,22 @@ class RolledBackError(YolofsError):
 
     exit_code = 18
     may_not_link = False
-    """Whether it was as a store inode may not get a name where it is to be: with copies it may go through."""
+    """Whether it was as a store inode may not get a name where it is to be: with copies it may go
+    through.
+    """
 
 
 class HardLinksError(YolofsError):
-    """What is staged and an undo, or an earlier state, both change names (hard links) of one file."""
+    """What is staged and an undo, or an earlier state, both change names (hard links) of one
+    file.
+    """
 
     exit_code = 19
 
 
 class StaleHunkError(YolofsError):
-    """A hunk that does not exist: what it was about has changed since, in the view or in base, or there never was one.
+    """A hunk that does not exist: what it was about has changed since, in the view or in base, or
+    there never was one.
 
     ``ids`` are all that do not exist.
     """
@@ -204,7 +217,9 @@ class StaleHunkError(YolofsError):
 
 
 class AskError(YolofsError):
-    """An ask that does not wait: it has been answered, its process is gone, or there never was one."""
+    """An ask that does not wait: it has been answered, its process is gone, or there never was
+    one.
+    """
 
     exit_code = 13
 

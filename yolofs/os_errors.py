@@ -13,14 +13,17 @@ from yolofs.registry.state import state_directory
 
 
 def explain_os_error(error: OSError) -> tuple[str, str]:
-    """Return what failed, with the paths that the error names, and a hint; that is empty where there is none."""
+    """Return what failed, with the paths that the error names, and a hint; that is empty where
+    there is none.
+    """
     names = [os.fsencode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
     return ": ".join([*map(display, names), error.strerror or repr(error)]), _hint(error.errno, names)
 
 
 @contextlib.contextmanager
 def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block said as a ``sentence`` with the reason, and what to do ``again`` then.
+    """Have what the system refuses in a block said as a ``sentence`` with the reason, and what to
+    do ``again`` then.
 
     ``place`` stands for a path where the error names none.
 

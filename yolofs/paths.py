@@ -1,8 +1,9 @@
 """Paths and numbers that must not be mixed up, and the one door at which each is checked.
 
-A :data:`RelPath` is a path relative to base: raw bytes, no leading or trailing slash, no empty component, no
-``.`` or ``..``; ``b""`` is base itself.  Paths stay bytes from the kernel to the journal; they become ``str``
-only at the terminal and in TOML, by :func:`display` and :func:`to_str`.
+A :data:`RelPath` is a path relative to base: raw bytes, no leading or trailing slash, no empty
+component, no ``.`` or ``..``; ``b""`` is base itself.  Paths stay bytes from the kernel to the
+journal; they become ``str`` only at the terminal and in TOML, by :func:`display` and
+:func:`to_str`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def parse_relpath(raw: bytes) -> RelPath:
     """Return ``raw`` as a :data:`RelPath`.
 
     Raises:
-        ValueError: it is absolute, holds NUL, an empty component, ``.`` or ``..``, or a name above 255 bytes.
+        ValueError: it is absolute, holds NUL, an empty component, ``.`` or ``..``, or a name above
+            255 bytes.
     """
     if not raw:
         return ROOT
@@ -71,9 +73,9 @@ def to_str(path: bytes) -> str:
 def display(path: bytes) -> str:
     """Return a path for a terminal: printable, on one line, unambiguous.
 
-    Plain names stay as they are; one with control characters, a quote, a backslash or bytes that are not UTF-8
-    is put into double quotes with C escapes, as git does, and so is what could not be seen: spaces where a name starts
-    or ends, and characters that show nothing.
+    Plain names stay as they are; one with control characters, a quote, a backslash or bytes that
+    are not UTF-8 is put into double quotes with C escapes, as git does, and so is what could not be
+    seen: spaces where a name starts or ends, and characters that show nothing.
     """
     try:
         text = path.decode()
@@ -90,7 +92,9 @@ def display(path: bytes) -> str:
 
 
 def in_shell(path: bytes) -> str:
-    """Return a path as a word of a command line, to be copied: printable, on one line, and the same to the shell."""
+    """Return a path as a word of a command line, to be copied: printable, on one line, and the same
+    to the shell.
+    """
     import shlex  # takes a while, and most commands do without
 
     shown = display(path)
@@ -113,8 +117,8 @@ _C_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13:
 def quote_c(path: bytes, *, ascii_only: bool = True) -> str:
     """Return ``path`` with C escapes as in git's quoted names (no quotes around it).
 
-    With ``ascii_only`` every byte above 126 becomes an octal escape; otherwise ``path`` has to be UTF-8, and
-    its printable characters stay.
+    With ``ascii_only`` every byte above 126 becomes an octal escape; otherwise ``path`` has to be
+    UTF-8, and its printable characters stay.
     """
     if ascii_only:
         return "".join(_C_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in path)

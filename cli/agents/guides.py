@@ -1,6 +1,7 @@
 """What ``yolofs init --agents`` writes: each agent's hook, and the guide in the file that it reads.
 
-Nothing of the user's is replaced: a hook is added to a JSON document, the guide is a marked block of its own.
+Nothing of the user's is replaced: a hook is added to a JSON document, the guide is a marked block
+of its own.
 """
 
 from __future__ import annotations
@@ -86,10 +87,12 @@ def install(project: bytes, name: str) -> list[bytes]:
 
 
 def with_guide(text: bytes) -> bytes:
-    """Return a text with the guide as its marked block, in the place of an older one, with the text's line ends.
+    """Return a text with the guide as its marked block, in the place of an older one, with the
+    text's line ends.
 
     Raises:
-        ValueError: the block has a beginning and no end, or the other way round, or there are several.
+        ValueError: the block has a beginning and no end, or the other way round, or there are
+            several.
     """
     block = BEGIN + GUIDE + END
     if b"\r\n" in text:
@@ -118,7 +121,9 @@ def _plugin(path: bytes) -> bytes:
 
 
 def _with_hooks(path: bytes, name: str) -> bytes:
-    """Return the JSON document at ``path`` with the agent's hooks in it, in its own order and indentation."""
+    """Return the JSON document at ``path`` with the agent's hooks in it, in its own order and
+    indentation.
+    """
     old = _read(path)
     hint = "put this there by hand: " + json.dumps(_hooks_alone(name))
     try:
@@ -141,7 +146,9 @@ def _with_hooks(path: bytes, name: str) -> bytes:
 
 
 def _add(entries: list[Any], entry: dict[str, Any], name: str) -> None:
-    """Add a hook, in the place of an older one of ours; one with our command that the user has changed stays."""
+    """Add a hook, in the place of an older one of ours; one with our command that the user has
+    changed stays.
+    """
     command, mark = f'"{_command(name)}"', f'"yolofs hook {name}'
     if any(command in json.dumps(one) for one in entries):
         return
@@ -174,7 +181,7 @@ def _indentation(text: bytes) -> str:
 
 
 def _command(name: str) -> str:
-    """Return the hook's command; agents go on when a hook is missing or fails, except on exit code 2."""
+    """Return the hook's command; agents go on when it is missing or fails, but for exit code 2."""
     return f"yolofs hook {name} || exit 2"
 
 

@@ -10,7 +10,9 @@ _SHELLS = ("bash", "sh")
 
 
 def wrap(command: str) -> str:
-    """Return the command that runs ``command`` in the sandbox: all of it, whatever ``;``, ``&&`` or ``|`` it holds."""
+    """Return the command that runs ``command`` in the sandbox: all of it, whatever ``;``, ``&&`` or
+    ``|`` it holds.
+    """
     shell = "bash" if shutil.which("bash") else "sh"  # agents write for bash
     return shlex.join([*_START, shell, "-c", command])
 

@@ -20,8 +20,8 @@ from yolofs.session.commit import abort
 def command(yes: bool) -> None:
     """Drop everything that is staged, snapshots too.
 
-    The view is base again. This cannot be undone. Files that programs have open keep their content until they are
-    closed.
+    The view is base again. This cannot be undone. Files that programs have open keep their content
+    until they are closed.
     """
     project = find_project()
     if not yes:

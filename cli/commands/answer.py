@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Answer an access that waits.
 
-    ID is a number that `yolofs asks` shows. All of its group that were shown get the answer. It holds once, unless
-    --session or --always makes it a rule.
+    ID is a number that `yolofs asks` shows. All of its group that were shown get the answer. It
+    holds once, unless --session or --always makes it a rule.
     """
     if for_session and always:
         raise UsageError("--session and --always exclude each other", hint="yolofs answer --help")
@@ -74,7 +74,9 @@ def command(
 
 
 def _answer(client: Client, params: AnswerParams) -> AnswerResult:
-    """Answer with the scope as it is named, or else, should that be a link, with what it leads to."""
+    """Answer with the scope as it is named, or else, should that be a link, with what it leads
+    to.
+    """
     try:
         return client.answer(params)
     except UsageError:

@@ -21,8 +21,8 @@ from yolofs.daemon.rpc.protocol import unquote
 def command(as_json: bool) -> None:
     """List the accesses that wait for an answer.
 
-    Each has a number for `yolofs answer`. What one process wants below one directory at a time is a group, and is
-    answered together.
+    Each has a number for `yolofs answer`. What one process wants below one directory at a time is a
+    group, and is answered together.
     """
     with connected_or_refused(find_project()) as client:
         asks = [ask for ask in client.asks(to_user=options().guard is None) if _may_be_shown(ask)]

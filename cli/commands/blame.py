@@ -42,8 +42,9 @@ class Origin(NamedTuple):
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
-    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all. Of what is not
-    staged any more it tells which commit made it real, as long as that is kept (see the setting keep_commits).
+    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
+    Of what is not staged any more it tells which commit made it real, as long as that is kept (see
+    the setting keep_commits).
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
@@ -76,7 +77,9 @@ def command(path: bytes, as_json: bool) -> None:
 
 
 def _before_a_commit(session: Session, path: RelPath) -> Origin | None:
-    """Return what the newest commit made real of what base has at ``path``, or took away; None if none is kept."""
+    """Return what the newest commit made real of what base has at ``path``, or took away; None if
+    none is kept.
+    """
     with chapters(session) as found:
         for chapter in reversed(found[:-1]):
             if not _is_about(chapter, path):
@@ -100,7 +103,9 @@ def _is_about(chapter: Chapter, path: RelPath) -> bool:
 
 
 def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
-    """Tell whether base has a path's content from after a commit; a commit keeps the times of files."""
+    """Tell whether base has a path's content from after a commit; a commit keeps the times of
+    files.
+    """
     ended_ns = chapter.ended_ns
     try:
         return ended_ns is not None and session.base.lstat(path).st_mtime_ns > ended_ns
@@ -109,7 +114,9 @@ def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
 
 
 def find_origin(session: Session, path: RelPath) -> Origin | None:
-    """Return where what the view shows at ``path`` came from, or what took it away; None if it is nowhere."""
+    """Return where what the view shows at ``path`` came from, or what took it away; None if it is
+    nowhere.
+    """
     shown = session.state().resolve(path)
     if shown is not None and shown.staged is None and (shown.base is None or not session.base.has(shown.base)):
         shown = None
@@ -136,7 +143,9 @@ def _last(states: States, path: RelPath, shown: Shown | None) -> Origin | None:
 
 
 def _by_another_name(session: Session, path: RelPath) -> Staged | None:
-    """Return the staged version of a base file that was changed by another name (hard link) of it; None if none is."""
+    """Return the staged version of a base file that was changed by another name (hard link) of it;
+    None if none is.
+    """
     try:
         st = session.base.lstat(path)
     except OSError:
@@ -147,7 +156,9 @@ def _by_another_name(session: Session, path: RelPath) -> Staged | None:
 
 
 def _what(record: Record, path: RelPath, shown: Shown | None) -> str:
-    """Return what a record has done to what is shown at ``path``, empty if nothing that counts now."""
+    """Return what a record has done to what is shown at ``path``, empty if nothing that counts
+    now.
+    """
     staged = shown.staged if shown is not None else None
     match record:
         case Stage():

@@ -19,9 +19,9 @@ from yolofs.errors import UsageError
 def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.
 
-    A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for where you were before
-    the last travel; without one, as in :PATH, it is what the view shows now. On a terminal, what could harm it is shown
-    as ^X; into a pipe the content goes as it is.
+    A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for
+    where you were before the last travel; without one, as in :PATH, it is what the view shows now.
+    On a terminal, what could harm it is shown as ^X; into a pipe the content goes as it is.
     """
     with reading(find_project()) as session:
         for text in versions:

@@ -143,46 +143,54 @@ def command(
 ) -> None:
     """Apply what is staged to the real files, after asking.
 
-    It first shows what it takes: what changed in the project, as short as `yolofs status` does; --unfold lists each
-    change. With PATH it takes exactly what changed at or below these paths, wherever they lie; a PATH that is neither
-    staged nor in base is an error. Either name of what was renamed takes the rename. New directories come along with
-    what is in them. The rest stays staged, and the view is the same before and after. Some changes can only be applied
-    together, such as those of all names of a file with hard links: if only a part is selected, all of it stays, and if
-    that part is PATH itself, the exit code is 16. If nothing is staged, nothing is asked, and the exit code is 0.
+    It first shows what it takes: what changed in the project, as short as `yolofs status` does;
+    --unfold lists each change. With PATH it takes exactly what changed at or below these paths,
+    wherever they lie; a PATH that is neither staged nor in base is an error. Either name of what
+    was renamed takes the rename. New directories come along with what is in them. The rest stays
+    staged, and the view is the same before and after. Some changes can only be applied together,
+    such as those of all names of a file with hard links: if only a part is selected, all of it
+    stays, and if that part is PATH itself, the exit code is 16. If nothing is staged, nothing is
+    asked, and the exit code is 0.
 
-    What the host would run or trust later is listed apart: setuid and setgid files, devices, commands in your PATH,
-    git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh` and others (see the page on built-in
-    rules, and the setting host_code). It stays staged (exit code 16), unless PATH is that very file (or the renamed
-    directory that it lies in), or --trusted is given.
+    What the host would run or trust later is listed apart: setuid and setgid files, devices,
+    commands in your PATH, git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh`
+    and others (see the page on built-in rules, and the setting host_code). It stays staged (exit
+    code 16), unless PATH is that very file (or the renamed directory that it lies in), or --trusted
+    is given.
 
-    --up-to takes what the view showed at a generation (`yolofs timeline`); later changes stay staged. --exclude leaves
-    out what fits a pattern. Patterns are relative to where you are, as PATH is; what fits a directory fits all in it. A
-    deleted directory stays as a whole where base has something in it that is excluded.
+    --up-to takes what the view showed at a generation (`yolofs timeline`); later changes stay
+    staged. --exclude leaves out what fits a pattern. Patterns are relative to where you are, as
+    PATH is; what fits a directory fits all in it. A deleted directory stays as a whole where base
+    has something in it that is excluded.
 
-    --dry-run says what would become of which real file, in order. --script (also beside --dry-run) prints the steps as
-    a shell script. Both ask nothing, and do nothing. With --merge, --ours or --theirs, --dry-run says what would come
-    of each path that changed in base, too.
+    --dry-run says what would become of which real file, in order. --script (also beside --dry-run)
+    prints the steps as a shell script. Both ask nothing, and do nothing. With --merge, --ours or
+    --theirs, --dry-run says what would come of each path that changed in base, too.
 
-    The timeline ends with a commit, as the question says: what stays staged is the first generation of a new one. What
-    was before can be looked at as long as the commit is kept (`yolofs timeline`, `log`, `diff --run N`). What base had
-    before is kept in .yolofs/commits. With a mount, programs wait during the commit and then go on.
+    The timeline ends with a commit, as the question says: what stays staged is the first generation
+    of a new one. What was before can be looked at as long as the commit is kept (`yolofs timeline`,
+    `log`, `diff --run N`). What base had before is kept in .yolofs/commits. With a mount, programs
+    wait during the commit and then go on.
 
-    If base changed at a path that is to be applied, the commit asks about it at a terminal, and refuses elsewhere.
-    --merge merges text three ways; where both sides changed the same lines, the view gets both between marks, and the
-    file stays staged until they are gone. --ours takes what is staged, and keeps base's version with the commit.
-    --theirs drops what is staged there; it is kept as a generation (yolofs log). With --merge, --ours and --theirs are
-    for what does not merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
+    If base changed at a path that is to be applied, the commit asks about it at a terminal, and
+    refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the
+    view gets both between marks, and the file stays staged until they are gone. --ours takes what
+    is staged, and keeps base's version with the commit. --theirs drops what is staged there; it is
+    kept as a generation (yolofs log). With --merge, --ours and --theirs are for what does not
+    merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
 
-    --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted, what lies outside the
-    project and what the host would run. --hunk takes hunks by their ids; a file with host code goes only if PATH names
-    it, too, or with --trusted. The rest of each file stays staged. A hunk that cannot go without others stays, and the
-    exit code is 16; an id that does not exist any more is refused (20).
+    --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted,
+    what lies outside the project and what the host would run. --hunk takes hunks by their ids; a
+    file with host code goes only if PATH names it, too, or with --trusted. The rest of each file
+    stays staged. A hunk that cannot go without others stays, and the exit code is 16; an id that
+    does not exist any more is refused (20).
 
-    A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17 if it had not
-    touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash interrupted has to be finished or
-    taken back before anything else: it is shown and asked about, and --yes does not answer that. --continue finishes
-    it without asking, --roll-back takes it back. Both work only where it began: on the same machine, as the same user,
-    in the same session, over the same base directory, by the plan as it was written.
+    A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17
+    if it had not touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash
+    interrupted has to be finished or taken back before anything else: it is shown and asked about,
+    and --yes does not answer that. --continue finishes it without asking, --roll-back takes it
+    back. Both work only where it began: on the same machine, as the same user, in the same session,
+    over the same base directory, by the plan as it was written.
     """
     if goes_on or goes_back or gives_up:
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)

@@ -45,8 +45,9 @@ _RUN = re.compile(rb" run=(\d+)")
 def command(shows_all: bool, as_json: bool) -> None:
     """List the commits of the project, oldest first.
 
-    Each has a number for `yolofs undo`. Shown are when it was made, what it changed, how much is kept of what base had
-    before, which runs had changed the files, and whether it is undone, or undoes another.
+    Each has a number for `yolofs undo`. Shown are when it was made, what it changed, how much is
+    kept of what base had before, which runs had changed the files, and whether it is undone, or
+    undoes another.
     """
     with reading(find_project()) as session:
         commits = ended_commits(session)

@@ -10,7 +10,9 @@ from yolofs.cli.output import emit
 
 
 class _Bash(BashComplete):
-    """Quotes what bash puts into the line: a program in the view may give files and snapshots any name."""
+    """Quotes what bash puts into the line: a program in the view may give files and snapshots any
+    name.
+    """
 
     source_template = """\
 %(complete_func)s() {
@@ -36,9 +38,9 @@ _KINDS = {"bash": _Bash, "zsh": ZshComplete, "fish": FishComplete}
 def command(shell: str) -> None:
     """Print what has bash, zsh or fish complete commands and paths.
 
-    Beside commands and options it completes generations, the names of snapshots and staged paths. For bash, in
-    ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion zsh)"; for fish: yolofs
-    completion fish > ~/.config/fish/completions/yolofs.fish
+    Beside commands and options it completes generations, the names of snapshots and staged paths.
+    For bash, in ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs
+    completion zsh)"; for fish: yolofs completion fish > ~/.config/fish/completions/yolofs.fish
     """
     kind = _KINDS[shell](click.get_current_context().find_root().command, {}, "yolofs", VARIABLE)
     emit(kind.source_template % kind.source_vars())

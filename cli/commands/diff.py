@@ -83,17 +83,19 @@ def command(
 ) -> None:
     """Print what changed as a patch that `git apply` takes.
 
-    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all, which is what a commit
-    would apply. A generation is a number, the name of a snapshot, base, or - for where you were before the last travel.
-    Two of GENERATION:PATH are compared with each other; without a generation, as in :PATH, it is the view as it is now.
+    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all, which
+    is what a commit would apply. A generation is a number, the name of a snapshot, base, or - for
+    where you were before the last travel. Two of GENERATION:PATH are compared with each other;
+    without a generation, as in :PATH, it is the view as it is now.
 
-    Paths are relative to the project; if something outside it changed, to the base directory, and stderr says so.
-    stderr also lists what a patch cannot express, such as an empty directory or an owner. What changed in scratch
-    directories is left out unless PATH names it; what lies on paths that a rule hides is left out in any case.
+    Paths are relative to the project; if something outside it changed, to the base directory, and
+    stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
+    owner. What changed in scratch directories is left out unless PATH names it; what lies on paths
+    that a rule hides is left out in any case.
 
-    At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and says of a binary file
-    how large it is: --binary prints a patch of it there, too. Into a pipe or a file the patch is always whole. With
-    --word-diff it is for people alone.
+    At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
+    says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or
+    a file the patch is always whole. With --word-diff it is for people alone.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
@@ -101,7 +103,8 @@ def command(
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
         found = stack.enter_context(chapters(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
-        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in it needs more
+        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
+        # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)
         differences = _differences(session, found, words, run, paths, expand=expands)
         visible = _visible(
@@ -235,7 +238,8 @@ def _of_run(
     """Return the two states between which a run lies, and what they are states of.
 
     Raises:
-        UsageError: there is a range, too, or its generations have been dropped, or their commit is not kept.
+        UsageError: there is a range, too, or its generations have been dropped, or their commit is
+            not kept.
     """
     if range_text != "all" or paths:
         raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
@@ -259,7 +263,8 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     """Return what differs between two paths, each as it was in some generation.
 
     Raises:
-        UsageError: there are more words than two, or something else, too; or one of the two is a directory.
+        UsageError: there are more words than two, or something else, too; or one of the two is a
+            directory.
     """
     context = click.get_current_context()
     if not all(":" in word for word in words):
@@ -309,7 +314,9 @@ def _emit(
     look: Look,
     write: Callable[[bytes], object],
 ) -> list[str]:
-    """Write the changes in one of the forms that are about files, and return what that cannot express."""
+    """Write the changes in one of the forms that are about files, and return what that cannot
+    express.
+    """
     prefix, notes = ROOT, []
     if place.project is not None and all(map(place.holds, changes)):
         prefix = place.project

@@ -40,21 +40,23 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:
     """Check this machine and the session, and say what to do.
 
-    The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order is listed.
+    The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order
+    is listed.
 
-    A crash may leave a torn line at the end of the journal. The next command that opens the journal for writing moves
-    it to .yolofs/journal.torn and says so. status and doctor go on saying it until --acknowledge, or until a commit or
-    abort ends the journal. Whole lines that are missing at the end are told the same way; the staged files that only
-    they named are kept in .yolofs/lost.
+    A crash may leave a torn line at the end of the journal. The next command that opens the journal
+    for writing moves it to .yolofs/journal.torn and says so. status and doctor go on saying it
+    until --acknowledge, or until a commit or abort ends the journal. Whole lines that are missing
+    at the end are told the same way; the staged files that only they named are kept in
+    .yolofs/lost.
 
-    A line that was changed, is missing, is there twice or stands in another's place is damage, and no command goes on.
-    --repair cuts the journal before it. With --keep-rest only the changes of bad and missing lines are lost; it is
-    refused if what is left contradicts itself, or if a travel in it might lead elsewhere now. In both cases all from
-    there on is copied to journal.torn first. --repair --keep-rest writes a damaged first line anew, if the other lines
-    tell what it was.
+    A line that was changed, is missing, is there twice or stands in another's place is damage, and
+    no command goes on. --repair cuts the journal before it. With --keep-rest only the changes of
+    bad and missing lines are lost; it is refused if what is left contradicts itself, or if a travel
+    in it might lead elsewhere now. In both cases all from there on is copied to journal.torn first.
+    --repair --keep-rest writes a damaged first line anew, if the other lines tell what it was.
 
-    If the journal is missing, the names of what is staged are lost. --repair begins an empty journal, and keeps the
-    staged files in .yolofs/lost, under numbers.
+    If the journal is missing, the names of what is staged are lost. --repair begins an empty
+    journal, and keeps the staged files in .yolofs/lost, under numbers.
     """
     if keeps_rest and not repair:
         raise UsageError("--keep-rest is a way to repair", hint="yolofs doctor --repair --keep-rest")
@@ -120,12 +122,14 @@ def _acknowledge(project: bytes) -> None:
 
 
 def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
-    """Cut the journal if it is damaged and the user says so; with ``keeps_rest`` take out the bad lines alone.
+    """Cut the journal if it is damaged and the user says so; with ``keeps_rest`` take out the bad
+    lines alone.
 
     If it is missing, an empty one takes its place.
 
     Raises:
-        JournalError: the rest of it cannot be kept, or its first line is damaged and ``keeps_rest`` not given.
+        JournalError: the rest of it cannot be kept, or its first line is damaged and ``keeps_rest``
+            not given.
         UsageError: the session is mounted, or there is nobody to ask.
         SessionBusyError: another process is at work on the session.
     """
@@ -168,7 +172,9 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
 
 
 def _go_on_without(directory: bytes, *, yes: bool, instead: str) -> None:
-    """Keep the staged files that only lines named which are missing at the end of the journal, if any are."""
+    """Keep the staged files that only lines named which are missing at the end of the journal, if
+    any are.
+    """
     with Journal.open(os.path.join(directory, b"journal")) as journal:
         if not journal.missing_records:
             say("the journal is sound; nothing to repair")
@@ -187,7 +193,9 @@ def _agrees(question: str, instead: str) -> bool:
 
 
 def _mend_first_line(directory: bytes, *, yes: bool, instead: str) -> bool:
-    """Write the first line of the journal anew if it is damaged; return whether to go on with the other lines."""
+    """Write the first line of the journal anew if it is damaged; return whether to go on with the
+    other lines.
+    """
     path = os.path.join(directory, b"journal")
     try:
         Journal.form_of(path)

@@ -18,8 +18,9 @@ from yolofs.session import feedback
 def command(only_new: bool, as_json: bool) -> None:
     """Print what the user has dropped of an agent's work, and why.
 
-    It is what was dropped in `yolofs review`, with the note that the user typed. An agent's next command (`yolofs run`,
-    also by a hook) prints what is new by itself, once. What was taken back in the review is not told.
+    It is what was dropped in `yolofs review`, with the note that the user typed. An agent's next
+    command (`yolofs run`, also by a hook) prints what is new by itself, once. What was taken back
+    in the review is not told.
     """
     guard = options().guard
     with looking(find_project()) as session:

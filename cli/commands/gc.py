@@ -31,14 +31,15 @@ if TYPE_CHECKING:  # takes long, and hardly a command needs it
 def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     """Remove what is kept of old commits, and say how much that frees.
 
-    Commits are kept so that they can be undone: the last 20, for 30 days, and while what base had before takes no more
-    than 5 GiB, whichever ends first; the newest always. `keep_commits` in .yolofs.toml changes that, or in your own
-    config.toml for all projects. Each commit removes older ones by itself. What is staged is never touched. Where
-    .yolofs.toml says to keep less, that holds once you have agreed to it (`yolofs trust`); until then this says that
-    it waits, and --dry-run says what would go by it.
+    Commits are kept so that they can be undone: the last 20, for 30 days, and while what base had
+    before takes no more than 5 GiB, whichever ends first; the newest always. `keep_commits` in
+    .yolofs.toml changes that, or in your own config.toml for all projects. Each commit removes
+    older ones by itself. What is staged is never touched. Where .yolofs.toml says to keep less,
+    that holds once you have agreed to it (`yolofs trust`); until then this says that it waits, and
+    --dry-run says what would go by it.
 
-    --generations also drops the generations that you have travelled away from: no travel leads there any more, and
-    those that stay are numbered anew.
+    --generations also drops the generations that you have travelled away from: no travel leads
+    there any more, and those that stay are numbered anew.
     """
     project = find_project()
     waiting = _say_what_waits(project)
@@ -85,7 +86,9 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
 
 
 def _say_what_waits(project: bytes) -> list[Waiting]:
-    """Tell which settings of what is kept wait for the user to agree, if any do, and return them."""
+    """Tell which settings of what is kept wait for the user to agree, if any do, and return
+    them.
+    """
     waiting: list[Waiting] = []
     with contextlib.suppress(ConfigError):  # which opening the session tells
         waiting += (one for one in waiting_lines(project) if one.key[0] == "keep_commits")

@@ -22,8 +22,9 @@ _REFUSED = 2
 def command(agent: str) -> None:
     """Answer an agent that is about to run a shell command.
 
-    Reads on stdin what the agent's hook gets, and answers that the command is to run by `yolofs run`. `yolofs init
-    --agents` makes agents call this. What it does not understand it refuses.
+    Reads on stdin what the agent's hook gets, and answers that the command is to run by
+    `yolofs run`. `yolofs init --agents` makes agents call this. What it does not understand it
+    refuses.
     """
     from yolofs.cli.run.around_a_run import is_in_sandbox
 

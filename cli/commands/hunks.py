@@ -121,7 +121,9 @@ def command(
 
 
 def _patch(path: bytes | None) -> bytes | None:
-    """Return what a hunk has become; not opened before it is known who asks: an agent must not learn what there is."""
+    """Return what a hunk has become; not opened before it is known who asks: an agent must not
+    learn what there is.
+    """
     if path is None:
         return None
     with click.File("rb").convert(os.fsdecode(path), None, click.get_current_context()) as file:

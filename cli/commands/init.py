@@ -48,13 +48,13 @@ _CONFIG = b"""\
 def command(directory: bytes | None, agents: str, state: bytes | None, adopted: bool) -> None:
     """Start a session in DIR (or here).
 
-    The session holds everything that is staged. It lies in ~/.local/state/yolofs, or at the top of the disk that the
-    project is on: programs that work in the project cannot reach it. The project gets a .yolofs.toml for settings, and
-    a link .yolofs to look around in the session.
+    The session holds everything that is staged. It lies in ~/.local/state/yolofs, or at the top of
+    the disk that the project is on: programs that work in the project cannot reach it. The project
+    gets a .yolofs.toml for settings, and a link .yolofs to look around in the session.
 
-    LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between them. For each a
-    hook is added to its settings in DIR, and a marked block with a guide to the file that it reads (CLAUDE.md,
-    AGENTS.md and so on); nothing that is there is replaced.
+    LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between
+    them. For each a hook is added to its settings in DIR, and a marked block with a guide to the
+    file that it reads (CLAUDE.md, AGENTS.md and so on); nothing that is there is replaced.
     """
     names = [name.strip() for name in agents.split(",") if name.strip()]
     for name in names:

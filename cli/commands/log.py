@@ -60,14 +60,14 @@ class Wanted(NamedTuple):
 def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: runs, snapshots, travels, commits.
 
-    A line for each, oldest first. With -v, --scratch, --run or PATH it also prints each record, ask and refusal and
-    each change of a rule; equal refusals are counted. RANGE is as in `yolofs diff`; here it means the time between two
-    generations. What lies on a branch that a travel has left is marked as dead. Records about scratch directories are
-    left out unless PATH names them.
+    A line for each, oldest first. With -v, --scratch, --run or PATH it also prints each record, ask
+    and refusal and each change of a rule; equal refusals are counted. RANGE is as in `yolofs diff`;
+    here it means the time between two generations. What lies on a branch that a travel has left is
+    marked as dead. Records about scratch directories are left out unless PATH names them.
 
-    Without RANGE it begins with what happened before the commits that are kept (see the setting keep_commits), dimmed;
-    generations have numbers of their own before each commit. That can only be looked at: `yolofs undo` takes a commit
-    back.
+    Without RANGE it begins with what happened before the commits that are kept (see the setting
+    keep_commits), dimmed; generations have numbers of their own before each commit. That can only
+    be looked at: `yolofs undo` takes a commit back.
     """
     with reading(find_project()) as session, chapters(session) as found:
         if run is not None:
@@ -152,8 +152,8 @@ class _LeftOut:
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
     """Yield records in their order, and each note before the first record that is later.
 
-    Notes that tell how many records were before them have that order.  Their times count among those with the same
-    number, and for the others.
+    Notes that tell how many records were before them have that order. Their times count among
+    those with the same number, and for the others.
     """
     by_time = sorted(notes, key=_time_ns)
     counted = deque(sorted((note for note in by_time if records_before(note) is not None), key=_records))
@@ -242,7 +242,9 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
 
 
 def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
-    """Return a run in one line: the generation that it made, its command, how it ended, what was asked and refused."""
+    """Return a run in one line: the generation that it made, its command, how it ended, what was
+    asked and refused.
+    """
     after = generation_of(run.end.after, span.chapter.journal) if run.end is not None else None
     number = str(after) if after is not None else ""
     mine = [note for note in notes if isinstance(note, AskNote | RefusalNote) and note.process.run == run.number]

@@ -29,8 +29,8 @@ from yolofs.paths import display, is_below
 def command(root: bytes | None, foreground: bool) -> None:
     """Mount the view and print its mountpoint.
 
-    What programs change below the mountpoint is staged; the base directory stays as it is. The link .yolofs/mnt leads
-    to the mountpoint too.
+    What programs change below the mountpoint is staged; the base directory stays as it is. The link
+    .yolofs/mnt leads to the mountpoint too.
     """
     from yolofs.daemon.rpc.launch import launch
 

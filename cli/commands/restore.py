@@ -33,13 +33,13 @@ class _Command(click.Command):
 def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json: bool) -> None:
     """Bring back what a generation, base or a commit has at a path.
 
-    It is staged, with all that was below it; what has come there since goes. Nothing else changes, and what was there
-    before is a generation, to which you can travel. Base is not touched.
+    It is staged, with all that was below it; what has come there since goes. Nothing else changes,
+    and what was there before is a generation, to which you can travel. Base is not touched.
 
-    From "commit N" comes what base had right after that commit, as long as it is kept, whatever later commits made of
-    it. What base had before it is what `yolofs undo` brings back.
-    With --hunk just these hunks become what they are in the other version, and the rest of what changed stays. Where a
-    hunk cannot go without others, it stays, and the exit code is 16.
+    From "commit N" comes what base had right after that commit, as long as it is kept, whatever
+    later commits made of it. What base had before it is what `yolofs undo` brings back. With
+    --hunk just these hunks become what they are in the other version, and the rest of what changed
+    stays. Where a hunk cannot go without others, it stays, and the exit code is 16.
     """
     if words:
         drop_picked(text, picks_of(words), paths, as_json=as_json)

@@ -26,18 +26,19 @@ if TYPE_CHECKING:  # takes long
 def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None) -> None:
     """Accept, drop, edit and commit what is staged, on a full screen.
 
-    On the left are the changes: what was deleted, what lies outside the project and what the host would run first; on
-    the right the lines of one. Space accepts a line, a hunk, a file or a directory; d drops it; enter commits what is
-    accepted, after a page that says what will happen; u takes the last thing back; ? shows all keys. Leaving (q) does
-    nothing.
+    On the left are the changes: what was deleted, what lies outside the project and what the host
+    would run first; on the right the lines of one. Space accepts a line, a hunk, a file or a
+    directory; d drops it; enter commits what is accepted, after a page that says what will happen;
+    u takes the last thing back; ? shows all keys. Leaving (q) does nothing.
 
-    RANGE is as for `yolofs diff`; only what differs from base can be committed, and only the present be changed. While
-    the agent goes on, what has changed since you accepted it is marked with ! and not accepted any more.
+    RANGE is as for `yolofs diff`; only what differs from base can be committed, and only the
+    present be changed. While the agent goes on, what has changed since you accepted it is marked
+    with ! and not accepted any more.
 
     What is dropped is kept for the agent, with a note if you type one: `yolofs feedback` prints it.
 
-    --tool gives a command two directories, what was there before and what is staged, and stages what it leaves in the
-    right one, after asking.
+    --tool gives a command two directories, what was there before and what is staged, and stages
+    what it leaves in the right one, after asking.
     """
     if options().guard is not None:
         raise UsageError("changes are reviewed by the user, outside of the sandbox", hint="yolofs diff")

@@ -29,13 +29,14 @@ _PATH = click.Path(path_type=bytes)
 def command() -> None:
     """List, change and explain the rules on paths.
 
-    A rule gives a path a state: allow, read-only, write-ask, ask, deny or hidden. It holds for all below the path that
-    has no nearer rule. What is changed here is written to .yolofs/rules.toml, and takes effect at once; .yolofs.toml
-    and your own config.toml are yours to edit.
+    A rule gives a path a state: allow, read-only, write-ask, ask, deny or hidden. It holds for all
+    below the path that has no nearer rule. What is changed here is written to .yolofs/rules.toml,
+    and takes effect at once; .yolofs.toml and your own config.toml are yours to edit.
 
-    PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT'; 'PATH/**' is PATH
-    with everything in it, whatever patterns say. A path in the mount stands for the same path in base. Links on the
-    way count as base has them, or, where base has nothing, as the view has them.
+    PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT';
+    'PATH/**' is PATH with everything in it, whatever patterns say. A path in the mount stands for
+    the same path in base. Links on the way count as base has them, or, where base has nothing, as
+    the view has them.
     """
 
 
@@ -45,8 +46,8 @@ def command() -> None:
 def list_command(with_preset: bool, as_json: bool) -> None:
     """List the rules, nearest source first.
 
-    The order of sources counts for rules about the same path only; else the nearest rule above a path decides. One
-    that another source has a rule for is marked as overridden.
+    The order of sources counts for rules about the same path only; else the nearest rule above a
+    path decides. One that another source has a rule for is marked as overridden.
     """
     project = find_project()
     sources = sources_in_force(project)
@@ -97,7 +98,8 @@ _add_state_command(RuleState.HIDDEN, "Have PATH not exist.")
 def unset_command(path: bytes) -> None:
     """Forget what was learned about PATH.
 
-    That is the rule about just that PATH in .yolofs/rules.toml, and one that an answer made for this session.
+    That is the rule about just that PATH in .yolofs/rules.toml, and one that an answer made for
+    this session.
     """
     project = find_project()
     rule = read_key(project, path, RuleState.ASK)
@@ -126,9 +128,9 @@ def unset_command(path: bytes) -> None:
 def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     """Say which rule decides over PATH, and where it is written.
 
-    PATH need not exist. Links in it count as the view has them: it is the path that they lead to which is judged. A
-    link at its end is told of itself, but with a slash behind it, or --op read, write, execute or list, what it leads
-    to.
+    PATH need not exist. Links in it count as the view has them: it is the path that they lead to
+    which is judged. A link at its end is told of itself, but with a slash behind it, or --op read,
+    write, execute or list, what it leads to.
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
     from yolofs.cli.rules.in_view import look_at
@@ -167,11 +169,13 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
 def test_command(as_json: bool) -> None:
     """Try the rules on what was accessed so far.
 
-    Tells how many of the accesses that this session recorded would be asked, refused or allowed by the rules as they
-    are now, and suggests rules that would have spared most questions, with what speaks for each. Nothing is changed.
+    Tells how many of the accesses that this session recorded would be asked, refused or allowed by
+    the rules as they are now, and suggests rules that would have spared most questions, with what
+    speaks for each. Nothing is changed.
 
-    Recorded are asks and refusals, each time, and what rules allowed, once for a path and operation: changes since
-    the last commit, and what was read, executed and listed since the mount, the first 20,000 of these.
+    Recorded are asks and refusals, each time, and what rules allowed, once for a path and
+    operation: changes since the last commit, and what was read, executed and listed since the
+    mount, the first 20,000 of these.
     """
     from yolofs.cli.rules.replay_report import emit_replay, read_accesses, replay_document
 

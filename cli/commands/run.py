@@ -18,9 +18,9 @@ from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None, words: tuple[str, ...]) -> None:
     """Run a command in the view, cut off from the real files.
 
-    The command sees the whole machine as usual, and what it changes anywhere is staged. If it has changed something,
-    that becomes a generation, and a summary on stderr lists it: deletions first, then what lies outside the project.
-    Mounts the view if it is not mounted.
+    The command sees the whole machine as usual, and what it changes anywhere is staged. If it has
+    changed something, that becomes a generation, and a summary on stderr lists it: deletions first,
+    then what lies outside the project. Mounts the view if it is not mounted.
 
     stdin, stdout and stderr are the command's own; its exit code is passed on.
     """

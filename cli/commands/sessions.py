@@ -34,7 +34,9 @@ class Condition(Enum):
     MOUNTED = "mounted"
     READY = "ready"
     GONE = "gone"
-    """The project is not at its path any more; if it was moved, the next command in it finds out."""
+    """The project is not at its path any more; if it was moved, the next command in it finds
+    out.
+    """
     UNLISTED = "unlisted"
     """The registry has no entry of it that can be read."""
     REPLACED = "replaced"
@@ -68,10 +70,11 @@ _ADVICE = {
 def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: bool, as_json: bool) -> None:
     """List your sessions on this machine, wherever their projects are.
 
-    Each has an id. Shown are whether it is mounted, ready, or its project is gone; whether anything is staged; where
-    the project is; and if a commit was interrupted, or the journal is damaged. A project that was moved is found by
-    itself. One that was restored from a copy is another directory: --rebase says that it takes the place of the first
-    one. ID may be left out if only one session's project is gone.
+    Each has an id. Shown are whether it is mounted, ready, or its project is gone; whether anything
+    is staged; where the project is; and if a commit was interrupted, or the journal is damaged. A
+    project that was moved is found by itself. One that was restored from a copy is another
+    directory: --rebase says that it takes the place of the first one. ID may be left out if only
+    one session's project is gone.
     """
     if is_forgotten and target is not None:
         raise UsageError("--forget and --rebase cannot go together", hint="yolofs sessions --help")
@@ -116,7 +119,9 @@ def _place(entry: Entry) -> str:
 
 
 def _emit_troubles(entry: Entry, condition: Condition) -> None:
-    """Write what keeps a session from being worked in, and the command that tells more where the project is there."""
+    """Write what keeps a session from being worked in, and the command that tells more where the
+    project is there.
+    """
     is_there = condition in (Condition.MOUNTED, Condition.READY)
     command = f": yolofs -C {in_shell(entry.project_path)}"
     number = interrupted_number(entry)
@@ -155,7 +160,9 @@ def condition_of(entry: Entry) -> Condition:
 
 
 def has_staged(entry: Entry) -> bool:
-    """Tell whether the journal of a session holds any record; one that is missing may have held some."""
+    """Tell whether the journal of a session holds any record; one that is missing may have held
+    some.
+    """
     try:
         with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
             return bool(journal.readline(_HEADER_BYTES) and journal.read(1))
@@ -172,7 +179,8 @@ def interrupted_number(entry: Entry) -> int | None:
 
 
 def damage_of(entry: Entry) -> str | None:
-    """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the session is not there.
+    """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the
+    session is not there.
 
     Blocks while that is read from the last checkpoint on.
     """

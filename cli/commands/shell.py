@@ -28,8 +28,9 @@ def mark_prompt(environment: MutableMapping[str, str]) -> None:
 def command(no_review: bool) -> None:
     """Start an interactive shell in the view, as `yolofs run` does.
 
-    It is $SHELL, or sh. What is changed in it becomes one generation, at its end. The prompt of bash, and of a sh that
-    takes its prompt from the environment, begins with "(yolofs)"; for others YOLOFS_RUN is there to be shown.
+    It is $SHELL, or sh. What is changed in it becomes one generation, at its end. The prompt of
+    bash, and of a sh that takes its prompt from the environment, begins with "(yolofs)"; for others
+    YOLOFS_RUN is there to be shown.
     """
     shell = os.environb.get(b"SHELL") or b"sh"
     mark_prompt(os.environ)

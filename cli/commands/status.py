@@ -43,17 +43,20 @@ if TYPE_CHECKING:  # takes long
 def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
-    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X metadata only. A new,
-    deleted or renamed directory is one line. So are, in the project, all changes in a .git, what git ignores, compiled
-    Python code, and changes of times alone; --unfold lists each. What git ignores is told by the real files, not by
-    what is staged, and what it tracks is never folded away when it is deleted.
+    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X
+    metadata only. A new, deleted or renamed directory is one line. So are, in the project, all
+    changes in a .git, what git ignores, compiled Python code, and changes of times alone; --unfold
+    lists each. What git ignores is told by the real files, not by what is staged, and what it
+    tracks is never folded away when it is deleted.
 
-    What lies outside the project is listed apart. Left out are changes in scratch directories (/tmp and others, see the
-    setting `scratch`), and those on paths that a rule hides (a commit lists and takes these all the same). What the
-    host would run or trust later (setuid files, commands on your PATH, hooks, start files of shells and others) comes
-    last, with the reason in brackets; a commit takes it only if you name it, or with --trusted.
+    What lies outside the project is listed apart. Left out are changes in scratch directories (/tmp
+    and others, see the setting `scratch`), and those on paths that a rule hides (a commit lists and
+    takes these all the same). What the host would run or trust later (setuid files, commands on
+    your PATH, hooks, start files of shells and others) comes last, with the reason in brackets; a
+    commit takes it only if you name it, or with --trusted.
 
-    A line marked ! is a path that changed in base, too, since it was staged. It says when each side did.
+    A line marked ! is a path that changed in base, too, since it was staged. It says when each side
+    did.
     """
     project = find_project()
     info = None
@@ -99,7 +102,9 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
 
 
 def _waiting(project: bytes) -> tuple[Waiting, ...]:
-    """Return the lines of `.yolofs.toml` that are not in force; none if the files are not in order, which is said."""
+    """Return the lines of `.yolofs.toml` that are not in force; none if the files are not in order,
+    which is said.
+    """
     try:
         return waiting_lines(project)
     except ConfigError:
@@ -198,7 +203,9 @@ def _cut_fields(cut: cuts.Cut, session: Session) -> dict[str, Any]:
 
 
 def _warnings(session: Session, info: Info | None, found: list[str]) -> list[str]:
-    """Return what should be looked into, ``found`` of the session among it; of torn tails all that were cut."""
+    """Return what should be looked into, ``found`` of the session among it; of torn tails all that
+    were cut.
+    """
     journal = session.journal
     warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
@@ -214,7 +221,9 @@ def _warnings(session: Session, info: Info | None, found: list[str]) -> list[str
 
 
 def _is_torn(session: Session) -> bool:
-    """Tell whether the journal has a torn tail, and not only a line that another command is writing just now."""
+    """Tell whether the journal has a torn tail, and not only a line that another command is writing
+    just now.
+    """
     if session.journal.torn_bytes:
         session.journal.refresh()
     return session.journal.torn_bytes > 0

@@ -25,14 +25,15 @@ from yolofs.session.session import Session
 def command(as_json: bool) -> None:
     """Show all generations and what each was built on.
 
-    Time runs down. What the present is built from keeps to the left. Branches that a travel has left are marked as
-    dead; you can travel to them all the same.
+    Time runs down. What the present is built from keeps to the left. Branches that a travel has
+    left are marked as dead; you can travel to them all the same.
 
-    First come the generations from before each commit that is kept (see the setting keep_commits), dimmed, with the
-    numbers that they had. These can only be looked at: `yolofs log`, and `yolofs diff --run N`.
+    First come the generations from before each commit that is kept (see the setting keep_commits),
+    dimmed, with the numbers that they had. These can only be looked at: `yolofs log`, and
+    `yolofs diff --run N`.
 
-    The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a snapshot that is dead;
-    without Unicode they are * > @ o.
+    The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
+    snapshot that is dead; without Unicode they are * > @ o.
     """
     with reading(find_project()) as session, chapters(session) as found:
         nodes = session.timeline.nodes(segment_counts(session))

@@ -27,8 +27,9 @@ from yolofs.paths import Generation
 def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) -> None:
     """Show another generation, earlier or later.
 
-    Generation 0 is base. What is not snapshotted yet is snapshotted first, so you can always come back: `yolofs
-    travel -`. Running programs see the other state at once. Refuses while programs have files open for writing.
+    Generation 0 is base. What is not snapshotted yet is snapshotted first, so you can always come
+    back: `yolofs travel -`. Running programs see the other state at once. Refuses while programs
+    have files open for writing.
     """
     if only:
         from yolofs.cli.bring_back import bring_back

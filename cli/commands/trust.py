@@ -26,9 +26,9 @@ from yolofs.system.mounts import is_inside_mount
 def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     """Agree to what the project's .yolofs.toml lets through.
 
-    Anybody may have written that file. Lines that only tighten something hold at once; lines that open something wait.
-    This shows them and what each opens, and asks. What you agree to is remembered for this project on this machine:
-    when the file changes, only new lines wait.
+    Anybody may have written that file. Lines that only tighten something hold at once; lines that
+    open something wait. This shows them and what each opens, and asks. What you agree to is
+    remembered for this project on this machine: when the file changes, only new lines wait.
 
     Without a terminal, only --digest agrees, to exactly the lines that it stands for.
     """

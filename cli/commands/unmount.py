@@ -23,8 +23,9 @@ from yolofs.system.mounts import detach_stale
 def command(session: str | None, force: bool) -> None:
     """Take the mount away.
 
-    What is staged stays staged. Refuses while processes are at work inside; --force takes the mount away from under
-    them. ID names a session wherever its project is, also one that is gone: `yolofs sessions` lists them.
+    What is staged stays staged. Refuses while processes are at work inside; --force takes the mount
+    away from under them. ID names a session wherever its project is, also one that is gone:
+    `yolofs sessions` lists them.
     """
     if session is not None:
         _take_away(entry_of(session).session_path, force=force)

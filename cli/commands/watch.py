@@ -24,8 +24,8 @@ from yolofs.errors import DaemonError, UsageError
 def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
     """Answer what the rules leave open, as it comes.
 
-    Shows which program wants what, and which rule asks; the terminal's bell rings. A key answers; ? explains the keys.
-    Several may watch: the first answer counts. Leaving answers nothing.
+    Shows which program wants what, and which rule asks; the terminal's bell rings. A key answers; ?
+    explains the keys. Several may watch: the first answer counts. Leaving answers nothing.
     """
     if sum((allow_all, deny_all, answer_with is not None)) > 1:
         raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")

@@ -1,4 +1,6 @@
-"""``yolofs commit -p``: one question for each hunk, at a terminal without a screen, as ``git add -p`` asks."""
+"""``yolofs commit -p``: one question for each hunk, at a terminal without a screen, as
+``git add -p`` asks.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ class Chosen(NamedTuple):
 
 
 def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) -> Chosen:
-    """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile stays so.
+    """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile
+    stays so.
 
     First what is deleted, then what lies outside the project, what the host would run or trust, and
     the rest.

@@ -1,4 +1,6 @@
-"""What is asked about at a time: hunks of one file that lie close together, one hunk, or some lines of one."""
+"""What is asked about at a time: hunks of one file that lie close together, one hunk, or some lines
+of one.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def _by_line(hunk: Hunk, lines: Lines | None) -> list[Lines]:
 
 
 def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
-    """Return the questions about a file; its text hunks are one where the lines shown around them would meet."""
+    """Return the questions about a file; its text hunks are one where the lines shown around them
+    would meet.
+    """
     found: list[list[Hunk]] = []
     for hunk in file.hunks:
         last = found[-1][-1] if found else None
@@ -84,7 +88,9 @@ def picks_of(chunks: Iterable[Chunk]) -> dict[str, Lines | None]:
 
 
 def carry_answers(old: Sequence[Chunk], new: Sequence[Chunk]) -> None:
-    """Give questions the answers that those about the same lines had, after the file has become another one."""
+    """Give questions the answers that those about the same lines had, after the file has become
+    another one.
+    """
     known = {_said(hunk, lines): chunk.is_taken for chunk in old for hunk, lines in chunk.parts}
     for chunk in new:
         answers = {known.get(_said(hunk, lines)) for hunk, lines in chunk.parts}
@@ -96,7 +102,9 @@ def _said(hunk: Hunk, lines: Lines | None) -> tuple[object, ...]:
 
 
 def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, context: int) -> Iterator[bytes]:
-    """Yield a question as lines of a patch, each with its mark and its end; ``texts`` are both versions in lines."""
+    """Yield a question as lines of a patch, each with its mark and its end; ``texts`` are both
+    versions in lines.
+    """
     first, last = chunk.parts[0][0], chunk.parts[-1][0]
     if not any(hunk.line_count for hunk, _ in chunk.parts):
         return
@@ -120,7 +128,9 @@ def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, 
 
 
 def _marked(hunk: Hunk, lines: Lines | None) -> Iterator[bytes]:
-    """Yield the changed lines of a hunk; of those that are not asked about the old ones as they stay."""
+    """Yield the changed lines of a hunk; of those that are not asked about the old ones as they
+    stay.
+    """
     count = len(hunk.old_lines)
     for number, line in enumerate(hunk.old_lines, 1):
         yield (b"-" if lines is None or number in lines else b" ") + line

@@ -1,4 +1,6 @@
-"""What `yolofs commit` does where base has changed, too: merge, take one side, or leave it staged."""
+"""What `yolofs commit` does where base has changed, too: merge, take one side, or leave it
+staged.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class Settled(NamedTuple):
     unmerged: tuple[RelPath, ...] = ()
     """Those of them that had marks, and are what was staged before the merge."""
     lost: tuple[RelPath, ...] = ()
-    """These have marks, and what was staged before the merge is not kept any more; they stay staged."""
+    """These have marks, and what was staged before the merge is not kept any more; they stay
+    staged.
+    """
 
     @property
     def left(self) -> frozenset[RelPath]:
@@ -182,7 +186,9 @@ class Wish:
         return self._merges or self._side is not None or bool(self._chosen)
 
     def take_base(self, paths: Iterable[RelPath]) -> None:
-        """Take base's version at paths where the view has nothing of its own, unless options say to take that."""
+        """Take base's version at paths where the view has nothing of its own, unless options say to
+        take that.
+        """
         if self._side is not Way.OURS:
             self._chosen.update(dict.fromkeys(paths, Way.THEIRS))
 
@@ -213,14 +219,17 @@ class Wish:
             self._chosen[path] = way
 
     def forget(self, before: Sequence[Change], now: Sequence[Change]) -> None:
-        """Drop the answers about what is not as it was when they were given, so that it is asked about again."""
+        """Drop the answers about what is not as it was when they were given, so that it is asked
+        about again.
+        """
         was = {(change.kind, change.path): change for change in before}
         same = [change for change in now if was.get((change.kind, change.path)) == change]
         kept = {path for change in same for path in change.paths}
         self._chosen = {path: way for path, way in self._chosen.items() if path in kept}
 
     def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str, ends: str = "") -> str:
-        """Return what to ask before a commit of ``taken``: only what is to be done; empty if that is nothing.
+        """Return what to ask before a commit of ``taken``: only what is to be done; empty if that
+        is nothing.
 
         ``trusted`` follows the counts, ``ends`` all of it.
         """
@@ -235,7 +244,8 @@ class Wish:
         return f"{'; '.join(parts)}{ends}?" if parts else ""
 
     def settle(self, session: Session, looked: Looked) -> Settled:
-        """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait meanwhile.
+        """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait
+        meanwhile.
 
         Raises:
             ConflictError: of some nothing is wished, or base changes just now; nothing is done.
@@ -310,7 +320,9 @@ def _place(session: Session) -> Place:
 
 
 def _ask_about(session: Session, path: RelPath, text: str) -> Way | None:
-    """Return what is to become of a conflict; None: it stays staged, and so do all that are not decided yet."""
+    """Return what is to become of a conflict; None: it stays staged, and so do all that are not
+    decided yet.
+    """
     say(text)
     while True:
         letter = choose(_QUESTION, "motscdq")

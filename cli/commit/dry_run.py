@@ -24,7 +24,8 @@ from yolofs.session.up_to import check_up_to
 def dry_run_of(
     session: Session, selection: Selection, up_to: Generation | None, wish: Wish, *, as_script: bool
 ) -> None:
-    """Print what a commit of a selection would do to base, path by path in its order, and do nothing.
+    """Print what a commit of a selection would do to base, path by path in its order, and do
+    nothing.
 
     ``up_to`` and ``wish`` as for a commit.
 

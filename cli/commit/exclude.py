@@ -37,8 +37,8 @@ class Excluded(msgspec.Struct, frozen=True):
 def parse_excludes(session: Session, words: Sequence[str]) -> Patterns[str] | None:
     """Return patterns that a user typed, relative to base; None if there are none.
 
-    Up to its first wildcard a pattern is a path as any other argument is: from where the user stands, links before the
-    last name followed.
+    Up to its first wildcard a pattern is a path as any other argument is: from where the user
+    stands, links before the last name followed.
 
     Raises:
         UsageError: one lies outside base, or is empty.

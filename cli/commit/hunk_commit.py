@@ -1,4 +1,6 @@
-"""``yolofs commit --hunk`` and ``-p``: hunks are asked about and committed, and what that did is said."""
+"""``yolofs commit --hunk`` and ``-p``: hunks are asked about and committed, and what that did is
+said.
+"""
 
 from __future__ import annotations
 

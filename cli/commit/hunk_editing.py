@@ -67,7 +67,8 @@ def find_text(session: Session, name: str, paths: Sequence[RelPath]) -> tuple[Fi
 def edit_in_editor(hunk: Hunk, texts: tuple[bytes, bytes], session: bytes) -> bytes | None:
     """Return the new text with the hunk as the user has edited it; None if there is to be no edit.
 
-    What is edited lies in the session's directory meanwhile, which no view shows: rules may hide it from the agent.
+    What is edited lies in the session's directory meanwhile, which no view shows: rules may hide it
+    from the agent.
 
     Raises:
         UsageError: what came back does not apply, and is not to be edited again.

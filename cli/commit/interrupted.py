@@ -1,4 +1,6 @@
-"""What `yolofs commit` does about a commit that was interrupted: say what it is, ask, finish it or give it up."""
+"""What `yolofs commit` does about a commit that was interrupted: say what it is, ask, finish it or
+give it up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from yolofs.session.session import Access, Session
 
 
 def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
-    """See that no interrupted commit is in the way of another one: say what it is, and finish it if the user agrees.
+    """See that no interrupted commit is in the way of another one: say what it is, and finish it if
+    the user agrees.
 
     Raises:
         Exit: the answer is no.
@@ -47,7 +50,9 @@ def _ask_or_leave(question: str) -> None:
 
 
 def go_on(project: bytes) -> None:
-    """Finish the interrupted commit, as ``--continue`` says, without asking; if there is none, say so."""
+    """Finish the interrupted commit, as ``--continue`` says, without asking; if there is none, say
+    so.
+    """
     found = _look(project)
     if found is None:
         say("no commit was interrupted; nothing to do")
@@ -59,7 +64,9 @@ def go_on(project: bytes) -> None:
 
 
 def go_back(project: bytes) -> None:
-    """Take the interrupted commit back, as ``--roll-back`` says, without asking; if there is none, say so."""
+    """Take the interrupted commit back, as ``--roll-back`` says, without asking; if there is none,
+    say so.
+    """
     found = _look(project)
     if found is None:
         say("no commit was interrupted; nothing to do")

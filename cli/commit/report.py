@@ -70,11 +70,12 @@ def look(
     tree: Tree | None = None,
     is_again: bool = False,
 ) -> tuple[Shown, Split]:
-    """Return what a commit of a selection would take, and what not, for people and as the commit wants it.
+    """Return what a commit of a selection would take, and what not, for people and as the commit
+    wants it.
 
-    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view showed then;
-    ``tree``: of this state.
-    ``is_again``: the paths have been looked for, before what is staged there was settled with base.
+    What is marked it takes only if the selection names the very path.  ``up_to``: of what the view
+    showed then; ``tree``: of this state.  ``is_again``: the paths have been looked for, before what
+    is staged there was settled with base.
 
     Raises:
         UsageError: a path that was asked for is nowhere.
@@ -122,7 +123,9 @@ def _with_other_names(selection: Selection, changes: Iterable[Change]) -> Select
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
-    """Return a selection without what is marked and not among the very paths that were ``asked`` for."""
+    """Return a selection without what is marked and not among the very paths that were ``asked``
+    for.
+    """
     if selection.takes_marked:
         return selection
     named = set(selection.paths if asked is None else asked)
@@ -184,10 +187,11 @@ def emit_taken(
     *,
     unfolds: bool = False,
 ) -> None:
-    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be seen before.
+    """Write the changes that the commit takes, those on hidden paths too: what is applied is to be
+    seen before.
 
-    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in them.  With
-    ``unfolds`` each change has a line of its own.
+    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in
+    them.  With ``unfolds`` each change has a line of its own.
     """
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
@@ -197,7 +201,9 @@ def emit_taken(
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:
-    """Say at which of the paths that were asked for nothing is staged; why something stays is said elsewhere."""
+    """Say at which of the paths that were asked for nothing is staged; why something stays is said
+    elsewhere.
+    """
     held_back = [path for one in shown.held_back for path in one.paths]
     unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held_back)]
     for path in unchanged[:_LISTED]:
@@ -209,7 +215,9 @@ def say_unchanged(session: Session, shown: Shown) -> None:
 
 
 def trusted_text(shown: Shown) -> str:
-    """Return how many of the changes that are taken the host would run or trust, to follow a summary of them."""
+    """Return how many of the changes that are taken the host would run or trust, to follow a
+    summary of them.
+    """
     count = sum(is_marked(change, shown.marks) for change in shown.taken)
     return f", {count} of which the host would run or trust" if count else ""
 
@@ -279,7 +287,8 @@ def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath], s
 def emit_document(
     session: Session, result: CommitResult, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]
 ) -> None:
-    """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had changed, too.
+    """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had
+    changed, too.
 
     ``settled`` are fields that tell what has become of such paths before.
     """
@@ -321,7 +330,9 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
 
 
 def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
-    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before the question."""
+    """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before
+    the question.
+    """
     if not was_told:
         say_unchanged(session, shown)
     for path, aspects in sorted(result.left_out.items()):

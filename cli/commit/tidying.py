@@ -16,7 +16,8 @@ from yolofs.session.undo import Ended, ended_commits
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:
-    """Return the commits of a session that are not kept any more, by what its project says and the user.
+    """Return the commits of a session that are not kept any more, by what its project says and the
+    user.
 
     Raises:
         ConfigError: the user's own file is not in order, so nobody knows how long he wants them.
@@ -27,7 +28,9 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
 
 
 def tidy(session: Session) -> Sequence[Ended]:
-    """Put those commits aside, after another one, that are not kept any more; that this fails is no reason to fail."""
+    """Put those commits aside, after another one, that are not kept any more; that this fails is no
+    reason to fail.
+    """
     try:
         gone = surplus_of(session)
         put_aside(gone)

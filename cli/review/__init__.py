@@ -1,4 +1,5 @@
-"""``yolofs review``: the staged changes on a terminal's whole screen, to be accepted, dropped, edited and committed.
+"""``yolofs review``: the staged changes on a terminal's whole screen, to be accepted, dropped,
+edited and committed.
 
 ::
 

@@ -98,7 +98,9 @@ class Accepted:
             self._parts[key] = part._replace(picks={hunk.id: None for hunk in file.hunks})
 
     def carry(self, key: Key, carried: Carried) -> None:
-        """Go on with the new ids of hunks, after others of the same change were dropped; what has none is let go."""
+        """Go on with the new ids of hunks, after others of the same change were dropped; what has
+        none is let go.
+        """
         part = self._parts.get(key)
         if part is None or part.picks is None:
             self._set(key, None)
@@ -110,7 +112,9 @@ class Accepted:
     # ---- another comparison
 
     def move_to(self, tree: Tree, changed: Iterable[Key]) -> list[Key]:
-        """Go on with another tree; what has ``changed`` is not accepted any more, and stale if it is still there."""
+        """Go on with another tree; what has ``changed`` is not accepted any more, and stale if it
+        is still there.
+        """
         parts, self._parts, self._tree = self._parts, {}, tree
         gone = set(changed)
         lost: list[Key] = []

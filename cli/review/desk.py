@@ -1,6 +1,7 @@
 """What the keys of a review do.  No terminal, no session: keys in, wishes out.
 
-:mod:`yolofs.cli.review.drawing` draws a desk, and :mod:`yolofs.cli.review.screen` carries the wishes out.
+:mod:`yolofs.cli.review.drawing` draws a desk, and :mod:`yolofs.cli.review.screen` carries the
+wishes out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Desk(Moving):
     # ---- keys
 
     def key(self, key: str) -> Command | None:
-        """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``, ``pagedown``…)."""
+        """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``,
+        ``pagedown``…).
+        """
         if key == "c-c":
             return Quit(is_interrupt=True)
         match self.mode:

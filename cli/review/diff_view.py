@@ -95,7 +95,9 @@ class DiffView:
         return self.first_of(number)
 
     def other_line(self, line: DiffLine) -> bytes | None:
-        """Return the line that takes the place of an old one, or that a new one takes the place of."""
+        """Return the line that takes the place of an old one, or that a new one takes the place
+        of.
+        """
         hunk = self.file.hunks[line.hunk]
         if not line.number or len(hunk.old_lines) != len(hunk.new_lines):
             return None

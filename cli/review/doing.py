@@ -103,7 +103,9 @@ def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
 
 
 def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:
-    """Return what has become of hunks of files of which others were dropped just now: nobody else could write."""
+    """Return what has become of hunks of files of which others were dropped just now: nobody else
+    could write.
+    """
     before = {key_of(file.change): file for file in files}
     paths = tuple(path for file in files for path in file.change.paths)
     trees = _old_tree(session, reader), session.state()

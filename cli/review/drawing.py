@@ -1,7 +1,8 @@
 """Draws a desk: lines of styled text for a terminal of any size.
 
-Names and contents may be anybody's: paths come through ``display``, lines through ``characters.harmless``, and both are
-cut, so nothing here holds a control character or is wider than the screen.
+Names and contents may be anybody's: paths come through ``display``, lines through
+``characters.harmless``, and both are cut, so nothing here holds a control character or is wider
+than the screen.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Piece: TypeAlias = tuple[str, str]
 Line: TypeAlias = list[Piece]
 """Pieces of text, each with its style."""
 Colours: TypeAlias = Callable[[DiffView, int], Sequence[tuple[str, int]] | None]
-"""Tells of a line its styles, each with how many characters it is for; None if that is not known (yet)."""
+"""Tells of a line its styles, each with how many characters it is for; None if that is not known
+(yet).
+"""
 
 MOST_LINE_BYTES = 1000
 _LEAST_LIST = 20
@@ -49,7 +52,9 @@ def no_colours(_view: DiffView, _row: int) -> None:
 
 
 def draw(desk: Desk, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
-    """Return a desk as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is on it."""
+    """Return a desk as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is
+    on it.
+    """
     width, height = max(width, 20), max(height, 5)
     if desk.mode is Mode.PAGE:
         return _page(desk, width, height)

@@ -1,4 +1,5 @@
-"""The beginning of a long comparison, for the first screen: what a few names of the override tree say.
+"""The beginning of a long comparison, for the first screen: what a few names of the override tree
+say.
 
 A rename may show as a deletion and an addition here; the comparison that follows knows better.
 """
@@ -23,7 +24,9 @@ _AT_MOST = 400
 
 
 def first_changes(session: Session) -> list[Change]:
-    """Return a few of the changes of a session with many, deletions among them; none if there are few."""
+    """Return a few of the changes of a session with many, deletions among them; none if there are
+    few.
+    """
     tree = session.state()
     deletions: list[RelPath] = []
     others: list[RelPath] = []

@@ -58,7 +58,9 @@ class LexAnswer(msgspec.Struct, frozen=True):
 
 
 def lex(name: str, lines: Sequence[str]) -> tuple[Runs, ...]:
-    """Return the colours of a text, for as many of its lines as there is time and room for; none of no language."""
+    """Return the colours of a text, for as many of its lines as there is time and room for; none of
+    no language.
+    """
     from pygments.lexers import get_lexer_for_filename
     from pygments.token import Token
     from pygments.util import ClassNotFound
@@ -96,7 +98,9 @@ def packed(message: LexRequest | LexAnswer) -> bytes:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more; the kernel ends this process if one takes too long."""
+    """Answer requests until there are no more; the kernel ends this process if one takes too
+    long.
+    """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))

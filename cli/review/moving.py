@@ -87,7 +87,9 @@ class Moving(Table):
     # ---- searching
 
     def _find(self, step: int) -> Command | None:
-        """Go to the next place where what was searched for is: a path, or on the right side a line."""
+        """Go to the next place where what was searched for is: a path, or on the right side a
+        line.
+        """
         if not self.searched:
             self.message = "nothing has been searched for: /"
             return None

@@ -1,4 +1,6 @@
-"""Asks the process that colours source code, for the lines that are on the screen, and keeps what it says."""
+"""Asks the process that colours source code, for the lines that are on the screen, and keeps what
+it says.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Painter:
         return self._known.get(view, {}).get(row)
 
     def want(self, view: DiffView, rows: range) -> None:
-        """Have lines coloured, unless they are or cannot be; what was wanted before and is not begun is forgotten."""
+        """Have lines coloured, unless they are or cannot be; what was wanted before and is not
+        begun is forgotten.
+        """
         asked = self._asked.setdefault(view, set())
         if self._ends >= _MOST_ENDS or asked.issuperset(rows) or not rows:
             return

@@ -1,4 +1,6 @@
-"""What is reviewed, read from a session: the changes at once, the hunks of each when it is looked at."""
+"""What is reviewed, read from a session: the changes at once, the hunks of each when it is looked
+at.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,8 @@ class Reader:
             return self._compare(session, old, steps, shown)
 
     def first_look(self) -> Comparison | None:
-        """Return the beginning of a comparison that will take a while, None if there is no such thing.
+        """Return the beginning of a comparison that will take a while, None if there is no such
+        thing.
 
         Raises:
             YolofsError: the session cannot be read.
@@ -81,7 +84,9 @@ class Reader:
             return msgspec.structs.replace(found, is_partial=True)
 
     def with_marks(self, known: Comparison) -> Comparison:
-        """Return a comparison with what the host would run or trust; blocks while that is looked for."""
+        """Return a comparison with what the host would run or trust; blocks while that is looked
+        for.
+        """
         with self._lock:
             return msgspec.structs.replace(known, marks=marks_of(self._opened(), known.changes), has_marks=True)
 
@@ -90,7 +95,9 @@ class Reader:
         return hunks_of(change, self.store)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
-        """Return both versions of a file that is text, None if it is none or cannot be read any more."""
+        """Return both versions of a file that is text, None if it is none or cannot be read any
+        more.
+        """
         with contextlib.suppress(OSError):
             store = self.store
             old, new = (read_text(side, store) for side in (file.change.old, file.change.new))
@@ -98,7 +105,9 @@ class Reader:
         return None
 
     def has_grown(self, shown: Iterable[Change]) -> bool:
-        """Tell whether somebody has worked in the view since, as far as the journal and ``shown`` files tell."""
+        """Tell whether somebody has worked in the view since, as far as the journal and ``shown``
+        files tell.
+        """
         with self._lock:
             session = self._opened()
             before = session.journal.size

@@ -1,7 +1,7 @@
 """``yolofs review`` on a terminal's whole screen.
 
-The terminal's thread (asyncio) owns the desk.  What reads or changes the session runs in threads of its own: one reads,
-one acts, and one sees whether the agent has gone on.
+The terminal's thread (asyncio) owns the desk.  What reads or changes the session runs in threads of
+its own: one reads, one acts, and one sees whether the agent has gone on.
 """
 
 from __future__ import annotations
@@ -183,7 +183,9 @@ class _Screen:
 
         @bindings.add(Keys.Vt100MouseEvent)
         def _(_: KeyPressEvent) -> None:
-            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for odd reports."""
+            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for
+            odd reports.
+            """
 
         @bindings.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:

@@ -1,4 +1,6 @@
-"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor is."""
+"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor
+is.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ class Table:
 
     @property
     def view(self) -> DiffView | None:
-        """The lines of the change that the cursor is on; None if it is none, or they are not read yet."""
+        """The lines of the change that the cursor is on; None if it is none, or they are not read
+        yet.
+        """
         change = self.change
         return self._views.get(key_of(change)) if change is not None else None
 
@@ -114,7 +118,9 @@ class Table:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether keys have to wait: for the lines that they are about, or for what is being done."""
+        """Whether keys have to wait: for the lines that they are about, or for what is being
+        done.
+        """
         if self.busy:
             return True
         return self.mode is Mode.LIST and self.focus is Focus.DIFF and self.change is not None and self.view is None
@@ -136,7 +142,9 @@ class Table:
         return known is not None and known.is_present and not known.is_partial
 
     def shown_changes(self) -> list[Change]:
-        """Return the changes that must not become others unnoticed: the one shown, and what is accepted."""
+        """Return the changes that must not become others unnoticed: the one shown, and what is
+        accepted.
+        """
         found = [part.change for part in self.parts().values()]
         return [self.change, *found] if self.change is not None else found
 
@@ -188,7 +196,9 @@ class Table:
         return wanted
 
     def _leave_out_code(self, tree: Tree) -> None:
-        """Accept nothing that the host would run, as has turned out, unless it was accepted by itself."""
+        """Accept nothing that the host would run, as has turned out, unless it was accepted by
+        itself.
+        """
         unnamed = [
             key for key, part in self.parts().items() if not part.was_named and tree.by_key[key].section is Section.CODE
         ]
@@ -236,7 +246,9 @@ class Table:
         return self.done(message)
 
     def committed(self, message: str) -> Command:
-        """Take note of a commit: what is left is compared anew, and nothing before can be taken back here."""
+        """Take note of a commit: what is left is compared anew, and nothing before can be taken
+        back here.
+        """
         self.mode, self._history = Mode.LIST, []
         self.accepted.move_to(Tree((), lambda _: Section.PROJECT, NO_PLACE), ())
         return self.done(message)
@@ -248,7 +260,9 @@ class Table:
             self.mode = Mode.LIST
 
     def stale(self, ids: Iterable[str]) -> None:
-        """Take note that hunks do not exist any more: what they were of is to be looked at again."""
+        """Take note that hunks do not exist any more: what they were of is to be looked at
+        again.
+        """
         gone = set(ids)
         for key, part in self.parts().items():
             if part.picks is not None and gone.intersection(part.picks):

@@ -1,4 +1,5 @@
-"""``yolofs review --tool CMD``: another program's diff of two directories, and what it leaves in the right one.
+"""``yolofs review --tool CMD``: another program's diff of two directories, and what it leaves in
+the right one.
 
 The left directory has what was there before, the right one what is staged: the regular files among
 the changes, by their paths relative to base.  What the right one has at the end is the selection.

@@ -1,4 +1,6 @@
-"""The left side of a review: changes in sections, what is to be looked at first above, and in each by directories."""
+"""The left side of a review: changes in sections, what is to be looked at first above, and in each
+by directories.
+"""
 
 from __future__ import annotations
 

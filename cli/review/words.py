@@ -13,7 +13,9 @@ _LEAST_ALIKE = 0.3
 
 
 def differing(text: str, other: str) -> list[tuple[int, int]]:
-    """Return the ranges of characters of ``text`` that ``other`` does not have; none where they are hardly alike."""
+    """Return the ranges of characters of ``text`` that ``other`` does not have; none where they are
+    hardly alike.
+    """
     if len(text) > _MOST_CHARS or len(other) > _MOST_CHARS:
         return []
     words, others = _words(text), _words(other)

@@ -1,6 +1,7 @@
 """What the screen of a review has done in other threads; each method blocks.
 
-What changes sessions is imported when it is first wanted, so that the first screen need not wait for it.
+What changes sessions is imported when it is first wanted, so that the first screen need not wait
+for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The rules as they are now, as commands need them: those of the mount, without one those that a mount would have."""
+"""The rules as they are now, as commands need them: those of the mount, without one those that a
+mount would have.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def read_rule_files(project: bytes) -> RuleFiles:
 
 
 def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
-    """Return what tells which paths the user has had hidden; None if ``shows_all``, or if somebody's guard tells.
+    """Return what tells which paths the user has had hidden; None if ``shows_all``, or if
+    somebody's guard tells.
 
     Without a mount a file that is not in order is warned of, and has no rules.
     """

@@ -28,23 +28,27 @@ class InView(NamedTuple):
     link: bytes | None = None
     """Where it leads, absolute, if it is a symbolic link."""
     kind: int = stat.S_IFDIR
-    """Its type, as ``stat.S_IFMT``; a directory where there is nothing, as one may be made there."""
+    """Its type, as ``stat.S_IFMT``; a directory where there is nothing, as one may be made
+    there.
+    """
     staged_names: tuple[bytes, ...] = ()
     """The other names of the file, absolute, that the view has noted."""
     names: tuple[bytes, ...] = ()
     """Those that base has besides, absolute: a change by one of all these is judged by all."""
     more_names_of: bytes | None = None
-    """Where base has the file, absolute, if it has more names, which may be anywhere; None if these are all."""
+    """Where base has the file, absolute, if it has more names, which may be anywhere; None if these
+    are all.
+    """
 
 
 def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) -> InView:
     """Return what the view has at an absolute path, with the names that the gate finds.
 
-    ``as_typed`` is the path with its links, ``path`` without those that base has on the way to its last component.
-    With ``follow_last`` it is what a link there leads to that is looked at.
+    ``as_typed`` is the path with its links, ``path`` without those that base has on the way to its
+    last component.  With ``follow_last`` it is what a link there leads to that is looked at.
 
-    A path in base takes as long as it takes to replay what the journal has since its last checkpoint: some five seconds
-    for half a million records.
+    A path in base takes as long as it takes to replay what the journal has since its last
+    checkpoint: some five seconds for half a million records.
     """
     root = known_root(session_directory(project))
     if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):

@@ -23,8 +23,9 @@ _URIS = f"{URI_START}PATH, or ./file:… for a file of that name"
 def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
     """Return the rule that gives what a user typed a state.
 
-    A path is relative to where the command starts; one in the mount stands for the same in base.  What holds a ``*`` is
-    a pattern if it can be one, else a path that has to exist.  A ``file:`` URI is understood, as rules are listed so.
+    A path is relative to where the command starts; one in the mount stands for the same in base.
+    What holds a ``*`` is a pattern if it can be one, else a path that has to exist.  A ``file:``
+    URI is understood, as rules are listed so.
 
     Raises:
         UsageError: it is neither, or what it names is always hidden.
@@ -49,25 +50,33 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
 
 
 def typed_path(project: bytes, text: bytes) -> bytes:
-    """Return a path that a user typed, absolute; ``~`` is understood where the shell left it, in quotes."""
+    """Return a path that a user typed, absolute; ``~`` is understood where the shell left it, in
+    quotes.
+    """
     return absolute_path(project, _with_home(text))
 
 
 def path_as_typed(text: bytes) -> bytes | None:
-    """Return a path that a user typed, absolute, with its links; None if it leads into a mount, which follows them."""
+    """Return a path that a user typed, absolute, with its links; None if it leads into a mount,
+    which follows them.
+    """
     path = os.path.join(start_directory(), _with_home(text))
     return None if is_inside_mount(path) else path
 
 
 def _with_home(text: bytes) -> bytes:
-    """Return a path with the home directory for a ``~`` at its beginning, unless there is a file of that name."""
+    """Return a path with the home directory for a ``~`` at its beginning, unless there is a file of
+    that name.
+    """
     if text.split(b"/")[0] == b"~" and not os.path.lexists(os.path.join(start_directory(), b"~")):
         return os.path.expanduser(b"~") + text[1:]
     return text
 
 
 def always_hidden(project: bytes, path: bytes) -> bytes | None:
-    """Return what no rule can show if a path is that or lies in it: the session's link, a state directory."""
+    """Return what no rule can show if a path is that or lies in it: the session's link, a state
+    directory.
+    """
     own = (os.path.join(project, SESSION_LINK), state_of(session_directory(project)), state_directory())
     return next((top for top in own if is_below(path, top)), None)
 

@@ -35,7 +35,8 @@ class Recorded(NamedTuple):
 def read_accesses(project: bytes) -> Recorded:
     """Return what was asked and refused since the last commit or abort, and what rules allowed.
 
-    Of that each path counts once for each operation: reads since the mount, and changes that the journal tells of.
+    Of that each path counts once for each operation: reads since the mount, and changes that the
+    journal tells of.
     """
     with connected(project) as client:
         reads, is_full = client.accesses() if client is not None else ([], True)
@@ -94,7 +95,9 @@ def _kept(record: Keep) -> Operation:
 
 
 def suggestions(book: RuleBook, accesses: Sequence[Access], project: bytes) -> list[Suggestion]:
-    """Return rules that would have spared questions; none about home, the project or what is above them."""
+    """Return rules that would have spared questions; none about home, the project or what is above
+    them.
+    """
     return suggest(book, accesses, [project, os.path.expanduser(b"~")])
 
 

@@ -135,7 +135,9 @@ def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tup
 
 
 def _in_order(sources: Sources) -> list[tuple[Origin, Rule, bool]]:
-    """Return all rules with their source, nearest first, and whether a nearer one is about the same."""
+    """Return all rules with their source, nearest first, and whether a nearer one is about the
+    same.
+    """
     seen: set[Subject] = set()
     rules = []
     for origin in Origin:

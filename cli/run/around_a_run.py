@@ -133,7 +133,8 @@ def is_in_sandbox() -> bool:
 
 
 def snapshot_name(words: Sequence[bytes]) -> bytes:
-    """Return what the generation after a command is called: the command, or the script of ``sh -c``, shortened.
+    """Return what the generation after a command is called: the command, or the script of
+    ``sh -c``, shortened.
 
     What has a meaning of its own where generations are named is avoided.
     """
@@ -156,7 +157,9 @@ def _is_for_shell(words: Sequence[bytes]) -> bool:
 
 @contextlib.contextmanager
 def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator[Client]:
-    """Connect to the project's daemon, or start one; where there is no sandbox, what was started ends again."""
+    """Connect to the project's daemon, or start one; where there is no sandbox, what was started
+    ends again.
+    """
     client = Client.connect(directory)
     is_started = client is None
     if client is None:
@@ -178,9 +181,11 @@ def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator
 
 
 def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
-    """Start the daemon: with the whole machine as its base if the settings say so, whatever the last mount had.
+    """Start the daemon: with the whole machine as its base if the settings say so, whatever the
+    last mount had.
 
-    Not after an interrupted commit: what the daemon has to say of that counts more than what is staged.
+    Not after an interrupted commit: what the daemon has to say of that counts more than what is
+    staged.
     """
     from yolofs.daemon.rpc.launch import launch
     from yolofs.session.archive import interrupted_commit
@@ -254,7 +259,9 @@ def _environment(begun: BeginRunResult, place: Place, settings: RunSettings) -> 
 def _end(
     client: Client, begun: BeginRunResult, code: int | None, words: Sequence[bytes], manner: Manner
 ) -> EndRunResult:
-    """Note the end of a run; a daemon that has died meanwhile does not take the command's exit code along."""
+    """Note the end of a run; a daemon that has died meanwhile does not take the command's exit code
+    along.
+    """
     name = manner.name if manner.name is not None else snapshot_name(words)
     try:
         return client.end_run(begun.run, code, name, snapshot=manner.has_snapshots)

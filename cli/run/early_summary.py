@@ -1,7 +1,8 @@
 """What the summary of a run needs, read while the command still goes on.
 
-To import what compares, and to replay what led to the state before the run, takes longer than many a command.  The
-process that waits for the command has nothing else to do, so it begins as soon as anything has changed.
+To import what compares, and to replay what led to the state before the run, takes longer than many
+a command.  The process that waits for the command has nothing else to do, so it begins as soon as
+anything has changed.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ _MOST_S = 1.0
 """Between two looks at the journal, which get rarer."""
 _GROWTH = 1.5
 _MOST_RECORDS = 200_000
-"""With more of them the state is not kept while the command runs: its tree takes up to 1 KiB for each."""
+"""With more of them the state is not kept while the command runs: its tree takes up to 1 KiB for
+each.
+"""
 
 
 class EarlySummary:
-    """A session, and its state before a run, read early if something changes while the run goes on."""
+    """A session, and its state before a run, read early if something changes while the run goes
+    on.
+    """
 
     def __init__(self, project: bytes, directory: bytes, generation: Generation) -> None:
         """``directory`` is the session's."""
@@ -58,7 +63,8 @@ class EarlySummary:
             self._ended.set()
 
     def take(self) -> tuple[Session | None, Tree | None]:
-        """Return the session with all that it has by now, and the state before the run, as far as they were read.
+        """Return the session with all that it has by now, and the state before the run, as far as
+        they were read.
 
         To be called after :meth:`reading`.
         """

@@ -11,7 +11,9 @@ from yolofs.session.feedback import NAME
 
 
 def say_new_feedback(project: bytes, directory: bytes) -> None:
-    """Say what the user has dropped since, unless it is a person who would read it: the user knows."""
+    """Say what the user has dropped since, unless it is a person who would read it: the user
+    knows.
+    """
     if sys.stderr.isatty() or not os.path.lexists(os.path.join(directory, NAME)):
         return
     from yolofs.cli.project import looking  # most runs have nothing to tell

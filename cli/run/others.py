@@ -1,4 +1,6 @@
-"""What a run changed apart from what others did in the meantime: other runs, and whoever is in none."""
+"""What a run changed apart from what others did in the meantime: other runs, and whoever is in
+none.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Work(NamedTuple):
     also: dict[int, tuple[int, ...]]
     """Which others had a part in a change of the run, by ``id`` of the change."""
     others: dict[int, list[Change]]
-    """Those that the run had no part in, by run; one that several made is there for each of them."""
+    """Those that the run had no part in, by run; one that several made is there for each of
+    them.
+    """
 
     def without(self, runs: Iterable[int]) -> Work:
         """Return the same without what some of the others did alone."""
@@ -28,7 +32,9 @@ class Work(NamedTuple):
 
 
 def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> Work:
-    """Return the changes by who made them; without an ``attribution`` all are taken for the run's."""
+    """Return the changes by who made them; without an ``attribution`` all are taken for the
+    run's.
+    """
     work = Work([], {}, {})
     for change in changes:
         runs = attribution.runs_of(change) if attribution is not None else frozenset[int]()
@@ -49,7 +55,9 @@ def also_text(others: Collection[int]) -> str:
 
 
 def meanwhile(work: Work, going_on: Sequence[int], regions: Regions, where: str) -> list[str]:
-    """Return a line for each of the others: what they changed in ``where``, a range, and whether they go on."""
+    """Return a line for each of the others: what they changed in ``where``, a range, and whether
+    they go on.
+    """
     lines = []
     for number in sorted({*work.others, *going_on}):
         changes = without_scratch(work.others.get(number, ()), regions)

@@ -56,7 +56,9 @@ class Ended:
     code: int
     before: Point
     after: Generation | None
-    """The generation that holds what it changed; None if nothing had changed, or none was wanted."""
+    """The generation that holds what it changed; None if nothing had changed, or none was
+    wanted.
+    """
     has_changes: bool
     """Whether anything may have changed."""
     started_ns: int
@@ -93,7 +95,9 @@ class Parts:
 
 
 def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
-    """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has been read of it."""
+    """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has
+    been read of it.
+    """
     opened, before = early.take() if early is not None else (None, None)
     with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)
@@ -143,14 +147,18 @@ def _ended_before(run: Run, ended: Ended) -> bool:
 
 
 def _is_of(note: Note, ended: Ended) -> bool:
-    """Tell whether a note is about an access of a run; a process that could not be seen may be one of it."""
+    """Tell whether a note is about an access of a run; a process that could not be seen may be one
+    of it.
+    """
     if not isinstance(note, AskNote | RefusalNote) or note.time_ns < ended.started_ns:
         return False
     return note.process.run == ended.number or not (note.process.run or note.process.pid)
 
 
 def _is_history(note: Note) -> bool:
-    """Tell whether a program was refused to keep what was typed at it: each time that it runs, and it goes on."""
+    """Tell whether a program was refused to keep what was typed at it: each time that it runs, and
+    it goes on.
+    """
     if not isinstance(note, RefusalNote) or note.rule is None:
         return False
     return note.rule.source == SOURCE + HISTORIES and note.operation == Operation.CREATE.value
@@ -217,7 +225,9 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
 
 
 def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
-    """Return the lines of one part: what is marked first, so that it is among those that are shown, then by kind."""
+    """Return the lines of one part: what is marked first, so that it is among those that are shown,
+    then by kind.
+    """
 
     def matters(line: Line) -> bool:
         return is_marked(line.change, marks) or line.change.kind is Kind.DELETED

@@ -23,7 +23,8 @@ def say_what_waits(count: int) -> None:
 
 
 def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[Waiting, ...]:
-    """Return the lines that wait; of a file that is not in order there are none, and a warning says so.
+    """Return the lines that wait; of a file that is not in order there are none, and a warning says
+    so.
 
     ``warned``: what has been said already, or is about to be.
     """

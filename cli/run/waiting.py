@@ -1,7 +1,9 @@
-"""Saying, while a command of ``yolofs run`` goes on, that it waits for somebody's answer, and how to give one.
+"""Saying, while a command of ``yolofs run`` goes on, that it waits for somebody's answer, and how
+to give one.
 
-It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once.  Where a
-full-screen program has the terminal, which that would spoil, the terminal's title says it instead, and is given back.
+It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once.
+Where a full-screen program has the terminal, which that would spoil, the terminal's title says it
+instead, and is given back.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _GRACE_S = 1.5
 
 @contextlib.contextmanager
 def told_of_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[None]:
-    """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the session's."""
+    """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the
+    session's.
+    """
     client = Client.connect(directory)
     if client is None:
         yield

@@ -1,4 +1,6 @@
-"""Asks in words.  Whatever a program may have chosen (paths, names, arguments) is shown so that it can do no harm."""
+"""Asks in words.  Whatever a program may have chosen (paths, names, arguments) is shown so that it
+can do no harm.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def question_text(ask: AskInfo) -> str:
 
 
 def stake_text(ask: AskInfo) -> str:
-    """Return what stands behind a path that is to be changed: how much there is now, if there is a file."""
+    """Return what stands behind a path that is to be changed: how much there is now, if there is a
+    file.
+    """
     return f"  ({size_text(ask.size)} there now)" if ask.size is not None else ""
 
 

@@ -27,7 +27,8 @@ from yolofs.session.history import Chapter
 def notes_between(
     chapter: Chapter, start: Generation, end: Generation | None, paths: Sequence[bytes]
 ) -> Iterator[Note]:
-    """Yield the notes from the time between two generations, or only those about ``paths`` and what is below.
+    """Yield the notes from the time between two generations, or only those about ``paths`` and what
+    is below.
 
     They come in the order in which they were noted, which is not always that of what they tell of.
     """
@@ -51,10 +52,11 @@ def marker_places(journal: Journal) -> list[tuple[int, int]]:
 
 
 def comes_before(note: Note, records: int, time_ns: int) -> bool:
-    """Tell whether something was noted before a record was made, of which there were so many before.
+    """Tell whether something was noted before a record was made, of which there were so many
+    before.
 
-    Where that is not known the times tell.  Records have the kernel's coarse time, which moves by ticks of some
-    milliseconds: within one, a note may come late.
+    Where that is not known the times tell.  Records have the kernel's coarse time, which moves by
+    ticks of some milliseconds: within one, a note may come late.
     """
     count = records_before(note)
     return count <= records if count is not None else note.time_ns <= time_ns

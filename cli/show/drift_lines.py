@@ -1,4 +1,6 @@
-"""Drift as people and programs are told of it: the paths at which base changed under what is staged."""
+"""Drift as people and programs are told of it: the paths at which base changed under what is
+staged.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ class Drifts:
         self._paths: list[RelPath] = []
         self._marked: frozenset[RelPath] = frozenset()
         self.unlisted: tuple[RelPath, ...] = ()
-        """Paths with drift at which nothing differs from base, or nothing that is listed by that very path."""
+        """Paths with drift at which nothing differs from base, or nothing that is listed by that
+        very path.
+        """
 
     def compare(self, *, progress: Progress | None) -> list[Change]:
-        """Return what is staged, as ``Session.compare`` does, and find out where base changed, too."""
+        """Return what is staged, as ``Session.compare`` does, and find out where base changed,
+        too.
+        """
         session = self._session
         before, self._tree = session.states(BASE, None)
         with session.base.looking_once(), no_garbage_collection():
@@ -64,7 +70,8 @@ class Drifts:
         return changes
 
     def of(self, changes: Iterable[Change], may_see: Callable[[bytes], bool] = lambda _: True) -> Sequence[Drift]:
-        """Return what is to be said of the drift at the paths of some changes, and at those of none that one may see.
+        """Return what is to be said of the drift at the paths of some changes, and at those of none
+        that one may see.
 
         ``may_see`` judges absolute paths.
         """

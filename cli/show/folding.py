@@ -1,9 +1,11 @@
-"""Lists of changes made short: what belongs together is one line, so that what a person has to see can be seen.
+"""Lists of changes made short: what belongs together is one line, so that what a person has to see
+can be seen.
 
-A new or deleted directory is one line with a count.  In the project, so are the insides of each ``.git``, what git
-ignores, compiled Python code, and changes of times alone.  Never folded away are: what the host would run or trust, a
-deletion of what git tracks (but for what lies in a deleted directory, which is shown itself), anything outside the
-project, and what the caller keeps, such as conflicts.
+A new or deleted directory is one line with a count.  In the project, so are the insides of each
+``.git``, what git ignores, compiled Python code, and changes of times alone.  Never folded away
+are: what the host would run or trust, a deletion of what git tracks (but for what lies in a deleted
+directory, which is shown itself), anything outside the project, and what the caller keeps, such as
+conflicts.
 """
 
 from __future__ import annotations
@@ -79,7 +81,8 @@ def fold(
 ) -> Folded:
     """Return changes, which are sorted by path, made short.
 
-    What ``is_kept`` has a line of its own.  Without ``repositories`` git is not asked, and no deletion folded.
+    What ``is_kept`` has a line of its own.  Without ``repositories`` git is not asked, and no
+    deletion folded.
 
     Blocks while git tells what it ignores.
     """
@@ -125,7 +128,9 @@ def names_text(group: Group, show: Callable[[Change], str]) -> str:
 
 
 def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[Line]:
-    """Return the changes without those in a directory that was itself added or deleted, which has them instead."""
+    """Return the changes without those in a directory that was itself added or deleted, which has
+    them instead.
+    """
     lines: list[Line] = []
     holders: dict[tuple[Kind, RelPath], Line] = {}
     for change in sorted(changes, key=lambda change: change.path.split(b"/")):
@@ -199,7 +204,9 @@ def _deletes_repository(line: Line) -> bool:
 
 
 def _is_imported_bytecode(change: Change) -> bool:
-    """Tell whether Python runs what is at a path without looking for a source: outside of ``__pycache__``."""
+    """Tell whether Python runs what is at a path without looking for a source: outside of
+    ``__pycache__``.
+    """
     is_there = change.new is not None and change.new.type in (stat.S_IFREG, stat.S_IFLNK)
     return is_there and change.path.endswith(_COMPILED) and split(split(change.path)[0])[1] != _CACHE
 

@@ -43,7 +43,9 @@ class GitDirectory:
     """The changes in one ``.git``."""
 
     def __init__(self, top: RelPath, changes: Sequence[Change], store: StoreFiles, read: Read) -> None:
-        """``top`` is the ``.git``; ``read`` returns what either state has at a path that did not change."""
+        """``top`` is the ``.git``; ``read`` returns what either state has at a path that did not
+        change.
+        """
         self._top = top
         self._store = store
         self._read = read
@@ -65,7 +67,9 @@ class GitDirectory:
         return ", ".join(words) or "nothing but its own notes"
 
     def _of_objects(self) -> list[str]:
-        """Return what happened to objects, apart from new ones: git makes them, and never writes to them again."""
+        """Return what happened to objects, apart from new ones: git makes them, and never writes to
+        them again.
+        """
         removed = changed = 0
         for name, change in self._changes.items():
             if not name.startswith(_OBJECTS) or _is_directory(change.new or change.old):
@@ -144,7 +148,9 @@ class GitDirectory:
         return found
 
     def _value(self, ref: bytes, change: Change | None, *, is_new: bool) -> bytes | None:
-        """Return what a ref names in one of the states: by its own file, else by the packed ones."""
+        """Return what a ref names in one of the states: by its own file, else by the packed
+        ones.
+        """
         packed = self._new if is_new else self._old
         if change is None:
             loose = self._read(join(self._top, ref)) if packed is not None and ref in packed else None
@@ -158,7 +164,9 @@ class GitDirectory:
         return packed.get(ref) if packed is not None else _UNREADABLE
 
     def _new_commits(self, tip: bytes) -> tuple[int, set[bytes]]:
-        """Return how many new commits lead to a tip, and all that they stand on, themselves among it."""
+        """Return how many new commits lead to a tip, and all that they stand on, themselves among
+        it.
+        """
         seen: set[bytes] = set()
         ends: set[bytes] = {tip}
         todo = [tip]

@@ -1,6 +1,8 @@
-"""The timeline as lines on a terminal: time runs down, what the present is built from keeps to the left.
+"""The timeline as lines on a terminal: time runs down, what the present is built from keeps to the
+left.
 
-Every generation has one origin: a snapshot the generation before it, a travel the one that it goes to.  Pure.
+Every generation has one origin: a snapshot the generation before it, a travel the one that it goes
+to.  Pure.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ ASCII = Signs("*", "o", ">", "@", "|", "+", "-", "+", "-", ".")
 
 
 class Row(NamedTuple):
-    """One generation: the line of drawing beside it, and the one below it (empty if there is nothing to draw)."""
+    """One generation: the line of drawing beside it, and the one below it (empty if there is
+    nothing to draw).
+    """
 
     beside: str
     below: str
@@ -71,7 +75,9 @@ def origin(node: GenerationInfo) -> int:
 
 
 def _heirs(children: list[int], nodes: Sequence[GenerationInfo]) -> tuple[int | None, list[int]]:
-    """Return the child that goes on in its parent's lane, the live one if there is one, and the others."""
+    """Return the child that goes on in its parent's lane, the live one if there is one, and the
+    others.
+    """
     if not children:
         return None, []
     heir = next((number for number in children if nodes[number].is_live), children[0])

@@ -35,7 +35,9 @@ def hunk_fields(hunk: Hunk, root: bytes) -> dict[str, Any]:
 
 
 def _lines_fields(key: str, lines: tuple[bytes, ...]) -> dict[str, list[str]]:
-    """Return lines with their ends as ``key``; if one is not UTF-8 all of them stand exactly in ``key_bytes``, too."""
+    """Return lines with their ends as ``key``; if one is not UTF-8 all of them stand exactly in
+    ``key_bytes``, too.
+    """
     fields = {key: [line.decode(errors="replace") for line in lines]}
     try:
         for line in lines:
@@ -69,7 +71,9 @@ def _range(start: int, count: int) -> str:
 
 
 def changed_lines(hunk: Hunk) -> Iterator[bytes]:
-    """Yield its changed lines as a terminal may get them, with ``-`` or ``+`` before each and an end."""
+    """Yield its changed lines as a terminal may get them, with ``-`` or ``+`` before each and an
+    end.
+    """
     for mark, colour, lines in ((b"-", "red", hunk.old_lines), (b"+", "green", hunk.new_lines)):
         for line in lines:
             text = visible(mark + line.removesuffix(b"\n")).decode(errors="replace")

@@ -45,7 +45,9 @@ def change_fields(change: Change, root: bytes, regions: Regions, marks: Marks) -
 
 
 def host_code_fields(changes: Iterable[Change], root: bytes, marks: Marks) -> list[dict[str, Any]]:
-    """Return those of some changes that give the host something to run or to go by, with the reasons."""
+    """Return those of some changes that give the host something to run or to go by, with the
+    reasons.
+    """
     return [
         {**text_fields("path", absolute(root, change.path)), "marks": [mark.value for mark in marks[change.path]]}
         for change in changes

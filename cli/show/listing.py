@@ -66,7 +66,9 @@ class Place(NamedTuple):
         return display(path[len(self.project) :].lstrip(b"/") or b".")
 
     def show_path(self, path: bytes) -> str:
-        """Return a path for the terminal: relative to the project if it lies there, else absolute."""
+        """Return a path for the terminal: relative to the project if it lies there, else
+        absolute.
+        """
         return self.show(path, inside=self.project is not None and is_below(path, self.project))
 
 
@@ -100,10 +102,11 @@ def emit_changes(
     merged: Sequence[RelPath] = (),
     shortener: Shortener | None = None,
 ) -> None:
-    """Write changes part by part (project, outside, scratch, on ``hidden`` paths, marked), and a line of counts.
+    """Write changes part by part (project, outside, scratch, on ``hidden`` paths, marked), and a
+    line of counts.
 
-    Those at ``conflicts`` are marked, too, and those that were ``merged``.  With a ``shortener`` what belongs together
-    is one line.
+    Those at ``conflicts`` are marked, too, and those that were ``merged``.  With a ``shortener``
+    what belongs together is one line.
     """
     changed, from_both = frozenset(conflicts), frozenset(merged)
     apart = set(map(id, hidden))
@@ -154,7 +157,9 @@ def emit_changes(
 
 
 def group_lines(short: Folded, shortener: Shortener, place: Place) -> list[str]:
-    """Return a line for each group of changes that are told together, dimmed where there are colours."""
+    """Return a line for each group of changes that are told together, dimmed where there are
+    colours.
+    """
 
     def show(change: Change) -> str:
         return place.show(change.path, inside=True) + _slash(change)
@@ -173,7 +178,9 @@ def _with_counts(changes: Iterable[Change], short: Folded | None) -> Iterator[tu
 
 
 class _PlainAdditions:
-    """Makes the lines of what was added under plain names: nearly all of a long list, many in one directory."""
+    """Makes the lines of what was added under plain names: nearly all of a long list, many in one
+    directory.
+    """
 
     def __init__(self, place: Place, regions: Regions, parts: dict[str, list[str]], letter: str) -> None:
         self._place = place
@@ -182,7 +189,9 @@ class _PlainAdditions:
         self._letter = letter
         self._tops = frozenset((regions.project, *regions.scratch, place.project))
         self._known: dict[bytes, tuple[list[str], str] | None] = {}
-        """Of each directory the part that it belongs to, and how lines about what is in it begin."""
+        """Of each directory the part that it belongs to, and how lines about what is in it
+        begin.
+        """
 
     def takes(self, change: Change) -> bool:
         """Add the line of a change, if that is all that its part and its path tell."""
@@ -234,7 +243,9 @@ def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> 
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
-    """Return what follows the line of a change that is taken only by who names it; of others nothing."""
+    """Return what follows the line of a change that is taken only by who names it; of others
+    nothing.
+    """
     if not is_marked(change, marks):
         return ""
     return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
@@ -254,7 +265,9 @@ def say_marked(changes: Iterable[Change], marks: Marks) -> None:
 
 
 def _letters() -> dict[Kind, str]:
-    """Return the letters of all kinds as stdout shows them: once for a list, as looking at stdout takes a call."""
+    """Return the letters of all kinds as stdout shows them: once for a list, as looking at stdout
+    takes a call.
+    """
     return {kind: paint(kind.value, colour) for kind, colour in _COLOURS.items()}
 
 

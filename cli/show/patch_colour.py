@@ -22,8 +22,9 @@ _doubtful = re.compile(rb"[^\t\x20-\x7e]+")
 class PatchPainter:
     """Takes a patch piece by piece and passes it on line by line.
 
-    What could harm a terminal is shown as ``^X`` or ``<9b>``: what a program wrote into a file must neither reach it as
-    a command nor, by turning the direction of text or by showing nothing, read as something else than it is.
+    What could harm a terminal is shown as ``^X`` or ``<9b>``: what a program wrote into a file must
+    neither reach it as a command nor, by turning the direction of text or by showing nothing, read
+    as something else than it is.
     """
 
     def __init__(self, out: Callable[[bytes], object], *, has_colour: bool = True, by_words: bool = False) -> None:
@@ -49,7 +50,9 @@ class PatchPainter:
         return style + shown + _PLAIN if style and shown and self._has_colour else shown
 
     def _style(self, line: bytes) -> bytes:
-        """Return how a line looks; counts the lines of a hunk, as ``---`` may be text or a header."""
+        """Return how a line looks; counts the lines of a hunk, as ``---`` may be text or a
+        header.
+        """
         if self._old_lines > 0 or self._new_lines > 0:
             first = line[:1]
             self._old_lines -= first in (b"-", b" ", b"")

@@ -60,7 +60,9 @@ class Shortener(NamedTuple):
 
 
 class _Reader:
-    """Reads small files of the view; replays the journal for that once, and only if something is read."""
+    """Reads small files of the view; replays the journal for that once, and only if something is
+    read.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

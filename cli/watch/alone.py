@@ -1,4 +1,6 @@
-"""``yolofs watch`` with nobody at it: every ask gets the same answer, or the one that a command gives."""
+"""``yolofs watch`` with nobody at it: every ask gets the same answer, or the one that a command
+gives.
+"""
 
 from __future__ import annotations
 

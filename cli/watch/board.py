@@ -1,8 +1,8 @@
-"""What somebody who answers asks has before him, and what his keys do.  No terminal, no socket: events and keys in,
-commands out; :mod:`yolofs.cli.watch.board_lines` draws it.
+"""What somebody who answers asks has before him, and what his keys do.  No terminal, no socket:
+events and keys in, commands out; :mod:`yolofs.cli.watch.board_lines` draws it.
 
-A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever comes up in the very
-moment that a key is pressed was not what the key was meant for.
+A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever
+comes up in the very moment that a key is pressed was not what the key was meant for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from yolofs.rules import RuleState
 GUARD_S = 0.4
 """How long an ask has to have been shown before a key can answer it."""
 SEQUENCE_S = 0.3
-"""How soon after an Escape, or after the character before, one is the rest of a sequence that nobody knows."""
+"""How soon after an Escape, or after the character before, one is the rest of a sequence that
+nobody knows.
+"""
 _REMEMBERED = 100
 BY = "yolofs watch"
 
@@ -216,7 +218,9 @@ class Board:
     # ---- keys
 
     def key(self, key: str) -> Command | None:
-        """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``, ``pagedown``…)."""
+        """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``,
+        ``pagedown``…).
+        """
         if key == "c-c":
             return Quit(is_interrupt=True)
         if key == "c-d":
@@ -335,12 +339,16 @@ class Board:
 
 
 def _is_control(key: str) -> bool:
-    """Tell whether a character begins a sequence as Escape does, in eight bits (U+009B is ``Escape [``)."""
+    """Tell whether a character begins a sequence as Escape does, in eight bits (U+009B is
+    ``Escape [``).
+    """
     return len(key) == 1 and "\x80" <= key <= "\x9f"
 
 
 def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
-    """Return what a rule can be about: the paths themselves, or a directory above them, as far as it settles any."""
+    """Return what a rule can be about: the paths themselves, or a directory above them, as far as
+    it settles any.
+    """
     paths = [unquote(ask.path) for ask in asks]
     choices = [Choice("just this", paths[0])] if len(paths) == 1 else [Choice(f"each of the {len(paths)}", None)]
     directory = common_directory(paths)

@@ -1,7 +1,7 @@
 """Draws a board: lines of styled text for a terminal of any size.
 
-Everything that a program may have chosen comes through :mod:`yolofs.cli.show.ask_lines`, so nothing here holds a
-control character.
+Everything that a program may have chosen comes through :mod:`yolofs.cli.show.ask_lines`, so nothing
+here holds a control character.
 """
 
 from __future__ import annotations
@@ -217,7 +217,9 @@ def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: 
 
 
 def _first_row(board: Board, room: int) -> int:
-    """Return the first choice that is drawn: a few above the chosen one, as far as there is room for all of that."""
+    """Return the first choice that is drawn: a few above the chosen one, as far as there is room
+    for all of that.
+    """
     return max(board.chosen - max(min(_ROWS_ABOVE, room - 1 - _MAX_PATH_LINES), 0), 0)
 
 
@@ -262,7 +264,9 @@ def _scrolled(board: Board, lines: Sequence[str]) -> list[Line]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return ``text`` as lines of at most ``width`` cells, broken at spaces where there are some."""
+    """Return ``text`` as lines of at most ``width`` cells, broken at spaces where there are
+    some.
+    """
     lines: list[str] = []
     while get_cwidth(text) > width:
         end = len(_fitting(text, width)) or 1

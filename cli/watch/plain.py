@@ -1,4 +1,6 @@
-"""``yolofs watch`` on a terminal that can only print lines (``TERM=dumb``): each card once, then its keys."""
+"""``yolofs watch`` on a terminal that can only print lines (``TERM=dumb``): each card once, then
+its keys.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ _KEYS = {
 
 
 def watch_plain(project: bytes, events: Client, calls: Client) -> int:
-    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many wait still.
+    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many
+    wait still.
 
     Raises:
         KeyboardInterrupt: he pressed Ctrl-C.
@@ -94,7 +97,9 @@ def _ring() -> None:
 
 
 def _print_changes(board: Board, printed: object) -> object:
-    """Print the board if it is another one than what was ``printed`` last; return what stands there now."""
+    """Print the board if it is another one than what was ``printed`` last; return what stands there
+    now.
+    """
     ids = [ask.id for ask in board.members()]
     now = (
         (board.mode, board.group, ids, board.chosen, board.message, board.scroll, board.is_armed, board.is_answering),

@@ -22,7 +22,8 @@ _HEX_BYTES = 256
 
 
 def preview(project: bytes, path: bytes) -> list[str]:
-    """Return what the view of ``project`` shows at an absolute path, read from the store or base, not the mount.
+    """Return what the view of ``project`` shows at an absolute path, read from the store or base,
+    not the mount.
 
     Raises:
         YolofsError: the session cannot be read.
@@ -99,6 +100,8 @@ def _ascii(row: bytes) -> str:
 
 
 def harmless(line: bytes) -> str:
-    """Return a line of any bytes as text that is printable: ``^[`` for an escape, ``<9b>`` for what is no character."""
+    """Return a line of any bytes as text that is printable: ``^[`` for an escape, ``<9b>`` for what
+    is no character.
+    """
     text = line[:_MAX_CHARS].decode(errors="surrogateescape").expandtabs(4)
     return characters.harmless(text)

@@ -1,7 +1,7 @@
 """``yolofs watch`` on a terminal's whole screen.
 
-Three threads: the terminal's (asyncio) owns the board, one reads events, and answers and looks are carried out in
-asyncio's own worker threads.
+Three threads: the terminal's (asyncio) owns the board, one reads events, and answers and looks are
+carried out in asyncio's own worker threads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _NAMES = {
 
 
 def watch_screen(project: bytes, events: Client, calls: Client) -> int:
-    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many wait still.
+    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many
+    wait still.
 
     Raises:
         KeyboardInterrupt: he pressed Ctrl-C.
@@ -143,7 +144,9 @@ class _Screen:
 
         @bindings.add(Keys.Vt100MouseEvent)
         def _(_: KeyPressEvent) -> None:
-            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for odd reports."""
+            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for
+            odd reports.
+            """
 
         for key in _NAMES:
             bindings.add(key)(self._pressed)

@@ -41,13 +41,15 @@ class _Refusals:
 
 
 class Auditor:
-    """Writes notes; for any thread.  That one cannot be written is logged, once, and stops nothing."""
+    """Writes notes; for any thread.  That one cannot be written is logged, once, and stops
+    nothing.
+    """
 
     def __init__(self, audit: AuditLog, run_of: Callable[[int], int], record_count: Callable[[], int | None]) -> None:
         """``run_of`` tells which run a thread belongs to, 0 for none.
 
-        ``record_count`` tells how many records the journal has, or None while that is unknown.  Both are called in
-        any thread.
+        ``record_count`` tells how many records the journal has, or None while that is unknown.
+        Both are called in any thread.
         """
         self._audit = audit
         self._run_of = run_of
@@ -67,7 +69,8 @@ class Auditor:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be noted, if that is so.  After a note failed, another look is taken at the file each time.
+        """Why nothing can be noted, if that is so.  After a note failed, another look is taken at
+        the file each time.
 
         Whether a disk that was full has room again only the next note tells.
         """
@@ -85,7 +88,9 @@ class Auditor:
         return read_requester(thread)._replace(run=self._run_of(thread))
 
     def refused(self, question: Question, thread: int) -> bool:
-        """Count a refusal; return whether it is the first of its kind, so that there is a note to :meth:`write`."""
+        """Count a refusal; return whether it is the first of its kind, so that there is a note to
+        :meth:`write`.
+        """
         run = self._run_of(thread)
         key = question.path, question.operation.value, question.rule, run
         with self._lock:
@@ -128,7 +133,9 @@ class Auditor:
         self.write()
 
     def rules_changed(self, changes: Iterable[RuleChange]) -> None:
-        """Take the notes of rules that are in force from now on, for :meth:`write`; they get this moment's time."""
+        """Take the notes of rules that are in force from now on, for :meth:`write`; they get this
+        moment's time.
+        """
         time_ns, records = time.time_ns(), self.record_count()
         self._to_write.extend(msgspec.structs.replace(one, time_ns=time_ns, records=records) for one in changes)
 

@@ -1,8 +1,9 @@
 """The ask broker: takes questions from the device loop, and sees to it that each is answered.
 
-:meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop, :meth:`Broker.rules_changed` to anybody.
-All else happens on trio's thread, most of it in the tasks of :meth:`Broker.run`; nothing there awaits between looking
-at the queue and changing it, except where an answer makes a rule: that ask is claimed meanwhile.
+:meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop,
+:meth:`Broker.rules_changed` to anybody.  All else happens on trio's thread, most of it in the tasks
+of :meth:`Broker.run`; nothing there awaits between looking at the queue and changing it, except
+where an answer makes a rule: that ask is claimed meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from yolofs.system.requesters import read_commands, read_requester, wants_no_ans
 log = logging.getLogger("yolofs.daemon")
 
 _POLL_S = 0.35
-"""How often every requester is looked at; what was seen twice counts, so two of these stay well below a second."""
+"""How often every requester is looked at; what was seen twice counts, so two of these stay well
+below a second.
+"""
 _SLICE = 50
 """How many requesters are looked at in one go: about a millisecond."""
 _COMMANDS_S = 0.5
@@ -47,7 +50,8 @@ _MOST_UNATTENDED = 10_000
 
 
 class Install(Protocol):
-    """Puts rules in force; with ``lasting`` they are written down, else they hold for this session only.
+    """Puts rules in force; with ``lasting`` they are written down, else they hold for this session
+    only.
 
     Called in a worker thread.
     """
@@ -133,7 +137,9 @@ class Broker:
     # ---- from other threads
 
     def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
-        """Queue a question; see :class:`yolofs.access.questions.Asker`.  After :meth:`close` the answer is no."""
+        """Queue a question; see :class:`yolofs.access.questions.Asker`.  After :meth:`close` the
+        answer is no.
+        """
         with self._lock:
             is_closed = self._is_closed
             if not is_closed:
@@ -149,7 +155,9 @@ class Broker:
                 self._wake(self._auditor.write)
 
     def settings_changed(self, timeout_s: float, default: Decision, unattended_s: float) -> None:
-        """Have asks that come from now on wait so long; ``default`` is for those that wait, too.  From any thread."""
+        """Have asks that come from now on wait so long; ``default`` is for those that wait, too.
+        From any thread.
+        """
         self.timeout_s, self.default, self.unattended_s = timeout_s, default, unattended_s
         with self._lock:
             self._wake(self._settle_deadlines)
@@ -218,7 +226,9 @@ class Broker:
         return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
 
     def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks; what is in no run is the user's own, who is there."""
+        """Tell whether somebody sees what a run asks; what is in no run is the user's own, who is
+        there.
+        """
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
@@ -238,7 +248,9 @@ class Broker:
         return self.release_all()
 
     def release_all(self) -> int:
-        """Answer everything that waits with no, for the mount is about to end; return how many that were."""
+        """Answer everything that waits with no, for the mount is about to end; return how many that
+        were.
+        """
         self._take_inbox()
         asks = list(self._queue)
         for ask in asks:
@@ -273,9 +285,9 @@ class Broker:
     ) -> Answered:
         """Answer an ask and, unless ``only``, its group; return which were answered.
 
-        Of the group those count whose number is not above ``seen``, and with ``listed`` those that ``yolofs asks`` has
-        told the user of: what joined later nobody has looked at.  An answer that makes rules has them judge all else
-        that waits, too.
+        Of the group those count whose number is not above ``seen``, and with ``listed`` those that
+        ``yolofs asks`` has told the user of: what joined later nobody has looked at.  An answer
+        that makes rules has them judge all else that waits, too.
 
         Raises:
             AskError: somebody was faster, or who asked is gone.
@@ -310,7 +322,8 @@ class Broker:
         """Put the rules that an answer to some asks makes in force, from another thread.
 
         Raises:
-            UsageError: nearer rules decide over all that is asked; these would change what nobody has asked about.
+            UsageError: nearer rules decide over all that is asked; these would change what nobody
+                has asked about.
         """
         tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
         verdicts = [tried.at(ask.question.path) for ask in asks]
@@ -344,7 +357,9 @@ class Broker:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
 
     def _record_count(self) -> int | None:
-        """Return how many records the journal has: to be read before anybody is answered, who may add another one."""
+        """Return how many records the journal has: to be read before anybody is answered, who may
+        add another one.
+        """
         return self._auditor.record_count() if self._auditor is not None else None
 
     def _on_end(self, ended: Ended) -> None:
@@ -411,7 +426,9 @@ class Broker:
                     self._give_default(ask)
 
     def _give_default(self, ask: Ask) -> None:
-        """Give all who wait for an ask the default; where nobody watches, the run is not kept waiting for it again."""
+        """Give all who wait for an ask the default; where nobody watches, the run is not kept
+        waiting for it again.
+        """
         is_attended = ask.deadline == ask.full_deadline
         if not is_attended:
             if len(self._unattended) >= _MOST_UNATTENDED:
@@ -467,7 +484,9 @@ def _rule_text(rule: Rule | None) -> str:
 
 
 def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
-    """Return why an answer's rule does not settle a question, over which ``nearer`` decides, and what to do."""
+    """Return why an answer's rule does not settle a question, over which ``nearer`` decides, and
+    what to do.
+    """
     hint = "choose just what is asked about"
     if nearer is None or question.is_about_other_names:
         return "the file has other names (hard links) that were not found", hint

@@ -1,7 +1,8 @@
 """Tells the user of asks by a command of his: a desktop's notification, a message to a phone.
 
-The command is a setting of the user's own file alone.  What a program in the view chose (a path, a name) reaches it as
-JSON on its stdin and as one harmless line in a variable, never as a part of the command.
+The command is a setting of the user's own file alone.  What a program in the view chose (a path, a
+name) reaches it as JSON on its stdin and as one harmless line in a variable, never as a part of the
+command.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _SHELL = "/bin/sh"
 
 
 class Notifier:
-    """Runs the user's command for what is asked: one at a time, and for the newest ask of those that came meanwhile."""
+    """Runs the user's command for what is asked: one at a time, and for the newest ask of those
+    that came meanwhile.
+    """
 
     def __init__(self, project: bytes, command: str) -> None:
         self.command = command

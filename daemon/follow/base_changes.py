@@ -32,14 +32,18 @@ class BaseChanges:
     # ---- watched
 
     def watchable(self) -> bytes | None:
-        """Return the directory that is worth watching, the project; None if it is not in base, or not wanted."""
+        """Return the directory that is worth watching, the project; None if it is not in base, or
+        not wanted.
+        """
         session = self._session
         if not session.settings.mount.watch or session.base.relative(session.project) is None:
             return None
         return session.project
 
     def unwatched(self) -> list[bytes]:
-        """Return the directories in there that are not to be watched: ours, and where others are mounted."""
+        """Return the directories in there that are not to be watched: ours, and where others are
+        mounted.
+        """
         base = self._session.base
         return [self._session.directory, *(base.path(rel) for rel in base.mounts | base.pseudo)]
 
@@ -49,7 +53,9 @@ class BaseChanges:
         self._call(lambda: self._mount.lifetimes.watch(session.base.relative(session.project) if on else None))
 
     def at(self, path: bytes, *, is_name: bool) -> list[HostChange]:
-        """Return what is to be told of a change at an absolute path: nothing if that is not in base."""
+        """Return what is to be told of a change at an absolute path: nothing if that is not in
+        base.
+        """
         rel = self._session.base.relative(path)
         return [HostChange(rel, is_name)] if rel else []
 
@@ -60,7 +66,9 @@ class BaseChanges:
             self._mount.invalidate(self._call(partial(stale_after, self._overlay, some)))
 
     def forget_watched(self) -> None:
-        """Have the kernel forget all that it was told of what is watched: something happened there."""
+        """Have the kernel forget all that it was told of what is watched: something happened
+        there.
+        """
         top = self.watchable()
         if top is not None:
             names = [entry.path for entry in os.scandir(top)]

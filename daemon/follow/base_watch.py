@@ -1,4 +1,6 @@
-"""Has the project's base files watched, so that the kernel may cache what it was told of them for longer."""
+"""Has the project's base files watched, so that the kernel may cache what it was told of them for
+longer.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,21 @@ from yolofs.system.mounts import read_mounts
 log = logging.getLogger("yolofs.daemon")
 
 LOCAL_TYPES = frozenset(b"bcachefs btrfs ext2 ext3 ext4 f2fs overlay ramfs tmpfs xfs zfs".split())
-"""Filesystem types that nobody but this machine changes: of others, inotify(7) would not see everything."""
+"""Filesystem types that nobody but this machine changes: of others, inotify(7) would not see
+everything.
+"""
 MAX_DIRECTORIES = 50_000
 _SHARE = 4
 """At most this part of the user's inotify watches is taken."""
 _LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
 _LOOK_S = 0.5
-"""So often files are looked at that a watch may have missed: what the host changes shows within a second."""
+"""So often files are looked at that a watch may have missed: what the host changes shows within a
+second.
+"""
 _DELAY_S = 1.0
-"""A mount that serves one command need not be watched, and one that starts has other things to do."""
+"""A mount that serves one command need not be watched, and one that starts has other things to
+do.
+"""
 
 
 async def watch_base(base: BaseChanges) -> None:

@@ -21,19 +21,27 @@ Look: TypeAlias = Mapping[Origin, FileState | None]
 """How the files are."""
 
 _POLL_S = 1.0
-"""How often the files are looked at in any case: a link may lead to where nobody watches, a directory may be new."""
+"""How often the files are looked at in any case: a link may lead to where nobody watches, a
+directory may be new.
+"""
 _SETTLE_S = 0.1
 """How long the files have to stay as they are: whoever writes one may not be done with it."""
 _GONE_S = 1.0
-"""The same where a file is gone or empty: some editors put the new one in its place, or write it, a little later."""
+"""The same where a file is gone or empty: some editors put the new one in its place, or write it, a
+little later.
+"""
 _AT_MOST_S = 3.0
-"""How long a file that never stays as it is (each answer that is to hold is written down) may hold up the others."""
+"""How long a file that never stays as it is (each answer that is to hold is written down) may hold
+up the others.
+"""
 _STEP_MS = 100
 """How often the watch's thread looks whether it was told anything, and so takes the interpreter."""
 
 
 async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
-    """Take up what changes until cancelled; ``warn`` is called after each look, to tell what the user should know."""
+    """Take up what changes until cancelled; ``warn`` is called after each look, to tell what the
+    user should know.
+    """
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
     files = keeper.files
     paths = files.paths
@@ -102,7 +110,9 @@ class _Hint:
         self._event = trio.Event()
 
     async def listen(self, places: Iterable[bytes], names: frozenset[bytes]) -> None:
-        """Hear of changes of ``names`` in the directories ``places``, or of these places if they are files."""
+        """Hear of changes of ``names`` in the directories ``places``, or of these places if they
+        are files.
+        """
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_set_when_cancelled, stop)
@@ -141,7 +151,8 @@ async def _set_when_cancelled(stop: trio.Event) -> None:
 def _places(learned: bytes, paths: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Return what to watch: the files' directories, the nearest above where one is absent.
 
-    Of the learned rules the file itself: beside it lies the journal, every line of which would be a change.
+    Of the learned rules the file itself: beside it lies the journal, every line of which would be a
+    change.
     """
     places = []
     for path in paths:

@@ -20,7 +20,9 @@ SESSION_SOURCE = "an answer in this session"
 
 
 class RuleKeeper:
-    """Keeps the rules of one mount, for any thread; ``put_in_force`` is called with them when they have changed."""
+    """Keeps the rules of one mount, for any thread; ``put_in_force`` is called with them when they
+    have changed.
+    """
 
     def __init__(
         self,
@@ -28,7 +30,9 @@ class RuleKeeper:
         put_in_force: Callable[[Sources], None],
         take_up: Callable[[AskSettings], None],
     ) -> None:
-        """``files`` have been read, and what they say is in force; ``take_up`` is called with what they say of asks."""
+        """``files`` have been read, and what they say is in force; ``take_up`` is called with what
+        they say of asks.
+        """
         self.files = files
         self._take_up = take_up
         self._asks = files.asks
@@ -39,7 +43,9 @@ class RuleKeeper:
         self.sources = files.sources()
         """What is in force."""
         self.warnings = self._warnings()
-        """What the user should know: files that are not in order, rules that are not in force everywhere."""
+        """What the user should know: files that are not in order, rules that are not in force
+        everywhere.
+        """
 
     def reload(self) -> None:
         """Take up what has changed in the files."""
@@ -55,7 +61,9 @@ class RuleKeeper:
             self._renew()
 
     def count_waiting(self) -> int:
-        """Return how many rules wait to be agreed to, as the files are now, be that taken up yet or not."""
+        """Return how many rules wait to be agreed to, as the files are now, be that taken up yet or
+        not.
+        """
         with self._lock:
             sources = self.sources if self.files.are_as_read() else self._as_they_are()
         return sum(one.key[0] == "rules" for one in sources.waiting)
@@ -71,10 +79,12 @@ class RuleKeeper:
     def install(self, rules: Iterable[Rule], *, lasting: bool) -> None:
         """Put rules in force, each in place of an earlier one about the same.
 
-        ``lasting``: they are written to ``rules.toml``, and answers about the same for this session are forgotten.
+        ``lasting``: they are written to ``rules.toml``, and answers about the same for this session
+        are forgotten.
 
         Raises:
-            ConfigError: ``rules.toml`` is not in order, so it cannot be changed; or it cannot be written.
+            ConfigError: ``rules.toml`` is not in order, so it cannot be changed; or it cannot be
+                written.
         """
         with self._lock:
             by_subject = {subject(rule): rule for rule in rules}
@@ -87,7 +97,8 @@ class RuleKeeper:
             self._renew()
 
     def remove(self, rule: Rule) -> tuple[Origin, ...]:
-        """Remove the answer and the learned rule that are about the same as ``rule``; return where there was one.
+        """Remove the answer and the learned rule that are about the same as ``rule``; return where
+        there was one.
 
         Raises:
             ConfigError: as for :meth:`install`.

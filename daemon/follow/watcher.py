@@ -1,14 +1,16 @@
 """A process of its own that watches a directory tree and reports what changes in it.
 
-``python -m yolofs.daemon.follow.watcher --limit N TOP [EXCEPT...]`` writes to its standard output one record for
-each change: a letter, the absolute path, a NUL byte.  ``+`` a name came, ``-`` it went, ``*`` content or attributes
-changed, ``!`` something happened that cannot be named (without a path), ``?`` a complaint (in words).  ``.`` comes
-once everything is watched.  It ends when its standard input does.
+``python -m yolofs.daemon.follow.watcher --limit N TOP [EXCEPT...]`` writes to its standard output
+one record for each change: a letter, the absolute path, a NUL byte.  ``+`` a name came, ``-`` it
+went, ``*`` content or attributes changed, ``!`` something happened that cannot be named (without a
+path), ``?`` a complaint (in words).  ``.`` comes once everything is watched.  It ends when its
+standard input does.
 
-Why a process: walking a large tree and setting up thousands of watches takes long and holds the interpreter lock,
-which the daemon that serves a mount cannot spare.  Why no recursive watch: that would follow symbolic links, into
-anything, and go into the directories that are to be left out, whose traffic would keep it busy.  So each directory is
-watched for itself, and when new ones come the watch is made anew, before the old one ends.
+Why a process: walking a large tree and setting up thousands of watches takes long and holds the
+interpreter lock, which the daemon that serves a mount cannot spare.  Why no recursive watch: that
+would follow symbolic links, into anything, and go into the directories that are to be left out,
+whose traffic would keep it busy.  So each directory is watched for itself, and when new ones come
+the watch is made anew, before the old one ends.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class TooManyDirectoriesError(Exception):
 
 
 class Watcher:
-    """Watches what is below ``top`` but for the directories ``excepted``, at most ``limit`` directories."""
+    """Watches what is below ``top`` but for the directories ``excepted``, at most ``limit``
+    directories.
+    """
 
     def __init__(self, top: str, excepted: Iterable[str], limit: int) -> None:
         self._excepted = frozenset(excepted)
@@ -74,7 +78,9 @@ class Watcher:
         self._stop.set()
 
     def _watch(self) -> Changes:
-        """Return what yields changes; it yields once, perhaps nothing, when all directories are watched."""
+        """Return what yields changes; it yields once, perhaps nothing, when all directories are
+        watched.
+        """
         self._directories = {path for path in self._directories if os.path.isdir(path)}
         return watch(
             *self._directories,
@@ -89,7 +95,9 @@ class Watcher:
         )
 
     def _exchange(self, old: Changes) -> Changes:
-        """Return a watch of all directories that are known by now, and end the old one once it has nothing to say."""
+        """Return a watch of all directories that are known by now, and end the old one once it has
+        nothing to say.
+        """
         new = self._watch()
         _report(next(new, set()))
         while found := next(old, None):

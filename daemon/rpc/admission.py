@@ -1,10 +1,12 @@
-"""Who gets one of the connections that there are, and who has to make room.  No sockets, no clock of its own.
+"""Who gets one of the connections that there are, and who has to make room.  No sockets, no clock
+of its own.
 
-Anybody who reaches a socket may connect as often as he likes and then say nothing, or half a line, or never read.  So
-there is room for one more as a rule: when all is taken, or one process has its share, a connection that is not at work
-has to go, at first one whose first line is long in coming, or that does not read, of whoever has most.  A connection at
-work, and one on which something lasts (a watch, a run, the session lent), is left alone, and so many of the latter are
-allowed only that some are always left for what is done in a moment.
+Anybody who reaches a socket may connect as often as he likes and then say nothing, or half a line,
+or never read.  So there is room for one more as a rule: when all is taken, or one process has its
+share, a connection that is not at work has to go, at first one whose first line is long in coming,
+or that does not read, of whoever has most.  A connection at work, and one on which something lasts
+(a watch, a run, the session lent), is left alone, and so many of the latter are allowed only that
+some are always left for what is done in a moment.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _MODEST = 4
 _SLOW_S = 1.0
 """Who has said nothing for so long, or not read an answer, has to make room before others."""
 _READS_S = 0.25
-"""So long nobody with one connection is hung up on whose answer is on its way: what he asked for has been done."""
+"""So long nobody with one connection is hung up on whose answer is on its way: what he asked for
+has been done.
+"""
 
 
 class Lasting(enum.Enum):
@@ -44,7 +48,9 @@ class Guest:
     """A connection, as far as it counts here."""
 
     def __init__(self, peer: int, group: Hashable, arrived_s: float, hang_up: Callable[[], None]) -> None:
-        """``peer``: the process, 0 if it cannot be seen; ``group``: who is held to account for it, with others."""
+        """``peer``: the process, 0 if it cannot be seen; ``group``: who is held to account for it,
+        with others.
+        """
         self.peer = peer
         self.group = group
         self.active_s = arrived_s
@@ -108,7 +114,9 @@ class Admission:
         guest.lasting.add(what)
 
     def check_pending(self, most_bytes: int) -> None:
-        """See that of lines that are not whole no more than ``most_bytes`` are kept: who sent most has to go."""
+        """See that of lines that are not whole no more than ``most_bytes`` are kept: who sent most
+        has to go.
+        """
         while sum(guest.pending_bytes for guest in self._guests) > most_bytes:
             by_group: Counter[Hashable] = Counter()
             for guest in self._guests:
@@ -116,7 +124,9 @@ class Admission:
             self._expel(max(self._guests, key=lambda guest: (by_group[guest.group], guest.pending_bytes)))
 
     def _make_room(self, may_go: Callable[[Guest], bool]) -> bool:
-        """Hang up on one of some connections; return whether there was any that may be hung up on."""
+        """Hang up on one of some connections; return whether there was any that may be hung up
+        on.
+        """
         now_s = self._clock()
         lasting = {guest.peer for guest in self._guests if guest.lasting}
         ranked = [

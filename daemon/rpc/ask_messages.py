@@ -25,7 +25,9 @@ class ProcessInfo(msgspec.Struct, frozen=True):
     pid: int
     name: str
     command: tuple[str, ...]
-    """Its arguments, percent-encoded; none if they cannot be read.  ``%E2%80%A6`` at the end: there was more."""
+    """Its arguments, percent-encoded; none if they cannot be read.  ``%E2%80%A6`` at the end: there
+    was more.
+    """
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
@@ -81,7 +83,9 @@ class WarningsInfo(msgspec.Struct, frozen=True):
 
 
 class AsksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``asks``: the number behind which to go on, and whether the user gets to see what is told."""
+    """The parameters of ``asks``: the number behind which to go on, and whether the user gets to
+    see what is told.
+    """
 
     after: int = 0
     to_user: bool = False
@@ -115,7 +119,9 @@ class AnswerResult(msgspec.Struct, frozen=True):
 
     answered: tuple[int, ...]
     left: tuple[int, ...] = ()
-    """Those of them that the rules which it made leave open, as nearer ones decide: it held for them just once."""
+    """Those of them that the rules which it made leave open, as nearer ones decide: it held for
+    them just once.
+    """
     unseen: tuple[int, ...] = ()
     """Others of the group, which wait on, as nobody who answers can have seen them."""
 

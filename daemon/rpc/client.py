@@ -1,7 +1,7 @@
 """The commands' end of the control socket: plain blocking calls.
 
-What concerns rules and asks is imported where it is used: most commands have no use for it, and all of them wait for
-their imports.
+What concerns rules and asks is imported where it is used: most commands have no use for it, and all
+of them wait for their imports.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ _COMMIT_TIMEOUT_S = 3600.0
 _FORCE_TIMEOUT_S = 20.0
 """The same for a forced stop, after which the daemon is killed."""
 _LOOK_UP_S = 0.5
-"""How often one who waits for events looks up: a signal that came just before does not end the wait."""
+"""How often one who waits for events looks up: a signal that came just before does not end the
+wait.
+"""
 _EXIT_TIMEOUT_S = 10.0
 _ROOM_S = 20.0
 """How long to go on connecting when others take all connections."""
@@ -95,7 +97,8 @@ class Client:
     """A connection to a living daemon; use :meth:`connect`, and :meth:`close` or ``with``."""
 
     def __init__(self, path: bytes, log: bytes = b"") -> None:
-        """Connect to the socket at ``path``; ``log`` is the path of the daemon's log, empty where it cannot be seen.
+        """Connect to the socket at ``path``; ``log`` is the path of the daemon's log, empty where
+        it cannot be seen.
 
         Raises:
             OSError: nobody listens there.
@@ -155,7 +158,9 @@ class Client:
         return self._call("info", NoParams(), Info, timeout_s=_INFO_TIMEOUT_S)
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of writes: then the journal and the store are true."""
+        """Have the kernel hand over what it holds back of writes: then the journal and the store
+        are true.
+        """
         self._call("flush", NoParams(), Done)
 
     def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
@@ -173,14 +178,17 @@ class Client:
         return Generation(result.target), Generation(result.generation)
 
     def look(self, words: Sequence[bytes], directory: bytes) -> Looked:
-        """Have a command carried out, from inside a sandbox; the descriptor is closed with this connection."""
+        """Have a command carried out, from inside a sandbox; the descriptor is closed with this
+        connection.
+        """
         result = self._call("look", LookParams(tuple(map(quote, words)), quote(directory)), LookResult)
         if not self._received_fds:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
     def carry_out(self, method: str, params: msgspec.Struct) -> Looked:
-        """Have hunks listed, committed, dropped or edited; the descriptor is closed with this connection.
+        """Have hunks listed, committed, dropped or edited; the descriptor is closed with this
+        connection.
 
         ``method`` and ``params`` are those of :mod:`yolofs.daemon.rpc.hunk_messages`.
         """
@@ -198,7 +206,9 @@ class Client:
         return self._call("begin_run", params, BeginRunResult)
 
     def enter_run(self, run: int, namespace: int) -> None:
-        """Tell which pid namespace holds the processes of a run: what they change counts as the run's."""
+        """Tell which pid namespace holds the processes of a run: what they change counts as the
+        run's.
+        """
         self._call("enter_run", EnterRunParams(run, namespace), Done)
 
     def end_run(self, run: int, code: int | None, name: bytes, *, snapshot: bool) -> EndRunResult:
@@ -207,7 +217,8 @@ class Client:
 
     @contextlib.contextmanager
     def lend(self, kind: LoanKind) -> Iterator[frozenset[int] | None]:
-        """Borrow the session for the time of the block: no request is served meanwhile, and its lock is ours too.
+        """Borrow the session for the time of the block: no request is served meanwhile, and its
+        lock is ours too.
 
         Gives the store inodes that somebody has open, None if that is not known.
         """
@@ -221,7 +232,9 @@ class Client:
         self._call("return", NoParams(), Done)
 
     def asks(self, *, to_user: bool = False) -> list[AskInfo]:
-        """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer them by group."""
+        """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer
+        them by group.
+        """
         from yolofs.daemon.rpc.ask_messages import AsksParams, AsksResult
 
         asks: list[AskInfo] = []
@@ -244,7 +257,9 @@ class Client:
         return sources_of(rules, page.warnings)
 
     def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
-        """Return what rules let be read, executed and listed, each once, and whether that may not be all."""
+        """Return what rules let be read, executed and listed, each once, and whether that may not
+        be all.
+        """
         from yolofs.daemon.rpc.protocol import unquote
         from yolofs.daemon.rpc.rule_messages import AccessesParams, AccessesResult
 
@@ -270,7 +285,8 @@ class Client:
         self._call("set_rule", SetRuleParams(encode_key(rule), rule.state, lasting), Done)
 
     def unset_rule(self, rule: Rule) -> tuple[Origin, ...]:
-        """Remove the learned rule and the answer that are about the same as ``rule``; return where there was one.
+        """Remove the learned rule and the answer that are about the same as ``rule``; return where
+        there was one.
 
         Raises:
             ConfigError: ``rules.toml`` cannot be changed.
@@ -291,9 +307,11 @@ class Client:
         return self._call("answer", params, AnswerResult)
 
     def watch(self, *, is_attended: bool = True, run: int = 0) -> None:
-        """Have the daemon send what happens to asks, from all that wait now on: see :meth:`next_event`.
+        """Have the daemon send what happens to asks, from all that wait now on: see
+        :meth:`next_event`.
 
-        ``is_attended``: somebody sees them, or with ``run`` those of that run, so that they wait longer.
+        ``is_attended``: somebody sees them, or with ``run`` those of that run, so that they wait
+        longer.
         """
         self._call("watch", WatchParams(is_attended, run), Done)
 
@@ -314,7 +332,8 @@ class Client:
         return self._events.popleft()
 
     def stop(self, *, force: bool) -> None:
-        """End the daemon; on return the mount and the process are gone, and the session's lock is free.
+        """End the daemon; on return the mount and the process are gone, and the session's lock is
+        free.
 
         Raises:
             BusyFilesError: processes are inside the mount, and ``force`` is not given.
@@ -324,7 +343,9 @@ class Client:
             self._wait_for_exit(pidfd)
 
     def kill(self) -> None:
-        """Kill a daemon that hangs.  Nothing is lost by it, but the dead mount has to be taken away."""
+        """Kill a daemon that hangs.  Nothing is lost by it, but the dead mount has to be taken
+        away.
+        """
         with pidfd_of(self.pid) as pidfd:
             if pidfd is not None:
                 with contextlib.suppress(ProcessLookupError):
@@ -357,7 +378,9 @@ class Client:
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
     def _answer(self, request: bytes) -> Answer:
-        """Send a request and return the answer; where others have taken our connection, once more on another one."""
+        """Send a request and return the answer; where others have taken our connection, once more
+        on another one.
+        """
         deadline = time.monotonic() + _ROOM_S
         while True:
             with contextlib.suppress(BrokenPipeError):  # we have been told why
@@ -376,7 +399,9 @@ class Client:
             self._socket.settimeout(timeout_s)
 
     def _take_event(self, message: Answer) -> None:
-        """Keep a notification for :meth:`next_event`; what this version does not know it passes over."""
+        """Keep a notification for :meth:`next_event`; what this version does not know it passes
+        over.
+        """
         from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo, WarningsInfo
 
         match message.method:

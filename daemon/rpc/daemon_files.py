@@ -18,7 +18,8 @@ _MAX_LOG_BYTES = 1 << 20
 
 
 class DaemonFile(msgspec.Struct, frozen=True):
-    """``daemon.json``.  It outlives a daemon that was killed: who has to know connects to the socket.
+    """``daemon.json``.  It outlives a daemon that was killed: who has to know connects to the
+    socket.
 
     Paths are percent-encoded bytes; use :func:`socket_path` and :func:`mountpoint_path`.
     """
@@ -37,7 +38,9 @@ def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: 
 
 
 def read_daemon_file(directory: bytes) -> DaemonFile | None:
-    """Return the ``daemon.json`` of the session in ``directory``, None if there is no usable one."""
+    """Return the ``daemon.json`` of the session in ``directory``, None if there is no usable
+    one.
+    """
     try:
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -87,7 +90,9 @@ def withdraw(directory: bytes) -> None:
 
 
 def open_log(directory: bytes) -> int:
-    """Open ``daemon.log`` for appending and return its descriptor; a long one is put aside as ``daemon.log.1``."""
+    """Open ``daemon.log`` for appending and return its descriptor; a long one is put aside as
+    ``daemon.log.1``.
+    """
     path = log_path(directory)
     with contextlib.suppress(FileNotFoundError):
         if os.stat(path).st_size > _MAX_LOG_BYTES:

@@ -15,9 +15,11 @@ _PATH_BYTES = 107
 
 
 def bind(path: bytes) -> socket.socket:
-    """Make the socket at ``path``, which only its owner may connect to, in place of a dead one; not listening yet.
+    """Make the socket at ``path``, which only its owner may connect to, in place of a dead one; not
+    listening yet.
 
-    Its directory is the owner's alone, so the mode may come a moment later.  (A umask would be the whole process'.)
+    Its directory is the owner's alone, so the mode may come a moment later.  (A umask would be the
+    whole process'.)
 
     Raises:
         OSError: as bind(2).
@@ -43,7 +45,8 @@ def connect(path: bytes, timeout_s: float) -> socket.socket:
         OSError: nobody listens there.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # What does not block is refused where the queue is full; what does gets its turn in the order of arrival.
+    # What does not block is refused where the queue is full; what does gets its turn in the order
+    # of arrival.
     seconds, rest_s = divmod(timeout_s, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), max(1, int(rest_s * 1e6))))
     try:
@@ -69,7 +72,9 @@ class HasPeer(Protocol):
 
 
 def peer(sock: HasPeer) -> tuple[int, int]:
-    """Return pid and uid of the process at the other end, as it was when it connected or began to listen."""
+    """Return pid and uid of the process at the other end, as it was when it connected or began to
+    listen.
+    """
     pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid, uid
 

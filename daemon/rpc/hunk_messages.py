@@ -9,7 +9,9 @@ import msgspec
 
 
 class HunksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``hunks``: what two states differ in, at or below some paths if there are any."""
+    """The parameters of ``hunks``: what two states differ in, at or below some paths if there are
+    any.
+    """
 
     range: str = "all"
     """As ``yolofs hunks`` takes it."""
@@ -24,7 +26,9 @@ class CommitHunksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     hunks: tuple[str, ...]
     """Ids, perhaps with lines (``ID:1-3,5``)."""
     paths: tuple[str, ...] = ()
-    """Where they are; and the files that the host would run or trust, which go only if they are named."""
+    """Where they are; and the files that the host would run or trust, which go only if they are
+    named.
+    """
     trusted: bool = False
     ours: bool = False
     """Whether what is staged replaces what has changed in base."""

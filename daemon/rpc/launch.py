@@ -28,8 +28,8 @@ class Started(NamedTuple):
 def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foreground: bool) -> Started:
     """Start the daemon of ``project``, whose session is in ``directory``, and wait until it serves.
 
-    In the foreground it stays in our process group and its log goes to our stderr.  When this raises, no process
-    is left.
+    In the foreground it stays in our process group and its log goes to our stderr.  When this
+    raises, no process is left.
 
     Raises:
         YolofsError: what the daemon reported.

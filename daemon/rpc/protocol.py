@@ -1,4 +1,5 @@
-"""What goes over the control socket: JSON-RPC 2.0, one message a line, typed (see ``docs/reference/rpc.md``).
+"""What goes over the control socket: JSON-RPC 2.0, one message a line, typed (see
+``docs/reference/rpc.md``).
 
 Paths and names of snapshots are bytes, which JSON has no way to say: they travel percent-encoded.
 """
@@ -25,7 +26,9 @@ INTERNAL_ERROR = -32603
 APPLICATION_ERROR = -32000
 """A YolofsError: ``data`` says which."""
 NO_ROOM = -32001
-"""Of a connection that had to make room for others: what was said last has not been carried out, so try again."""
+"""Of a connection that had to make room for others: what was said last has not been carried out, so
+try again.
+"""
 
 
 class LoanKind(enum.Enum):
@@ -70,7 +73,9 @@ class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A message as the client reads it: ``result`` or ``error``, or a notification, which has a ``method``."""
+    """A message as the client reads it: ``result`` or ``error``, or a notification, which has a
+    ``method``.
+    """
 
     jsonrpc: Literal["2.0"]
     id: int | str | None = None
@@ -160,13 +165,17 @@ class LendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lent(msgspec.Struct, frozen=True):
-    """The result of ``lend``: the store inodes that somebody has open, None if they are too many to be told."""
+    """The result of ``lend``: the store inodes that somebody has open, None if they are too many to
+    be told.
+    """
 
     in_use: tuple[int, ...] | None = None
 
 
 class WatchParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``watch``: whether somebody sees what is asked, and of which run alone (0: of all)."""
+    """The parameters of ``watch``: whether somebody sees what is asked, and of which run alone (0:
+    of all).
+    """
 
     is_attended: bool = True
     run: int = 0
@@ -201,7 +210,8 @@ def error_object(error: YolofsError) -> ErrorObject:
 
 
 def error_from(answer: ErrorObject, log_hint: str = "") -> YolofsError:
-    """Return the exception that an error stands for: of the same class, as far as this version knows it.
+    """Return the exception that an error stands for: of the same class, as far as this version
+    knows it.
 
     ``log_hint``: where to see what the daemon does not tell.
     """

@@ -45,7 +45,9 @@ class RulesResult(msgspec.Struct, frozen=True):
 
 
 class SetRuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``set_rule``: ``lasting`` writes it to ``rules.toml``, else it holds for this session."""
+    """The parameters of ``set_rule``: ``lasting`` writes it to ``rules.toml``, else it holds for
+    this session.
+    """
 
     key: str
     state: RuleState
@@ -78,7 +80,9 @@ class NotedAccess(msgspec.Struct, frozen=True):
 
 
 class AccessesResult(msgspec.Struct, frozen=True):
-    """The result of ``accesses``, in the order of the first time; ``more`` if not all fit into a message."""
+    """The result of ``accesses``, in the order of the first time; ``more`` if not all fit into a
+    message.
+    """
 
     accesses: tuple[NotedAccess, ...]
     more: bool
@@ -87,7 +91,9 @@ class AccessesResult(msgspec.Struct, frozen=True):
 
 
 def accesses_page(noted: Sequence[tuple[bytes, Operation]], after: int, *, is_full: bool) -> AccessesResult:
-    """Return some of what the gate noted, from number ``after`` on, as far as that fits into a message."""
+    """Return some of what the gate noted, from number ``after`` on, as far as that fits into a
+    message.
+    """
     page: list[NotedAccess] = []
     size = 0
     for path, operation in noted[after:][:PAGE]:

@@ -9,14 +9,18 @@ import msgspec
 
 
 class LookParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``look``: a command line of ``yolofs``, and the directory that it was typed in."""
+    """The parameters of ``look``: a command line of ``yolofs``, and the directory that it was typed
+    in.
+    """
 
     words: tuple[str, ...]
     directory: str
 
 
 class LookResult(msgspec.Struct, frozen=True):
-    """The result of ``look``; with it comes a descriptor of a file that holds stdout and then stderr."""
+    """The result of ``look``; with it comes a descriptor of a file that holds stdout and then
+    stderr.
+    """
 
     code: int
     out_bytes: int
@@ -44,13 +48,17 @@ class BeginRunResult(msgspec.Struct, frozen=True):
     """The time of its marker; see :class:`yolofs.audit.runs.Point`."""
     agent_socket: str
     native: tuple[str, ...] = ()
-    """Directories that the sandbox may have straight from base, as :attr:`BeginRunParams.native` asked."""
+    """Directories that the sandbox may have straight from base, as :attr:`BeginRunParams.native`
+    asked.
+    """
     waiting_rules: int = 0
     """How many rules of ``.yolofs.toml`` are not in force until the user agrees to them."""
 
 
 class EnterRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``enter_run``: the inode number of the pid namespace that holds the run's processes."""
+    """The parameters of ``enter_run``: the inode number of the pid namespace that holds the run's
+    processes.
+    """
 
     run: int
     namespace: int
@@ -67,7 +75,9 @@ class EndRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndRunResult(msgspec.Struct, frozen=True):
-    """The result of ``end_run``: the generation that holds what has changed; None if nothing has, or none is wanted."""
+    """The result of ``end_run``: the generation that holds what has changed; None if nothing has,
+    or none is wanted.
+    """
 
     generation: int | None
     has_notes: bool = False

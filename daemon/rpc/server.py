@@ -1,9 +1,10 @@
-"""JSON-RPC 2.0 over a Unix socket, one message a line: connections, framing and errors; what methods do is elsewhere.
+"""JSON-RPC 2.0 over a Unix socket, one message a line: connections, framing and errors; what
+methods do is elsewhere.
 
-A connection's messages are handled one after the other; connections do not wait for each other.  Between answers
-the server may send notifications.  A client that sends nonsense gets an error, one that does not read its answers or
-sends no end of a line, in time or at all, is hung up on.  Who else has to make room when many come is decided by
-:mod:`yolofs.daemon.rpc.admission`.
+A connection's messages are handled one after the other; connections do not wait for each other.
+Between answers the server may send notifications.  A client that sends nonsense gets an error, one
+that does not read its answers or sends no end of a line, in time or at all, is hung up on.  Who
+else has to make room when many come is decided by :mod:`yolofs.daemon.rpc.admission`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Connection:
         self._has_news = trio.Event()
 
     def begin(self, what: Lasting) -> None:
-        """Note that something lasts on this connection: it is not hung up on when others want to connect.
+        """Note that something lasts on this connection: it is not hung up on when others want to
+        connect.
 
         Raises:
             DaemonError: that many do so already.
@@ -104,7 +106,9 @@ class Connection:
         self._has_news.set()
 
     async def send_notifications(self) -> None:
-        """Send what there is to send, until cancelled or the client goes away; it may take its time to read."""
+        """Send what there is to send, until cancelled or the client goes away; it may take its time
+        to read.
+        """
         try:
             while True:
                 await self._has_news.wait()
@@ -133,7 +137,9 @@ class Connection:
 
 
 Conversation = contextlib.AbstractAsyncContextManager[Mapping[str, Method]]
-"""Entered when a client connects, left when it hangs up (or is hung up on): the methods it can call."""
+"""Entered when a client connects, left when it hangs up (or is hung up on): the methods it can
+call.
+"""
 
 
 class LineTooLongError(Exception):

@@ -1,12 +1,15 @@
-"""A process of its own that looks for what must not be reached straight from base, in directories that are to be bound.
+"""A process of its own that looks for what must not be reached straight from base, in directories
+that are to be bound.
 
-``python -I -S survey.py NICENESS DIRECTORY...`` writes a report for each directory: its path, and the paths of what was
-found in it, with a NUL byte between them and two at the end.  Looked for are sockets and fifos, through which one
-reaches the program at the other end although they lie in a read-only mount, and what belongs to sessions, which no view
-shows.  What cannot be read is passed over: the sandbox has the same user and no more rights.
+``python -I -S survey.py NICENESS DIRECTORY...`` writes a report for each directory: its path, and
+the paths of what was found in it, with a NUL byte between them and two at the end.  Looked for are
+sockets and fifos, through which one reaches the program at the other end although they lie in a
+read-only mount, and what belongs to sessions, which no view shows.  What cannot be read is passed
+over: the sandbox has the same user and no more rights.
 
-Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock, which the daemon that
-serves a mount cannot spare.  It gets along without yolofs, so that it starts at once.
+Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock,
+which the daemon that serves a mount cannot spare.  It gets along without yolofs, so that it starts
+at once.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ class RunResult(NamedTuple):
     """What there is to say of a run that has ended."""
 
     after: Point | None
-    """The generation that holds what has changed since it began; None if nothing has, or none is to be told."""
+    """The generation that holds what has changed since it began; None if nothing has, or none is to
+    be told.
+    """
     has_notes: bool
     """Whether anything was asked or refused meanwhile."""
     going_on: tuple[int, ...]
@@ -50,7 +52,9 @@ class Runs:
         self._by_namespace: dict[bytes, int] = {}
 
     def take_up(self) -> None:
-        """Go on behind the runs that there were; those that a daemon left behind when it died have ended with it."""
+        """Go on behind the runs that there were; those that a daemon left behind when it died have
+        ended with it.
+        """
         for run in runs.read_runs(self._directory):
             self._last = run.number
             if run.end is None:
@@ -79,7 +83,8 @@ class Runs:
         self._by_namespace[link] = number
 
     def end(self, number: int, code: int | None, newest: Point | None) -> RunResult:
-        """Note that a run has ended, with all its processes; ``newest`` is the newest generation, if it is to be told.
+        """Note that a run has ended, with all its processes; ``newest`` is the newest generation,
+        if it is to be told.
 
         Raises:
             UsageError: it does not go on.
@@ -109,7 +114,8 @@ class Runs:
     def number_of(self, pid: int) -> int:
         """Return the run that a process (or thread) belongs to, 0 if it belongs to none.
 
-        Reads what the kernel says about that pid now: as long as its request waits, no other process can have it.
+        Reads what the kernel says about that pid now: as long as its request waits, no other
+        process can have it.
         """
         if not self._by_namespace or pid <= 0:
             return 0

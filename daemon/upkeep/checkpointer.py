@@ -1,6 +1,8 @@
-"""A process of its own that writes a session's checkpoint: ``python -m yolofs.daemon.upkeep.checkpointer PROJECT``.
+"""A process of its own that writes a session's checkpoint: ``python -m
+yolofs.daemon.upkeep.checkpointer PROJECT``.
 
-Why a process: replaying a journal holds the interpreter lock, which the daemon that serves a mount cannot spare.
+Why a process: replaying a journal holds the interpreter lock, which the daemon that serves a mount
+cannot spare.
 """
 
 from __future__ import annotations

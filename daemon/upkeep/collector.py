@@ -1,8 +1,9 @@
 """When Python looks for garbage in cycles: while nobody works in the mount.
 
-To look everywhere stops all requests meanwhile, for some 25 ms where 80,000 files are known.  Nothing of theirs is ever
-found: what nobody refers to any more goes at once.  What is found are remains of commands and of rules, and the whole
-tree of a state once another one is shown; all of that can wait.
+To look everywhere stops all requests meanwhile, for some 25 ms where 80,000 files are known.
+Nothing of theirs is ever found: what nobody refers to any more goes at once.  What is found are
+remains of commands and of rules, and the whole tree of a state once another one is shown; all of
+that can wait.
 """
 
 from __future__ import annotations
@@ -17,16 +18,21 @@ LOOK_S = 5.0
 _IDLE = 0.02
 """So much of one CPU is next to nothing."""
 _PATIENCE = 24
-"""After so many looks at a process at work it is collected all the same: what is shown no more takes memory."""
+"""After so many looks at a process at work it is collected all the same: what is shown no more
+takes memory.
+"""
 _NEVER = (1 << 31) - 1
 _DUE = 10
 """Python looks everywhere, by itself, when it has looked at younger objects so often."""
 _GROWTH = 4
-"""Not before there may be this part more than after the last time, as to look takes in proportion to what there is."""
+"""Not before there may be this part more than after the last time, as to look takes in proportion
+to what there is.
+"""
 
 
 class Collector:
-    """Collects garbage of the whole process; :meth:`begin` it, then :meth:`look` every :data:`LOOK_S`.
+    """Collects garbage of the whole process; :meth:`begin` it, then :meth:`look` every
+    :data:`LOOK_S`.
 
     ``cpu_s`` tells how many seconds of a CPU the process has used.
     """
@@ -44,7 +50,9 @@ class Collector:
         self._collect()
 
     def state_replaced(self) -> None:
-        """Have the next idle :meth:`look` collect: a whole state is shown no more.  For any thread."""
+        """Have the next idle :meth:`look` collect: a whole state is shown no more.  For any
+        thread.
+        """
         self._is_due_now = True
 
     def look(self) -> None:

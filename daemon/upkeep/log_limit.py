@@ -1,4 +1,6 @@
-"""Keeps what a program can make happen as often as it likes from filling the disk by way of the log."""
+"""Keeps what a program can make happen as often as it likes from filling the disk by way of the
+log.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ class _Period:
 
 
 class LogLimit(logging.Filter):
-    """Lets through :data:`MOST` lines of a kind in :data:`PERIOD_S`; the next one says how many are missing.
+    """Lets through :data:`MOST` lines of a kind in :data:`PERIOD_S`; the next one says how many are
+    missing.
 
-    Of one kind is what has one format, whatever is put into it: there are as many kinds as calls in our source.
+    Of one kind is what has one format, whatever is put into it: there are as many kinds as calls in
+    our source.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,7 +1,9 @@
-"""Notes the calls of some functions of yolofs, in every process that has this directory in PYTHONPATH.
+"""Notes the calls of some functions of yolofs, in every process that has this directory in
+PYTHONPATH.
 
-Python imports a module of this name at its start.  ``YOLOFS_CALLS`` names a file; beside it, in ``FILE.names``, are the
-functions, one a line: a path from the project on, a space, a qualified name.  A call appends its line to the file.
+Python imports a module of this name at its start.  ``YOLOFS_CALLS`` names a file; beside it, in
+``FILE.names``, are the functions, one a line: a path from the project on, a space, a qualified
+name.  A call appends its line to the file.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ def yolofs(tmp_path: Path) -> Program:
 def ruled(
     request: pytest.FixtureRequest, yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Program]:
-    """Return the program in a project with a home directory of its own, with and without a mount."""
+    """Return the program in a project with a home directory of its own, with and without a
+    mount.
+    """
     home = tmp_path / "home"
     (home / ".config/yolofs").mkdir(parents=True)
     (home / ".config/yolofs/config.toml").write_text('[rules]\n"~/notes" = "allow"\n')

@@ -1,13 +1,15 @@
 """Runs ``yolofs`` in a process that starts as a copy of one which has imported it already.
 
-A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports, and the tests
-give thousands.  So each process that runs tests keeps a server, which imports the program once and then only forks.
-All else is as it would be: a command has a process, directory, environment, umask and streams of its own, and ends
-as that process ends.  A daemon that it starts, which takes twice as long, is forked in the same way, and the daemon's
-watcher from it; what it looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).
+A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports,
+and the tests give thousands.  So each process that runs tests keeps a server, which imports the
+program once and then only forks.  All else is as it would be: a command has a process, directory,
+environment, umask and streams of its own, and ends as that process ends.  A daemon that it starts,
+which takes twice as long, is forked in the same way, and the daemon's watcher from it; what it
+looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).
 
-Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands work from a cold
-start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that start ``COMMAND`` themselves.
+Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands
+work from a cold start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that
+start ``COMMAND`` themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from typing import IO, Any, NoReturn
 import trio
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC_")
-"""Variables that Python, libc and the loader read when a process starts: a fork would have its parent's."""
+"""Variables that Python, libc and the loader read when a process starts: a fork would have its
+parent's.
+"""
 _INHERITED = ("Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Seccomp:", "SigBlk:", "SigIgn:", "CapEff:", "CapBnd:")
 """What a process has from its parent, as ``/proc/self/status`` names it."""
 _LONGEST_REQUEST = 100_000
@@ -83,9 +87,9 @@ class Server:
     ) -> subprocess.CompletedProcess[bytes] | None:
         """Do what ``subprocess.run`` does of a command whose output is captured; None if it cannot.
 
-        ``given``: its input, if it gets any, as much as a pipe holds.
-        ``most_memory`` limits its address space, in bytes.  ``script`` is run instead of the program: a Python file,
-        which finds the checkout's modules; or ``code`` is, as by ``python -c``.
+        ``given``: its input, if it gets any, as much as a pipe holds.  ``most_memory`` limits its
+        address space, in bytes.  ``script`` is run instead of the program: a Python file, which
+        finds the checkout's modules; or ``code`` is, as by ``python -c``.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
         what |= {"script": script, "code": code, "leads": False}
@@ -109,7 +113,9 @@ class Server:
     def start(
         self, words: Sequence[str], *, cwd: str, env: Mapping[str, str], streams: tuple[int, int, int]
     ) -> Started | None:
-        """Start a command with its stdin, stdout and stderr, in a session of its own; None if that cannot be done."""
+        """Start a command with its stdin, stdout and stderr, in a session of its own; None if that
+        cannot be done.
+        """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
         request = json.dumps(what | {"script": "", "code": "", "leads": True}).encode()
         if len(request) > _LONGEST_REQUEST or self._inherited != _inherited(env):
@@ -205,7 +211,9 @@ def _pipe_of(given: bytes) -> int:
 
 
 def _read_all(fds: Sequence[int], timeout_s: float) -> list[bytes]:
-    """Read pipes until all have ended, and close them; the last one says first which process it is about."""
+    """Read pipes until all have ended, and close them; the last one says first which process it is
+    about.
+    """
     found = dict.fromkeys(fds, b"")
     deadline = time.monotonic() + timeout_s
     try:
@@ -229,7 +237,9 @@ def _read_all(fds: Sequence[int], timeout_s: float) -> list[bytes]:
 
 
 def _inherited(env: Mapping[str, str]) -> tuple[object, ...]:
-    """Return what a child would take over from this process, and what it would read of ``env`` at its start."""
+    """Return what a child would take over from this process, and what it would read of ``env`` at
+    its start.
+    """
     status = [line for line in _read("status").splitlines() if line.startswith(_INHERITED)]
     variables = {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}
     return status, _read("limits"), os.readlink("/proc/self/ns/mnt"), variables
@@ -280,7 +290,9 @@ def _serve(requests: socket.socket) -> None:
 
 
 def _import_program() -> None:
-    """Import all of it, and what it imports when it comes to that: else each command and daemon would."""
+    """Import all of it, and what it imports when it comes to that: else each command and daemon
+    would.
+    """
     import multiprocessing.popen_fork  # noqa: F401 - so that it is there
     import tempfile  # noqa: F401 - the same
     import termios  # noqa: F401 - the same
@@ -300,7 +312,9 @@ def _tell(fd: int, text: str) -> None:
 
 
 def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
-    """Be the process of a command; the streams of Python stay where they are the same: no terminals."""
+    """Be the process of a command; the streams of Python stay where they are the same: no
+    terminals.
+    """
     try:
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
@@ -338,7 +352,9 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
 
 
 def _open_streams() -> None:
-    """Make the streams of Python as it does at its start: of a terminal they are written to line by line."""
+    """Make the streams of Python as it does at its start: of a terminal they are written to line by
+    line.
+    """
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         old = getattr(sys, name)
         how = {"encoding": old.encoding, "errors": old.errors, "newline": "\n", "closefd": False}

@@ -39,7 +39,9 @@ class Done:
 
 
 def run_program(words: Sequence[str], cwd: Path, *, most_memory: int | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``yolofs`` without a terminal, whatever comes of it, with so many bytes of address space."""
+    """Run ``yolofs`` without a terminal, whatever comes of it, with so many bytes of address
+    space.
+    """
     done = _run_forked(words, cwd, dict(os.environ), most_memory)
     out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
@@ -57,7 +59,9 @@ def run_with_input(words: Sequence[str], cwd: Path, given: bytes) -> subprocess.
 
 
 def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python code, as by ``python -c``, that changes something of the program before it runs it."""
+    """Run Python code, as by ``python -c``, that changes something of the program before it runs
+    it.
+    """
     env = dict(os.environ)
     done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, code=code)
     if done is None:
@@ -68,7 +72,9 @@ def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.Completed
 def _run_forked(
     words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as a fork of a process that has imported the program, where that is as good as a start."""
+    """Run a command as a fork of a process that has imported the program, where that is as good as
+    a start.
+    """
     done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, most_memory=most_memory)
     return done if done is not None else _run_cold([*COMMAND, *words], cwd, env, most_memory)
 
@@ -99,7 +105,9 @@ class Program:
     project: Path
     command: tuple[str, ...] = COMMAND
     starts_cold: bool = False
-    """Whether Python is started for each command; else it is a fork of one that was (:mod:`tests.cli.forked`)."""
+    """Whether Python is started for each command; else it is a fork of one that was
+    (:mod:`tests.cli.forked`).
+    """
 
     def __call__(self, *words: str | bytes | Path, code: int = 0, cwd: Path | None = None, **env: str) -> Done:
         """Run a command that has to end with ``code``, without a terminal."""
@@ -126,7 +134,9 @@ class Program:
 
     @property
     def session(self) -> Path:
-        """The directory of the project's session; ``.yolofs`` in the project as long as it has none."""
+        """The directory of the project's session; ``.yolofs`` in the project as long as it has
+        none.
+        """
         return Path(os.path.realpath(self.project / ".yolofs"))
 
     @property
@@ -143,7 +153,8 @@ class Program:
 
     @contextmanager
     def mounted(self, *options: str | Path, expected_in_log: tuple[str, ...] = ()) -> Iterator[Path]:
-        """Mount the project's own directory (or as ``options`` say); give the mountpoint; unmount at the end.
+        """Mount the project's own directory (or as ``options`` say); give the mountpoint; unmount
+        at the end.
 
         The log must hold no warning but those ``expected_in_log``.
         """
@@ -205,14 +216,18 @@ def can_append(path: Path) -> bool:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file in one step, as a daemon that reads it may find it empty between the two that writing takes."""
+    """Write a file in one step, as a daemon that reads it may find it empty between the two that
+    writing takes.
+    """
     new = path.with_name(f"{path.name}.new")
     new.write_text(text)
     new.rename(path)
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a process a signal that ends it and wait until all its threads are gone, and what they held open."""
+    """Send a process a signal that ends it and wait until all its threads are gone, and what they
+    held open.
+    """
     os.kill(pid, number)
     wait_for_end(pid)
 

@@ -21,7 +21,9 @@ from tests.cli import forked
 from tests.cli.program import COMMAND, DEADLINE_S
 
 _PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
-"""Questions about the terminal, such as vim asks: the screen that we keep takes them for something else."""
+"""Questions about the terminal, such as vim asks: the screen that we keep takes them for something
+else.
+"""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
@@ -43,7 +45,9 @@ def start(
 
 
 class Terminal:
-    """``yolofs`` (or another ``command``) with stdin, stderr and (unless it goes to a file) stdout at a terminal."""
+    """``yolofs`` (or another ``command``) with stdin, stderr and (unless it goes to a file) stdout
+    at a terminal.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""What is asked, refused and changed in the rules stands in the audit, and in the log between the records."""
+"""What is asked, refused and changed in the rules stands in the audit, and in the log between the
+records.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> Non
 
 
 def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
-    """They are written now and then, so as not to fill the disk, and before each marker: so they are in their place."""
+    """They are written now and then, so as not to fill the disk, and before each marker: so they
+    are in their place.
+    """
 
     def refuse(times: int) -> None:
         for _ in range(times):

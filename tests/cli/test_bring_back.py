@@ -1,4 +1,6 @@
-"""``yolofs restore``, ``travel --only``, ``cat`` and ``ls``: what was at a path in another generation."""
+"""``yolofs restore``, ``travel --only``, ``cat`` and ``ls``: what was at a path in another
+generation.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ pytestmark = pytest.mark.mount
 
 
 def looks(top: Path) -> dict[str, tuple[object, ...]]:
-    """Return all that is to come back, by path: kind, mode, owner, content, time and number of names."""
+    """Return all that is to come back, by path: kind, mode, owner, content, time and number of
+    names.
+    """
     found: dict[str, tuple[object, ...]] = {}
     for path in (top, *top.rglob("*")) if os.path.lexists(top) else ():
         st = path.lstat()

@@ -1,4 +1,6 @@
-"""Each command finds what it needs when Python has just started; most other tests fork one that has imported all."""
+"""Each command finds what it needs when Python has just started; most other tests fork one that has
+imported all.
+"""
 
 from __future__ import annotations
 

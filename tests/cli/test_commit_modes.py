@@ -1,4 +1,6 @@
-"""A commit opens directories up that forbid it to work in them; that is never taken for the mode they are to have."""
+"""A commit opens directories up that forbid it to work in them; that is never taken for the mode
+they are to have.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The compiled build: the same program from the same sources.  ``make test-compiled`` runs all other tests on it."""
+"""The compiled build: the same program from the same sources.  ``make test-compiled`` runs all
+other tests on it.
+"""
 
 from __future__ import annotations
 

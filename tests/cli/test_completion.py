@@ -23,7 +23,9 @@ def staged(yolofs: Program) -> Program:
 
 
 def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = "zsh") -> list[str]:
-    """Return the words that are offered at the end of a command line, as zsh and fish ask for them."""
+    """Return the words that are offered at the end of a command line, as zsh and fish ask for
+    them.
+    """
     environment = os.environ | {
         "_YOLOFS_COMPLETE": f"{shell}_complete",
         "COMP_WORDS": " ".join(words),

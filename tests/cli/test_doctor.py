@@ -24,7 +24,9 @@ def findings(yolofs: Program, code: int = 0, path: str | None = None) -> dict[st
 
 
 def damage(yolofs: Program) -> bytes:
-    """Add a good record, a bad line and a good record; return the journal as it should be after a repair."""
+    """Add a good record, a bad line and a good record; return the journal as it should be after a
+    repair.
+    """
     yolofs("snapshot", "good")
     journal = yolofs.session / "journal"
     good = journal.read_bytes()

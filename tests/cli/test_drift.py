@@ -1,4 +1,6 @@
-"""Base changes under what is staged: what ``status`` shows, and what ``commit`` makes of it by its options."""
+"""Base changes under what is staged: what ``status`` shows, and what ``commit`` makes of it by its
+options.
+"""
 
 from __future__ import annotations
 

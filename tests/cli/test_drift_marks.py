@@ -1,4 +1,6 @@
-"""What becomes of a file that a merge has left with marks, where the next commit takes one side of it."""
+"""What becomes of a file that a merge has left with marks, where the next commit takes one side of
+it.
+"""
 
 from __future__ import annotations
 

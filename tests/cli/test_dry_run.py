@@ -144,7 +144,9 @@ def test_what_the_script_keeps_is_no_hard_link_of_what_stays(yolofs: Program) ->
 
 
 def test_the_script_works_in_directories_that_forbid_it(yolofs: Program) -> None:
-    """Where the owner is not root, who may write anyway, it has to open them; it gives them their modes back."""
+    """Where the owner is not root, who may write anyway, it has to open them; it gives them their
+    modes back.
+    """
     project = yolofs.project
     for name in ("closed/inner", "moved/inner", "gone/inner"):
         (project / name).mkdir(parents=True)

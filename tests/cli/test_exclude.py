@@ -55,7 +55,8 @@ def test_what_fits_a_pattern_is_excluded(staged: Program) -> None:
     assert taken(staged, "--exclude", "*.log") & everything == everything - {"b.log"}
     assert taken(staged, "--exclude", "*.log", cwd="old") & everything == everything  # nothing of it is called so
     assert taken(staged, "--exclude", "../b.log", cwd="old") & everything == everything - {"b.log"}
-    # A directory that goes would take along what is excluded; one that moves takes along all that base has in it.
+    # A directory that goes would take along what is excluded; one that moves takes along all that
+    # base has in it.
     logs = {"b.log", "src/a.log", "gone"}
     assert taken(staged, "--exclude", "**/*.log") & everything == everything - logs
     assert taken(staged, "src", "b.log", "--exclude", "**/*.log") == {"src", "src/a.c"}

@@ -1,4 +1,6 @@
-"""A disk that is full, or read-only, where the session lies: said in one line, with what to do, and nothing is lost."""
+"""A disk that is full, or read-only, where the session lies: said in one line, with what to do, and
+nothing is lost.
+"""
 
 from __future__ import annotations
 

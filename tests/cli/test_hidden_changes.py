@@ -1,4 +1,6 @@
-"""Staged changes on paths that a rule hides since: outside of the sandbox they are counted, and committed."""
+"""Staged changes on paths that a rule hides since: outside of the sandbox they are counted, and
+committed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ NOTE = "note: 2 changes on paths that the rules hide not shown; --hidden shows t
 
 @pytest.fixture(params=["mounted", "unmounted"])
 def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]:
-    """Return the program with an open change and two that are hidden, one of which renames something open."""
+    """Return the program with an open change and two that are hidden, one of which renames
+    something open.
+    """
     (yolofs.project / "keys").write_text("old\n")
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")

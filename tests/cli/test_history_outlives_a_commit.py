@@ -16,7 +16,9 @@ pytestmark = pytest.mark.mount
 
 @pytest.fixture
 def worked(tmp_path: Path) -> Program:
-    """Return the program in a project with two runs, of which a part is committed, and one after that."""
+    """Return the program in a project with two runs, of which a part is committed, and one after
+    that.
+    """
     project = tmp_path / "project"
     (project / "dir").mkdir(parents=True)
     (project / ".yolofs.toml").write_text("scratch = []\n")
@@ -144,7 +146,9 @@ def varied(tmp_path: Path) -> Iterator[Program]:
 
 
 def told(program: Program, run: int) -> dict[str, object]:
-    """Return what a run changed: the patch, and JSON by path, but for marks, times of directories, and hard links."""
+    """Return what a run changed: the patch, and JSON by path, but for marks, times of directories,
+    and hard links.
+    """
     document = program("diff", "--run", str(run), "--json").json
     found: dict[str, object] = {
         change["path"]: {

@@ -23,7 +23,9 @@ LAST = TEXT.replace("19\n", "nineteen\n")
 
 @pytest.fixture
 def view(yolofs: Program) -> Iterator[Path]:
-    """A mounted project with a text of two changed lines, beside files that are deleted, added and moved."""
+    """A mounted project with a text of two changed lines, beside files that are deleted, added and
+    moved.
+    """
     (yolofs.project / "text").write_text(TEXT)
     (yolofs.project / "goes").write_text("goes\n")
     (yolofs.project / "moves").write_text("moves\n")

@@ -1,4 +1,6 @@
-"""The wheel holds the whole program and nothing else, and works where the checkout is not at hand."""
+"""The wheel holds the whole program and nothing else, and works where the checkout is not at
+hand.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ pytestmark = pytest.mark.install
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that has to succeed, without the caller's PYTHON… settings; return its output."""
+    """Run a command that has to succeed, without the caller's PYTHON… settings; return its
+    output.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -53,7 +57,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel into a venv of its own, which borrows the dependencies of this one; return its bin."""
+    """Install the wheel into a venv of its own, which borrows the dependencies of this one; return
+    its bin.
+    """
     place = tmp_path_factory.mktemp("venv")
     venv.create(place, symlinks=True)
     python = place / "bin/python"
@@ -95,7 +101,9 @@ def test_the_installed_command_knows_its_version(installed: Path, tmp_path: Path
 
 
 def test_setup_says_which_package_pyfuse3_lacks_and_how_to_get_it() -> None:
-    """As an ordinary user, who cannot have it installed: pyfuse3 would fail later, in words of its own."""
+    """As an ordinary user, who cannot have it installed: pyfuse3 would fail later, in words of its
+    own.
+    """
     place = Path(tempfile.mkdtemp())
     try:
         place.chmod(0o755)

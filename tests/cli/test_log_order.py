@@ -1,4 +1,6 @@
-"""Notes stand in the log where they belong among the records: before what they allowed, and in no other journal."""
+"""Notes stand in the log where they belong among the records: before what they allowed, and in no
+other journal.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 @contextmanager
 def trying(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Have a process open ``path`` for writing on and on; an N in it counts to five, an M goes on counting."""
+    """Have a process open ``path`` for writing on and on; an N in it counts to five, an M goes on
+    counting.
+    """
     with subprocess.Popen([sys.executable, "-c", TRY_ON_AND_ON, path], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

@@ -1,4 +1,6 @@
-"""A project on OverlayFS, which the files of a container lie on: what the image has changes when it is copied up."""
+"""A project on OverlayFS, which the files of a container lie on: what the image has changes when it
+is copied up.
+"""
 
 from __future__ import annotations
 

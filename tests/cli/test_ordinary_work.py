@@ -1,4 +1,6 @@
-"""Ordinary work in a project, in a view of the whole machine and under the built-in rules: nothing asks."""
+"""Ordinary work in a project, in a view of the whole machine and under the built-in rules: nothing
+asks.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def run(view: tuple[Program, Path], home: Path, script: str) -> subprocess.Compl
 
 
 def noted(yolofs: Program) -> list[Note]:
-    """Return what the audit says; a refusal is noted by another thread than tells it, so all are awaited."""
+    """Return what the audit says; a refusal is noted by another thread than tells it, so all are
+    awaited.
+    """
     with connected(yolofs) as client:
         client.flush()
     return list(read_audit(os.fsencode(yolofs.session)))

@@ -16,7 +16,9 @@ MANY = 200
 
 @pytest.mark.parametrize("through", ["tee", "terminal"])
 def test_nor_does_it_wait_for_whoever_passes_it_on_to_there(yolofs: Program, through: str) -> None:
-    """Once nothing more fits between the two, the command would wait for the reader, and that for the mount."""
+    """Once nothing more fits between the two, the command would wait for the reader, and that for
+    the mount.
+    """
     name = "x" * 100
     with yolofs.mounted() as view:
         for number in range(MANY * 5):

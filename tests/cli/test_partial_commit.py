@@ -1,4 +1,6 @@
-"""``yolofs commit`` of a part: what it takes, what it leaves staged, and what programs at work in the view notice."""
+"""``yolofs commit`` of a part: what it takes, what it leaves staged, and what programs at work in
+the view notice.
+"""
 
 from __future__ import annotations
 

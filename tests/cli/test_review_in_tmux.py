@@ -1,4 +1,6 @@
-"""``yolofs review`` in tmux, whose terminal is another one than the tests' own: every key does what it says."""
+"""``yolofs review`` in tmux, whose terminal is another one than the tests' own: every key does what
+it says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``yolofs review --tool``: a program of the user's gets two directories, and its right one is the selection."""
+"""``yolofs review --tool``: a program of the user's gets two directories, and its right one is the
+selection.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 
 def reviewed(yolofs: Program, tool: str, *answers: tuple[str, str]) -> str:
-    """Run the review with a tool, and type an answer each time that something is asked; return all that was said."""
+    """Run the review with a tool, and type an answer each time that something is asked; return all
+    that was said.
+    """
     with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
         for question, answer in answers:
             terminal.wait_for(question)

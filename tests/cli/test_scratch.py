@@ -14,7 +14,9 @@ pytestmark = pytest.mark.mount
 
 @pytest.fixture
 def yolofs(tmp_path: Path) -> Iterator[Program]:
-    """A mounted project in which a scratch directory lies, and with another beside it; both and all else changed."""
+    """A mounted project in which a scratch directory lies, and with another beside it; both and all
+    else changed.
+    """
     project = tmp_path / "project"
     for directory in (project / "build", tmp_path / "cache", tmp_path / "other"):
         directory.mkdir(parents=True)

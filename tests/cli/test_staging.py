@@ -1,4 +1,6 @@
-"""status, diff, log, commit and abort, with and without a mount: the same session, the same answers."""
+"""status, diff, log, commit and abort, with and without a mount: the same session, the same
+answers.
+"""
 
 from __future__ import annotations
 

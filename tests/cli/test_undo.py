@@ -1,4 +1,6 @@
-"""``yolofs undo``, ``commits`` and ``gc``: base is put back, and what a commit had applied is staged again."""
+"""``yolofs undo``, ``commits`` and ``gc``: base is put back, and what a commit had applied is
+staged again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ pytestmark = pytest.mark.mount
 
 
 def looks(top: Path) -> dict[str, tuple[object, ...]]:
-    """Return all that an undo has to put back, by path: kind, mode, content, time and number of names."""
+    """Return all that an undo has to put back, by path: kind, mode, content, time and number of
+    names.
+    """
     found: dict[str, tuple[object, ...]] = {}
     for path in (top, *top.rglob("*")):
         if ".yolofs" in path.name:
@@ -32,7 +36,9 @@ def looks(top: Path) -> dict[str, tuple[object, ...]]:
 
 @pytest.fixture
 def committed(yolofs: Program) -> tuple[Program, dict[str, tuple[object, ...]]]:
-    """A project after its first commit, which changed, made, moved and removed; with what it was before."""
+    """A project after its first commit, which changed, made, moved and removed; with what it was
+    before.
+    """
     project = yolofs.project
     for name in ("gone/x", "gone/deep/y", "moved"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""An undo of files with access control lists, of times, and of hard links that the host works on before it."""
+"""An undo of files with access control lists, of times, and of hard links that the host works on
+before it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ OF_DIRECTORY = acl("user:7 alice:5 group:5 mask:7 other:5")
 
 
 class Look(NamedTuple):
-    """All that an undo has to put back of one path; the number of a file that goes by a copy may be another."""
+    """All that an undo has to put back of one path; the number of a file that goes by a copy may be
+    another.
+    """
 
     mode: int
     owner: tuple[int, int]

@@ -1,4 +1,6 @@
-"""``yolofs commit --up-to``: base becomes what the view showed at a generation, and the view stays what it is."""
+"""``yolofs commit --up-to``: base becomes what the view showed at a generation, and the view stays
+what it is.
+"""
 
 from __future__ import annotations
 

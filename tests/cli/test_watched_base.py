@@ -1,4 +1,6 @@
-"""What the host changes in a watched project shows in the view at once, however long the kernel may cache it."""
+"""What the host changes in a watched project shows in the view at once, however long the kernel may
+cache it.
+"""
 
 from __future__ import annotations
 
@@ -184,7 +186,9 @@ def test_nobody_watches_if_that_is_not_wanted(yolofs: Program) -> None:
 
 
 def check_new_file(project: Path, view: Path, name: str) -> None:
-    """Have the kernel learn that a file is not there, then make it on the host: it has to be seen."""
+    """Have the kernel learn that a file is not there, then make it on the host: it has to be
+    seen.
+    """
     assert not (view / name).exists()
     (project / name).write_text("x")
     wait_until((view / name).exists, name)

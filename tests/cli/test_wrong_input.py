@@ -1,4 +1,6 @@
-"""Wrong input: one line that says what is wrong, one that says what to do, and the documented exit code."""
+"""Wrong input: one line that says what is wrong, one that says what to do, and the documented exit
+code.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Calls of commands that change base or end generations fail one at a time, as on a full, failing or read-only disk.
+"""Calls of commands that change base or end generations fail one at a time, as on a full, failing
+or read-only disk.
 
-Base is what it was or what it is to be, what is said is a sentence with the reason and the way on, and the next command
-ends well.
+Base is what it was or what it is to be, what is said is a sentence with the reason and the way on,
+and the next command ends well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Commands that change base or end generations are killed at one line of their code after another.
 
-Base is what it was or what it is to be, nothing that anybody wrote is lost, and the next command ends well.
+Base is what it was or what it is to be, nothing that anybody wrote is lost, and the next command
+ends well.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def contents(project: bytes) -> set[bytes]:
 
 
 def before_snapshot(view: CoreDriver) -> None:
-    """Leave something for most kinds of step, but for files with hard links: those may not differ in both states."""
+    """Leave something for most kinds of step, but for files with hard links: those may not differ
+    in both states.
+    """
     view.rename(b"a", b"t")
     view.rename(b"b", b"a")
     view.rename(b"t", b"b")

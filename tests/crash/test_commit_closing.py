@@ -1,4 +1,6 @@
-"""Directories that are opened up for a commit's work, by an ordinary user, and what becomes of them whatever fails."""
+"""Directories that are opened up for a commit's work, by an ordinary user, and what becomes of them
+whatever fails.
+"""
 
 from __future__ import annotations
 

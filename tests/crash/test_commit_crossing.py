@@ -1,4 +1,6 @@
-"""What has to be copied from one device to another, and deleted then, is looked at before base is touched."""
+"""What has to be copied from one device to another, and deleted then, is looked at before base is
+touched.
+"""
 
 from __future__ import annotations
 

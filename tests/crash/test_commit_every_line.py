@@ -1,4 +1,5 @@
-"""A commit is killed at one line of its code after another, and finished: base is what the view was, every time.
+"""A commit is killed at one line of its code after another, and finished: base is what the view
+was, every time.
 
 By night that is every line; else some, and others in each run.
 """
@@ -87,7 +88,9 @@ def lines(total: int, share: int, shares: int) -> list[int]:
 
 
 def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> int:
-    """Commit ``paths`` in a child that kills itself at its ``line``-th line; return how many it ran if it did not."""
+    """Commit ``paths`` in a child that kills itself at its ``line``-th line; return how many it ran
+    if it did not.
+    """
 
     def act(session: Session) -> None:
         commit(session, selection=Selection(session.regions, paths=tuple(map(RelPath, paths))))
@@ -96,7 +99,9 @@ def killed_at(line: int, project: bytes, paths: tuple[bytes, ...] = (b"",)) -> i
 
 
 def dies_at(line: int, project: bytes, act: Callable[[Session], object]) -> int:
-    """Do something in a child that kills itself at its ``line``-th line; return how many it ran if it did not."""
+    """Do something in a child that kills itself at its ``line``-th line; return how many it ran if
+    it did not.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -154,7 +159,9 @@ def test_a_commit_killed_at_a_line_is_finished_and_base_is_the_view(tmp_path: Pa
 
 
 def exactly(project: Path) -> dict[str, tuple[int, ...]]:
-    """Return all that tells what base is: kind, mode, owner, inode number, size and time of everything in it."""
+    """Return all that tells what base is: kind, mode, owner, inode number, size and time of
+    everything in it.
+    """
     found: dict[str, tuple[int, ...]] = {}
     for path in (project, *project.rglob("*")):
         if ".yolofs" not in path.parts:
@@ -221,7 +228,9 @@ def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, 
 
 
 SOME = (b"a", b"b", b"c", b"new", b"d", b"g")
-"""Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is held back."""
+"""Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is
+held back.
+"""
 SOME_SHARES = how_many(ci=2, nightly=64)
 
 

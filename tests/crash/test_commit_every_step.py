@@ -1,5 +1,6 @@
-"""A commit is killed before each of its steps and after it, as root and as an ordinary user, in directories that forbid
-writing: the same user finishes it or takes it back, and no directory stays opened up.
+"""A commit is killed before each of its steps and after it, as root and as an ordinary user, in
+directories that forbid writing: the same user finishes it or takes it back, and no directory stays
+opened up.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def in_child(act: Callable[[], object], *, is_root: bool) -> int:
-    """Do something in another process, as root or as an ordinary user; return its exit code, or minus its signal."""
+    """Do something in another process, as root or as an ordinary user; return its exit code, or
+    minus its signal.
+    """
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,7 +1,8 @@
-"""Each call that a commit makes fails once with each error, and all of them from some call on (by night; else some do).
+"""Each call that a commit makes fails once with each error, and all of them from some call on (by
+night; else some do).
 
-Base is as it was and all is staged, or it is what the view was; what is said is one sentence with the way on; and the
-next command ends well.
+Base is as it was and all is staged, or it is what the view was; what is said is one sentence with
+the way on; and the next command ends well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The disk of the state directory alone is full: a commit ends as if it had not begun, is taken back, or is done."""
+"""The disk of the state directory alone is full: a commit ends as if it had not begun, is taken
+back, or is done.
+"""
 
 from __future__ import annotations
 

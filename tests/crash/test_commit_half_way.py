@@ -1,5 +1,5 @@
-"""A commit that can go neither on nor back: the mount stays, shows what it did before, and all is well once it is
-mended."""
+"""A commit that can go neither on nor back: the mount stays, shows what it did before, and all is
+well once it is mended."""
 
 from __future__ import annotations
 

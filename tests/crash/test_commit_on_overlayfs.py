@@ -1,4 +1,5 @@
-"""A commit on OverlayFS, which renames no directory that the image of a container has: EXDEV, on one device.
+"""A commit on OverlayFS, which renames no directory that the image of a container has: EXDEV, on
+one device.
 
 It is moved name by name then, and a kill at any line leaves what can be finished or taken back.
 """
@@ -85,7 +86,9 @@ def work(view: CoreDriver) -> None:
 
 
 def without_counts(tree: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
-    """Return a tree without how many links directories have: of those of both layers OverlayFS does not count them."""
+    """Return a tree without how many links directories have: of those of both layers OverlayFS does
+    not count them.
+    """
     return {path: (*node[:5], 0, *node[6:]) if node[0] == "dir" else node for path, node in tree.items()}
 
 

@@ -1,11 +1,11 @@
-"""The power fails at any moment of a commit, and the disk has what it may have by then: the next command ends with base
-exactly as before, or exactly as after.
+"""The power fails at any moment of a commit, and the disk has what it may have by then: the next
+command ends with base exactly as before, or exactly as after.
 
-This is no recording by the kernel: dm-log-writes wants the device mapper, which containers and many machines that
-tests run on do not have (ours among them), and a loop device over a file that keeps old blocks shows one order alone,
-that of the filesystem at hand.  So it is all calls that are recorded, and a model says what of them may reach a disk
-(:mod:`tests.support.disk_model`), also one that is worse than any that there is.  That no call is missed is shown by
-replaying all of them.
+This is no recording by the kernel: dm-log-writes wants the device mapper, which containers and many
+machines that tests run on do not have (ours among them), and a loop device over a file that keeps
+old blocks shows one order alone, that of the filesystem at hand.  So it is all calls that are
+recorded, and a model says what of them may reach a disk (:mod:`tests.support.disk_model`), also one
+that is worse than any that there is.  That no call is missed is shown by replaying all of them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def populate(root: Path, count: int = 8) -> None:
 
 
 def work(view: CoreDriver, count: int = 8) -> None:
-    """Leave some 500 changes, of every kind that there is; some 60 for each of the ``count`` directories."""
+    """Leave some 500 changes, of every kind that there is; some 60 for each of the ``count``
+    directories.
+    """
     for number in range(count):
         d = b"d%d" % number
         view.overwrite(d + b"/f0", b"through one of its names %d" % number)
@@ -169,7 +171,9 @@ def recorded_part(place: Path) -> Recorded:
 
 
 class Numbers:
-    """Has this process see other inode numbers than the disk gives; and what nobody has touched is as old as can be."""
+    """Has this process see other inode numbers than the disk gives; and what nobody has touched is
+    as old as can be.
+    """
 
     def __init__(self, known: dict[tuple[int, int], int], session: bytes) -> None:
         self.known = known
@@ -197,7 +201,9 @@ class Numbers:
         return file in self.known and self.ctimes.setdefault(file, st.st_ctime_ns) == st.st_ctime_ns
 
     def birth_ns(self, path: bytes) -> int | None:
-        """Return when the commit has noted that a thing was born; what it has noted nothing of was born just now."""
+        """Return when the commit has noted that a thing was born; what it has noted nothing of was
+        born just now.
+        """
         return self.births.get(os.lstat(path).st_ino)
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
@@ -267,7 +273,9 @@ def on_disk(recorded: Recorded, image: Image) -> Iterator[None]:
 
 
 def next_command(recorded: Recorded, way: str) -> str:
-    """Open the session as the next command does, and bring a commit that was interrupted to its end."""
+    """Open the session as the next command does, and bring a commit that was interrupted to its
+    end.
+    """
     with Session.open(recorded.project, Access.WRITE) as session:
         found = session.interrupted()
         if found is None:
@@ -281,7 +289,8 @@ def next_command(recorded: Recorded, way: str) -> str:
 
 
 def check(recorded: Recorded, done: str, number: bytes = b"1") -> str:
-    """Check that base is as it was and all staged, or as the view was and nothing staged; return which.
+    """Check that base is as it was and all staged, or as the view was and nothing staged; return
+    which.
 
     ``number``: of the commit.
     """

@@ -1,4 +1,6 @@
-"""All new files of a commit are made, and durable, before base is touched; what fails by then does no harm."""
+"""All new files of a commit are made, and durable, before base is touched; what fails by then does
+no harm.
+"""
 
 from __future__ import annotations
 

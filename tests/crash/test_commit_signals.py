@@ -1,4 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP at any time of a commit or undo: base is as it was or as it is to be, and that is said."""
+"""Ctrl-C, SIGTERM and SIGHUP at any time of a commit or undo: base is as it was or as it is to be,
+and that is said.
+"""
 
 from __future__ import annotations
 

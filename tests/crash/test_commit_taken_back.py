@@ -1,4 +1,6 @@
-"""A commit that fails, or that its user ends, is taken back by the program itself, under a mount and without one."""
+"""A commit that fails, or that its user ends, is taken back by the program itself, under a mount
+and without one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A commit whose files lie on two devices, killed at one line of its code after another: the same as on one.
+"""A commit whose files lie on two devices, killed at one line of its code after another: the same
+as on one.
 
 Whatever moves from one device to the other is copied, and deleted when that is durable.
 """
@@ -54,7 +55,9 @@ SOME = (b"a", b"far/a", b"d", b"far/d", b"c", b"far/gone", b"far/there", b"new")
 
 _BIND = 4096
 BOTH = pytest.mark.parametrize("project", ["tmpfs", "bind"], indirect=True)
-"""On another device, and on another mount of the same one: nothing can be renamed to there either."""
+"""On another device, and on another mount of the same one: nothing can be renamed to there
+either.
+"""
 
 
 @pytest.fixture
@@ -95,7 +98,9 @@ def populate(project: Path) -> None:
 
 
 def work(view: CoreDriver) -> None:
-    """Move files and directories from one device to the other, exchange some, replace, delete and make others."""
+    """Move files and directories from one device to the other, exchange some, replace, delete and
+    make others.
+    """
     view.unlink(b"far/a")
     view.rename(b"a", b"far/a")
     view.rename(b"b", b"t")
@@ -314,7 +319,9 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
 def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     project: Path, prepare: Prepare, loses_log: bool
 ) -> None:
-    """Killed after each step in turn, before its line; or a power cut has taken the log, and nothing else."""
+    """Killed after each step in turn, before its line; or a power cut has taken the log, and
+    nothing else.
+    """
     root = os.fsencode(project)
     count = itertools.count(1, how_many(ci=2, nightly=1))
     while True:
@@ -336,7 +343,9 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
 
 
 def _killed_before_line(root: bytes, last: int) -> bool:
-    """Commit in a child that is killed before it logs so many a step; return whether there are as many."""
+    """Commit in a child that is killed before it logs so many a step; return whether there are as
+    many.
+    """
     child = os.fork()
     if not child:
         try:

@@ -1,4 +1,6 @@
-"""`yolofs gc` is killed at one line of its code after another: what is to be kept is there, and the next ends it."""
+"""`yolofs gc` is killed at one line of its code after another: what is to be kept is there, and the
+next ends it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ NOTES_BYTES = 4 * 4096
 
 
 def several_commits(project: bytes) -> None:
-    """Four commits, of which two are kept, with something staged in generations that are live and dead."""
+    """Four commits, of which two are kept, with something staged in generations that are live and
+    dead.
+    """
     (Path(os.fsdecode(project)) / "big").write_bytes(b"0" * 20_000)
     view = CoreDriver(project)
     for number in (b"1", b"2", b"3", b"4"):
@@ -124,7 +128,9 @@ def check_kept(project: bytes, where: str) -> None:
 
 
 def check_undo(project: bytes, where: str) -> None:
-    """Take back the last commit that is kept; the undo is a commit, and takes the place of the one before."""
+    """Take back the last commit that is kept; the undo is a commit, and takes the place of the one
+    before.
+    """
     view = view_of(project)
     undone = run(project, "undo", "4", "--yes")
     assert undone.code == 0, (where, undone)

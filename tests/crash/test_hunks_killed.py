@@ -1,4 +1,5 @@
-"""Commits and drops of hunks are killed at one line of their code after another, and their calls fail.
+"""Commits and drops of hunks are killed at one line of their code after another, and their calls
+fail.
 
 All stays staged, or an interrupted commit has its usual two ends; a drop is done or not.
 """

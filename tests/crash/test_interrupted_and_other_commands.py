@@ -1,4 +1,6 @@
-"""A commit that was killed in the middle, and then other commands, in any order: nothing that it needs goes by them."""
+"""A commit that was killed in the middle, and then other commands, in any order: nothing that it
+needs goes by them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ORDERS = sample(list(itertools.permutations((*REFUSED, *OTHERS[:3]))), 6, "order
 
 
 def with_commits(project: Path) -> dict[bytes, tuple[object, ...]]:
-    """Make a project with two commits, of which one is to be kept, and work staged; return what the view shows."""
+    """Make a project with two commits, of which one is to be kept, and work staged; return what the
+    view shows.
+    """
     project.mkdir()
     populate(os.fsencode(project))
     view = CoreDriver(os.fsencode(project))
@@ -39,7 +43,9 @@ def with_commits(project: Path) -> dict[bytes, tuple[object, ...]]:
 
 
 def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
-    """Return all that there is of a commit, and of what is staged, but for what the commands note beside."""
+    """Return all that there is of a commit, and of what is staged, but for what the commands note
+    beside.
+    """
     tops = (program.session / f"commits/{number}", program.session / "files")
     paths = [*(path for top in tops for path in top.rglob("*")), program.session / "journal"]
     return {str(path): (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_size) for path in paths}
@@ -91,7 +97,9 @@ def test_an_undo_of_a_commit_that_gc_has_taken_is_refused_and_changes_nothing(tm
 
 
 def test_what_an_undo_needs_is_kept_by_the_undo_itself(tmp_path: Path) -> None:
-    """What a commit had kept came back, and went again; the commit that kept it first is gone by then."""
+    """What a commit had kept came back, and went again; the commit that kept it first is gone by
+    then.
+    """
     project = tmp_path / "project"
     with_commits(project)
     program = Program(project)

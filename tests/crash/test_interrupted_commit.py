@@ -1,5 +1,5 @@
-"""A commit that is killed anywhere is finished by who says so, or by the mount that lent it the session: base is what
-the view was."""
+"""A commit that is killed anywhere is finished by who says so, or by the mount that lent it the
+session: base is what the view was."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def populate(project: Path) -> None:
 
 
 def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
-    """Start a commit and kill it once its log has that many lines; return whether it was still at work."""
+    """Start a commit and kill it once its log has that many lines; return whether it was still at
+    work.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     commit = start(["commit", "--yes", *paths], project.directory, dict(os.environ), (null, null, null))
     os.close(null)
@@ -69,7 +71,9 @@ def stop_commit_after(project: Project, lines: int, *paths: str) -> bool:
 
 
 def agree_to_finish(project: Project) -> None:
-    """Have the next commit finish the one that was interrupted, if it was, by agreeing at the terminal."""
+    """Have the next commit finish the one that was interrupted, if it was, by agreeing at the
+    terminal.
+    """
     is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
     with Terminal(project.directory, ["commit"]) as terminal:
         if is_interrupted:
@@ -188,7 +192,9 @@ def two_staged(directory: Path) -> Project:
 @pytest.mark.parametrize("leaves", ["nothing", "something"])
 @pytest.mark.parametrize("words", [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)])
 def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: tuple[str, ...], leaves: str) -> None:
-    """The old journal is away and the next one not yet there: whoever comes next, to look only, makes it."""
+    """The old journal is away and the next one not yet there: whoever comes next, to look only,
+    makes it.
+    """
     directory = tmp_path / "project"
     project = two_staged(directory)
     project.run("commit", "--yes", *(["made"] if leaves == "something" else []))
@@ -224,7 +230,9 @@ def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Pa
 
 
 def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it nobody can tell that this is the journal to follow; an empty one in its place would lose it."""
+    """Without it nobody can tell that this is the journal to follow; an empty one in its place
+    would lose it.
+    """
     state = tmp_path / "state"
     monkeypatch.setenv("YOLOFS_STATE", str(state))
     directory = tmp_path / "project"

@@ -1,4 +1,6 @@
-"""Merging under a mount: what programs at work see of it, and what a kill at any moment of it leaves."""
+"""Merging under a mount: what programs at work see of it, and what a kill at any moment of it
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,8 @@ def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) 
         change_both(view, yolofs.project)
         with (view / "clean").open("rb") as clean:
             kill_at(yolofs, "cli.commit.drift", "settle", after=True)
-            # nobody waits until the mount has taken the session back, and told the kernel of the new size
+            # nobody waits until the mount has taken the session back, and told the kernel of the
+            # new size
             wait_until(lambda: os.fstat(clean.fileno()).st_size == len(BOTH), "what was merged")
             assert clean.read() == BOTH.encode()
         assert (view / "clean").read_text() == BOTH
@@ -109,7 +112,9 @@ def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) 
 
 @pytest.mark.parametrize("name", ["Rebased", "Snapshot"])
 def test_a_kill_while_it_is_staged_leaves_what_was_staged_before(yolofs: Program, name: str) -> None:
-    """Of the new journal, before it is in its place; of what is merged, before anything tells of it."""
+    """Of the new journal, before it is in its place; of what is merged, before anything tells of
+    it.
+    """
     with yolofs.mounted() as view:
         change_both(view, yolofs.project)
         kill_at(yolofs, "session.merge", name, after=False)

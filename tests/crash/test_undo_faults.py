@@ -1,4 +1,6 @@
-"""Calls that an undo makes fail, one at a time: base is as it was or as it is to be, and the view what it was."""
+"""Calls that an undo makes fail, one at a time: base is as it was or as it is to be, and the view
+what it was.
+"""
 
 from __future__ import annotations
 

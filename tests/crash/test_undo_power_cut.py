@@ -1,7 +1,8 @@
-"""The power fails in an undo, in what finishes a commit or takes it back, and where there are two devices.
+"""The power fails in an undo, in what finishes a commit or takes it back, and where there are two
+devices.
 
-As :mod:`tests.crash.test_commit_power_cut` says, which has the rest: the next command ends with base exactly as before,
-or exactly as after.
+As :mod:`tests.crash.test_commit_power_cut` says, which has the rest: the next command ends with
+base exactly as before, or exactly as after.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def elsewhere(place: Path) -> Iterator[Path]:
 
 
 def prepare(project: Path, state: Path | None = None) -> bytes:
-    """Make a project with all kinds of changes staged, its session in a state directory, and return its root."""
+    """Make a project with all kinds of changes staged, its session in a state directory, and return
+    its root.
+    """
     project.mkdir()
     Session.create(os.fsencode(project), os.fsencode(state) if state is not None else None)
     populate(project, DIRECTORIES)
@@ -74,7 +77,9 @@ def prepare(project: Path, state: Path | None = None) -> bytes:
 def record(
     root: bytes, act: Callable[[Session], object], before: dict[bytes, Node] | None = None, staged: bytes | None = None
 ) -> Recorded:
-    """Record what something does; ``before`` and ``staged`` are what base and the journal were before all of it."""
+    """Record what something does; ``before`` and ``staged`` are what base and the journal were
+    before all of it.
+    """
     with Session.open(root, Access.WRITE) as session:
         Sealer.open(session.directory, make=True)
         directory = session.directory
@@ -131,8 +136,8 @@ def broken_off(number: int) -> Iterator[None]:
 
 ALL_MODELS = (Model.LOOSE, Model.ORDERED, Model.LOOSE, Model.ALL)
 JOURNALLING = (Model.ORDERED, Model.ORDERED, Model.ORDERED, Model.ALL)
-"""What filesystems with a journal leave.  Of a loose one a commit that was being taken back is not always gone on with,
-nor one on two devices: base is neither then, and what it had is kept."""
+"""What filesystems with a journal leave.  Of a loose one a commit that was being taken back is not
+always gone on with, nor one on two devices: base is neither then, and what it had is kept."""
 
 
 def states(recording: Recording, count: int, models: Sequence[Model]) -> Iterator[tuple[int, Model, int]]:
@@ -146,7 +151,9 @@ def states(recording: Recording, count: int, models: Sequence[Model]) -> Iterato
 def check_states(
     recorded: Recorded, wanted: set[str], number: bytes = b"1", models: Sequence[Model] = ALL_MODELS
 ) -> None:
-    """Bring states of the disk to their end, by turns in both ways; all of ``wanted`` have to come."""
+    """Bring states of the disk to their end, by turns in both ways; all of ``wanted`` have to
+    come.
+    """
     seen: Counter[str] = Counter()
     images, kept = set(), os.path.join(recorded.session, b"commits/1/replaced")
     for index, (end, model, seed) in enumerate(states(recorded.recording, STATES, models)):
@@ -168,7 +175,9 @@ def check_states(
 
 
 def _excuse_time_of_top(recorded: Recorded, number: bytes) -> None:
-    """Pass over one moment: the hidden folder on another device is made, and its directory has not its time back."""
+    """Pass over one moment: the hidden folder on another device is made, and its directory has not
+    its time back.
+    """
     if not os.path.lexists(os.path.join(recorded.session, b"commits", number, b"done")):
         os.utime(recorded.project, ns=(0, recorded.before[b""].mtime_ns))
 

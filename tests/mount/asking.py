@@ -48,7 +48,9 @@ class Reader:
         )
 
     def end(self) -> tuple[str, str]:
-        """Wait for its end and return what it printed, and the last line of what it complained about."""
+        """Wait for its end and return what it printed, and the last line of what it complained
+        about.
+        """
         out, error = self.process.communicate(timeout=DEADLINE_S)
         return out.decode(), error.decode().rstrip().rpartition("\n")[2]
 

@@ -1,11 +1,13 @@
-"""A state machine that compares what files hold with a model, through a mount that a real daemon serves.
+"""A state machine that compares what files hold with a model, through a mount that a real daemon
+serves.
 
-Descriptors of all kinds stay open over writes, renames, what the host does in base, snapshots, travels, aborts and
-commits.  What the documents promise is looked for as they promise it: at the next open at once; in what is open, and in
-stat(2), after a change by the host within a second, so that for these there is a deadline (:data:`SOON_S`).
+Descriptors of all kinds stay open over writes, renames, what the host does in base, snapshots,
+travels, aborts and commits.  What the documents promise is looked for as they promise it: at the
+next open at once; in what is open, and in stat(2), after a change by the host within a second, so
+that for these there is a deadline (:data:`SOON_S`).
 
-Not asked for, as nothing is promised: what an open file without a name in the view shows once the host has changed
-that file in place.
+Not asked for, as nothing is promised: what an open file without a name in the view shows once the
+host has changed that file in place.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ HOST = {
     "is_late": st.sampled_from([False, False, True]),
     "held": st.booleans(),
 }
-"""How the host changes a file in place: one that is open, if there is any, or else the one at ``path``."""
+"""How the host changes a file in place: one that is open, if there is any, or else the one at
+``path``.
+"""
 STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
     "open": (
         8,
@@ -106,7 +110,8 @@ STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
 }
 """What a step may be: how often, and with which arguments.
 
-One rule for all, as hypothesis leaves out whole rules from an example, and without open files there is little to see.
+One rule for all, as hypothesis leaves out whole rules from an example, and without open files there
+is little to see.
 """
 
 
@@ -418,7 +423,9 @@ class ContentMachine(RuleBasedStateMachine):
         return paths[0] if paths else ""
 
     def _answer(self, host: HostFile) -> None:
-        """Write into a part of what the host has just changed, before anybody could notice: the rest is copied."""
+        """Write into a part of what the host has just changed, before anybody could notice: the
+        rest is copied.
+        """
         for handle in self._handles.values():
             if handle.inode.host is host and handle.kind in ("write", "both"):
                 data = self._pattern(10)
@@ -456,7 +463,9 @@ class ContentMachine(RuleBasedStateMachine):
             os.utime(self._in_base(path), ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def _sync(self, host: HostFile) -> None:
-        """Have the kernel write out what is mapped of a file: else its pages would go over what the host writes."""
+        """Have the kernel write out what is mapped of a file: else its pages would go over what the
+        host writes.
+        """
         for handle in self._handles.values():
             if handle.is_dirty:
                 self._mapper("sync", handle.number)
@@ -583,7 +592,8 @@ class ContentMachine(RuleBasedStateMachine):
     def _content(self, handle: Handle, *, is_whole: bool = True) -> bytes:
         """Return what a handle shows: all, or no more than there should be.
 
-        What goes beyond the end has the kernel ask for the size, and so the daemon look at the file.
+        What goes beyond the end has the kernel ask for the size, and so the daemon look at the
+        file.
         """
         if handle.is_map:
             size = min(handle.mapped, len(handle.inode.data))
@@ -614,7 +624,9 @@ class ContentMachine(RuleBasedStateMachine):
         )
 
     def _wait_for_name(self, name: str) -> None:
-        """See that the kernel knows what a name leads to: what looks at nothing that it opens goes by that."""
+        """See that the kernel knows what a name leads to: what looks at nothing that it opens goes
+        by that.
+        """
         with contextlib.suppress(FileNotFoundError):
             os.close(os.open(self._in_view(name), os.O_RDONLY))
 

@@ -1,7 +1,8 @@
-"""What the files of a view and of base hold, as the documents have it: the model of :mod:`tests.mount.content_machine`.
+"""What the files of a view and of base hold, as the documents have it: the model of
+:mod:`tests.mount.content_machine`.
 
-Plain values; nothing here touches a disk.  Where a name leads is either a path of base, so that it shows what the host
-does there, or a staged :class:`Inode`.
+Plain values; nothing here touches a disk.  Where a name leads is either a path of base, so that it
+shows what the host does there, or a staged :class:`Inode`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class HostFile:
 
 @dataclass(eq=False)
 class Inode:
-    """A file of the view that may be open: what it shows comes from ``host``, or else is its own."""
+    """A file of the view that may be open: what it shows comes from ``host``, or else is its
+    own.
+    """
 
     host: HostFile | None
     own: bytearray = field(default_factory=bytearray)
@@ -40,7 +43,9 @@ class Inode:
 Place: TypeAlias = "str | Inode"
 """A path of base, or what is staged."""
 Kept: TypeAlias = "dict[str, str | tuple[int, bytes]]"
-"""A generation: each name with a path of base, or with the version and content of what is staged."""
+"""A generation: each name with a path of base, or with the version and content of what is
+staged.
+"""
 
 
 class Contents:
@@ -115,7 +120,9 @@ class Contents:
 
     @staticmethod
     def _leave(inode: Inode) -> None:
-        """No name leads to a file any more: whoever has it open keeps it, and it never comes back."""
+        """No name leads to a file any more: whoever has it open keeps it, and it never comes
+        back.
+        """
         inode.version = 0
         if inode.host is not None:
             inode.host.inode = None

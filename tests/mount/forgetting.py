@@ -1,4 +1,6 @@
-"""Having the kernel forget what it knows of all files, which no test may do to one that counts its questions."""
+"""Having the kernel forget what it knows of all files, which no test may do to one that counts its
+questions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the tests of rules on a mounted view share: a book, an asker that keeps account, system calls."""
+"""What the tests of rules on a mounted view share: a book, an asker that keeps account, system
+calls.
+"""
 
 from __future__ import annotations
 

@@ -15,11 +15,15 @@ Mounter = Callable[..., MountedView]
 NAMES = ("one", "d/two", "far/away/three")
 """Of one file, in base."""
 ORDERS = (("one", "d/two"), ("d/two", "one"), ())
-"""In which two names are looked at before one of them is renamed; by none the kernel knows the file."""
+"""In which two names are looked at before one of them is renamed; by none the kernel knows the
+file.
+"""
 
 
 class Links:
-    """A view of a base with one file under three names, and one that has a single name beside it."""
+    """A view of a base with one file under three names, and one that has a single name beside
+    it.
+    """
 
     def __init__(self, base: Path, mounted: Mounter) -> None:
         self.base = base
@@ -34,7 +38,9 @@ class Links:
         self.root = Path(os.fsdecode(self.view.mountpoint))
 
     def check(self, content: bytes, *names: str, nlink: int | None = None) -> None:
-        """These names are one file with this content; it has as many links as there are names, unless told."""
+        """These names are one file with this content; it has as many links as there are names,
+        unless told.
+        """
         for name in reversed(names):
             st = (self.root / name).stat()
             assert (self.root / name).read_bytes() == content, name

@@ -1,4 +1,6 @@
-"""A view mounted by this very process: its device loop in a thread, system calls from the test's own."""
+"""A view mounted by this very process: its device loop in a thread, system calls from the test's
+own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from yolofs.state.tree import Tree
 
 
 class MountedView(PlainDirectory):
-    """A mounted view of ``root``, whose session lies in it; system calls go to :attr:`mountpoint`."""
+    """A mounted view of ``root``, whose session lies in it; system calls go to
+    :attr:`mountpoint`.
+    """
 
     def __init__(self, base: bytes, **options: Any) -> None:
         self.mountpoint = os.fsencode(tempfile.mkdtemp(prefix="yolofs-mnt-"))
@@ -61,7 +65,8 @@ class MountedView(PlainDirectory):
     def settle(self) -> None:
         """Wait until the loop has heard of each close(2) and unlink(2) that has returned.
 
-        Neither waits for that; this does, as requests are answered in order, and calls of other threads before them.
+        Neither waits for that; this does, as requests are answered in order, and calls of other
+        threads before them.
         """
         self._settled += 1
         os.path.lexists(os.path.join(self.mountpoint, b"is not there %d" % self._settled))

@@ -1,4 +1,5 @@
-"""A filesystem of few lines on the device loop, in a process of its own: ``loop_filesystem.py MOUNTPOINT [MODE...]``.
+"""A filesystem of few lines on the device loop, in a process of its own:
+``loop_filesystem.py MOUNTPOINT [MODE...]``.
 
 Every name exists; what is opened decides by the first part of its name (up to a dot):
 
@@ -9,9 +10,10 @@ Every name exists; what is opened decides by the first part of its name (up to a
     table    reads as the number of changes of the mount table that the loop was told about
     others   read as their own name
 
-Commands come in on stdin, one a line, each answered by a line ``done``: stop, terminate, pause, resume.  Modes:
-``no-trio``: all of trio explodes when called; ``early``: the device is called readable when it is not, 10 times.
-At the end one JSON object tells what there was (see :func:`main`).
+Commands come in on stdin, one a line, each answered by a line ``done``: stop, terminate, pause,
+resume.  Modes: ``no-trio``: all of trio explodes when called; ``early``: the device is called
+readable when it is not, 10 times.  At the end one JSON object tells what there was (see
+:func:`main`).
 """
 
 from __future__ import annotations
@@ -120,7 +122,9 @@ def make_trio_explode() -> None:
 
 
 def call_early(replaced: backend.Backend, times: int) -> None:
-    """Have the device called readable before it is, as when a request is withdrawn between poll() and read()."""
+    """Have the device called readable before it is, as when a request is withdrawn between poll()
+    and read().
+    """
     wait_readable = replaced.wait_readable
     left = times
 

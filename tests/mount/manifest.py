@@ -12,12 +12,16 @@ Manifest = dict[str, tuple[object, ...]]
 
 
 def manifest(root: str | Path) -> Manifest:
-    """Return what any two copies of a tree have in common: types, modes, owners, links, contents and no times."""
+    """Return what any two copies of a tree have in common: types, modes, owners, links, contents
+    and no times.
+    """
     return dict(_walk(str(root), _common))
 
 
 def untouched(root: str | Path) -> Manifest:
-    """Return all that changes when somebody changes anything: also inode numbers, mtimes and ctimes."""
+    """Return all that changes when somebody changes anything: also inode numbers, mtimes and
+    ctimes.
+    """
     return dict(_walk(str(root), _everything))
 
 

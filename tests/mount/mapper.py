@@ -1,6 +1,7 @@
 """A process that maps files for a test: ``mapper.py``, told what to do by pickled tuples on stdin.
 
-A process of its own, as an access behind the end of a file ends it (SIGBUS).  Each request is answered on stdout.
+A process of its own, as an access behind the end of a file ends it (SIGBUS).  Each request is
+answered on stdout.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Mapper:
         return len(self.maps[number])
 
     def read(self, number: int, size: int) -> bytes:
-        """Return the first ``size`` bytes, or as many as the file has as far as the kernel knows by now."""
+        """Return the first ``size`` bytes, or as many as the file has as far as the kernel knows by
+        now.
+        """
         return self.maps[number][: min(size, os.fstat(self.files[number]).st_size)]
 
     def write(self, number: int, offset: int, data: bytes) -> None:

@@ -1,14 +1,16 @@
-"""Lets root's tests be an ordinary user's, with all that such a user needs, and changes nothing on the machine.
+"""Lets root's tests be an ordinary user's, with all that such a user needs, and changes nothing on
+the machine.
 
-Run as ``ordinary_user.py ROOM COMMAND...`` in a mount namespace of its own (:func:`run_as_ordinary_user` does), it
-gives the namespace
+Run as ``ordinary_user.py ROOM COMMAND...`` in a mount namespace of its own
+(:func:`run_as_ordinary_user` does), it gives the namespace
 
 - a ``/dev/fuse`` that everybody may open, if the machine's is root's alone;
 - an ``/etc/passwd`` with a line for the user, without which fusermount3 refuses;
-- ways to the Python in use and to this checkout, where these lie in closed directories such as ``/root``;
+- ways to the Python in use and to this checkout, where these lie in closed directories such as
+  ``/root``;
 
-and then runs the command as that user, who owns ``ROOM/home``, ``ROOM/run`` and ``ROOM/tmp``.  In ``ROOM/others``
-lies what belongs to root.  All mounts and processes end with the command.
+and then runs the command as that user, who owns ``ROOM/home``, ``ROOM/run`` and ``ROOM/tmp``.  In
+``ROOM/others`` lies what belongs to root.  All mounts and processes end with the command.
 """
 
 from __future__ import annotations
@@ -38,14 +40,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def run_as_ordinary_user(
     command: Sequence[str | Path], *, cwd: Path = CHECKOUT, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as an ordinary user; needs root.  Its stdout and stderr come together as ``stdout``."""
+    """Run a command as an ordinary user; needs root.  Its stdout and stderr come together as
+    ``stdout``.
+    """
     return _run(command, cwd=cwd, timeout_s=timeout_s)
 
 
 def run_beside_ordinary_user(
     command: Sequence[str | Path], *, cwd: Path = CHECKOUT, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as root where there is an ordinary user, whose home :data:`HOME_VARIABLE` names; else the same."""
+    """Run a command as root where there is an ordinary user, whose home :data:`HOME_VARIABLE`
+    names; else the same.
+    """
     return _run(command, "--stay", cwd=cwd, timeout_s=timeout_s)
 
 
@@ -114,7 +120,9 @@ def _add_user(stage: Path) -> None:
 
 
 def _open_ways(stage: Path, needed: Sequence[Path]) -> None:
-    """Cover each closed directory above what is needed with an open one that shows nothing but that."""
+    """Cover each closed directory above what is needed with an open one that shows nothing but
+    that.
+    """
     closed: dict[Path, list[Path]] = {}
     for path in dict.fromkeys(needed):
         for above in reversed(path.parents):

@@ -1,8 +1,8 @@
 """Real programs, to be run in the view and in a plain directory, and compared.
 
-``python programs.py NAME`` runs the function of that name in the current directory, which :func:`prepare` has
-filled, and prints as one JSON document what came out of it.  The functions delete what differs between any two
-runs: files that hold times, inode numbers or absolute paths.
+``python programs.py NAME`` runs the function of that name in the current directory, which
+:func:`prepare` has filled, and prints as one JSON document what came out of it.  The functions
+delete what differs between any two runs: files that hold times, inode numbers or absolute paths.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def sh(script: str, at: str | Path = ".") -> str:
 
 
 def prepare(root: Path) -> None:
-    """Fill a directory: a library of Python, a repository with some history, a database, a project in C."""
+    """Fill a directory: a library of Python, a repository with some history, a database, a project
+    in C.
+    """
     stdlib = Path(sysconfig.get_path("stdlib"))
     for package in PACKAGES:
         shutil.copytree(stdlib / package, root / "library" / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -244,7 +246,9 @@ def _make_everything(directory: Path) -> None:
 
 
 def rsync() -> Any:
-    """With everything it can keep; a second run finds nothing to do, a third only what has changed."""
+    """With everything it can keep; a second run finds nothing to do, a third only what has
+    changed.
+    """
     _make_everything(Path("library"))
     sh("touch -d @1000000000 library")  # rsync compares seconds, and it changes again below
     copy = "rsync -aHAX --sparse --delete --itemize-changes library/ copy/"
@@ -284,7 +288,9 @@ def rsync_of_xattrs() -> Any:
 
 
 def tar() -> Any:
-    """A round trip with hard links, sparse files, times and modes; tar finds no difference, nor does diff."""
+    """A round trip with hard links, sparse files, times and modes; tar finds no difference, nor
+    does diff.
+    """
     _make_everything(Path("library"))
     sh("tar --sparse --format=posix -cf library.tar library && mkdir out && tar -xpf library.tar -C out")
     results = [
@@ -361,7 +367,9 @@ def pip() -> Any:
 
 
 def _at_terminal(command: Sequence[str], keys: str) -> int:
-    """Run a command at a pseudo-terminal and type ``keys`` once it has drawn its screen; return its exit code."""
+    """Run a command at a pseudo-terminal and type ``keys`` once it has drawn its screen; return its
+    exit code.
+    """
     pid, master = pty.fork()
     if pid == 0:
         os.execvpe(command[0], list(command), ENVIRONMENT | {"TERM": "xterm", "HOME": os.getcwd()})
@@ -384,7 +392,9 @@ def _at_terminal(command: Sequence[str], keys: str) -> int:
 
 
 def vim() -> Any:
-    """Saves of all its kinds, in a terminal: over the file itself, by rename, with a backup kept."""
+    """Saves of all its kinds, in a terminal: over the file itself, by rename, with a backup
+    kept.
+    """
     assert shutil.which("vim"), "vim is not there; scripts/setup.sh installs it"
     results: list[Any] = []
     os.link("notes.txt", "linked.txt")
@@ -408,7 +418,9 @@ def vim() -> Any:
 
 
 def saves_as_emacs_does() -> Any:
-    """What Emacs does to save: a lock, an autosave, a backup by renaming or copying, a precious file by rename."""
+    """What Emacs does to save: a lock, an autosave, a backup by renaming or copying, a precious
+    file by rename.
+    """
     results: list[Any] = []
     for number, (by_copying, is_precious) in enumerate(((False, False), (True, False), (False, True), (True, True))):
         os.symlink(f"user@host.{os.getpid()}:1", ".#notes.txt")
@@ -463,7 +475,9 @@ def npm() -> Any:
 
 
 def debian_package() -> Any:
-    """Configure, build with two jobs and test a source package of Debian, whose archive was fetched before."""
+    """Configure, build with two jobs and test a source package of Debian, whose archive was fetched
+    before.
+    """
     (archive,) = Path(os.environ["YOLOFS_TEST_SOURCE"]).glob("*.orig.tar.?z")
     sh(f"tar -xf {archive} && mv gzip-* gzip")
     sh("./configure -q --disable-dependency-tracking >configure.log 2>&1", "gzip")

@@ -1,4 +1,6 @@
-"""The ordinary user as whom root runs tests (tests/support/elsewhere.py) leaves the machine as it was."""
+"""The ordinary user as whom root runs tests (tests/support/elsewhere.py) leaves the machine as it
+was.
+"""
 
 from __future__ import annotations
 

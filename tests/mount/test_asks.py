@@ -1,4 +1,6 @@
-"""Asks of a real daemon: real processes block in the mount, and clients of the control socket answer."""
+"""Asks of a real daemon: real processes block in the mount, and clients of the control socket
+answer.
+"""
 
 from __future__ import annotations
 
@@ -362,7 +364,9 @@ def test_a_mount_can_end_while_the_session_is_lent_and_somebody_has_been_answere
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may abort a mount that is in use")
 def test_an_answer_that_nobody_waits_for_any_more_is_nothing_to_worry_about(yolofs: Program) -> None:
-    """The kernel takes its requests back when a mount ends; ``mounted`` fails if the log has more than information."""
+    """The kernel takes its requests back when a mount ends; ``mounted`` fails if the log has more
+    than information.
+    """
     with yolofs.mounted() as view, reader(view / "secret/a") as waiting, connected(yolofs) as client:
         wait_for_asks(client, 1)
         subprocess.run(["umount", "-f", view], stderr=subprocess.DEVNULL, check=False)  # aborts; EBUSY

@@ -1,4 +1,6 @@
-"""Who makes, removes or renames a name waits for the answer without holding others up: the kernel locks directories."""
+"""Who makes, removes or renames a name waits for the answer without holding others up: the kernel
+locks directories.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ MAKING = {
 
 @pytest.mark.parametrize("script", MAKING.values(), ids=MAKING)
 def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, script: str) -> None:
-    """The kernel locks the directory for as long as it waits for the answer, and has to drop a name in there."""
+    """The kernel locks the directory for as long as it waits for the answer, and has to drop a name
+    in there.
+    """
     with (yolofs.project / ".yolofs.toml").open("a") as toml:
         toml.write('"secret/other" = "allow"\n')
     with yolofs.mounted() as view, connected(yolofs) as client:
@@ -172,7 +176,9 @@ for thread in threads: thread.join()
 
 
 def test_who_looks_at_the_directory_all_the_time_does_not_get_in_the_way(yolofs: Program, view: Path) -> None:
-    """The kernel must not learn the directory's permissions from others just as somebody was sent to ask for them."""
+    """The kernel must not learn the directory's permissions from others just as somebody was sent
+    to ask for them.
+    """
     look = "import os, sys\nwhile True: os.stat(sys.argv[1])"
     script = """
 import os, sys

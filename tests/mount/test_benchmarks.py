@@ -1,4 +1,6 @@
-"""The benchmarks run, notice what is wrong, and leave nothing behind.  What they measure is not judged here."""
+"""The benchmarks run, notice what is wrong, and leave nothing behind.  What they measure is not
+judged here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Base lies on a disk that stamps what changes within one tick of the clock with one and the same time."""
+"""Base lies on a disk that stamps what changes within one tick of the clock with one and the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Mounter = Callable[..., MountedView]
 
 @pytest.fixture
 def base(tmp_path: Path) -> Iterator[Path]:
-    """A base directory on a disk whose clock is the coarse one, of 1 to 10 ms, as on all before Linux 6.13."""
+    """A base directory on a disk whose clock is the coarse one, of 1 to 10 ms, as on all before
+    Linux 6.13.
+    """
     if os.getuid() != 0:
         pytest.skip("only root can mount a disk")
     path = tmp_path / "base"
@@ -40,7 +44,9 @@ def write(path: Path, data: bytes) -> int:
 
 
 def changed_twice(file: Path, look: Callable[[], bytes]) -> None:
-    """Change a file, look at it and change it once more, all within a tick: less than that it takes, as a rule."""
+    """Change a file, look at it and change it once more, all within a tick: less than that it
+    takes, as a rule.
+    """
     deadline = time.monotonic() + DEADLINE_S
     for number in itertools.count():
         assert time.monotonic() < deadline, "the machine is too slow for two changes within a tick"

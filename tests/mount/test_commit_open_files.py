@@ -1,4 +1,6 @@
-"""A commit puts store inodes themselves into base, but never one that a program in the mount could go on writing to."""
+"""A commit puts store inodes themselves into base, but never one that a program in the mount could
+go on writing to.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,9 @@ def test_what_is_closed_may_be_opened_and_written_to_after_the_commit(yolofs: Pr
 
 
 def test_what_a_travel_has_left_behind_is_in_use(yolofs: Program) -> None:
-    """A program has a version of a file open that another generation shows, and which shows again by now."""
+    """A program has a version of a file open that another generation shows, and which shows again
+    by now.
+    """
     with yolofs.mounted() as view:
         (view / "f").write_bytes(STAGED)
         with connected(yolofs) as client, (view / "f").open("rb") as held:

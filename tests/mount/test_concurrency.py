@@ -1,4 +1,6 @@
-"""Eight processes at once, in directories of their own and in shared ones; their logs say what has to be there."""
+"""Eight processes at once, in directories of their own and in shared ones; their logs say what has
+to be there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A store inode that nothing shows any more loses its name at once; what it had on the disk another thread frees."""
+"""A store inode that nothing shows any more loses its name at once; what it had on the disk another
+thread frees.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def stored(base: Path) -> dict[int, os.stat_result]:
 
 
 def to_be_freed(view: MountedView) -> int:
-    """Return how many are still to be freed once what is being removed is handed over: its name goes first."""
+    """Return how many are still to be freed once what is being removed is handed over: its name
+    goes first.
+    """
     return view.mount.call(lambda: view.mount._freeing.count)
 
 
@@ -320,7 +324,9 @@ def test_a_full_disk_is_not_full_if_something_was_removed(small: Path, mounted: 
 def test_a_request_that_needs_its_copy_again_gets_it(
     small: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full when the copy is recorded, so that it is thrown away; the second attempt needs another."""
+    """The disk is full when the copy is recorded, so that it is thrown away; the second attempt
+    needs another.
+    """
     (small / "b").write_bytes(b"y" * MIB)
     view = mounted()
     root = root_of(view)

@@ -163,7 +163,9 @@ ANSWERS = {"allow": Decision.ALLOW, "deny": Decision.DENY}
 
 
 def expected(state: RuleState, column: str, place: str) -> int | str:
-    """Return the errno of an operation by the table of the design, 0 if it works, "asks" if that depends."""
+    """Return the errno of an operation by the table of the design, 0 if it works, "asks" if that
+    depends.
+    """
     if state is RuleState.HIDDEN:
         is_named = place not in ("parent", "grandparent")  # else the way there ends before
         return errno.EACCES if column in ("create", "replace") and is_named else errno.ENOENT

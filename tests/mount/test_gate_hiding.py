@@ -1,4 +1,6 @@
-"""What becomes hidden is gone for programs that knew it, at once; and what is not, stays as it is."""
+"""What becomes hidden is gone for programs that knew it, at once; and what is not, stays as it
+is.
+"""
 
 from __future__ import annotations
 

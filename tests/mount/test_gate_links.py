@@ -168,7 +168,9 @@ LOSSES: dict[str, Callable[[MountedView, str, str], object]] = {
 
 
 def see_and_lose(view: MountedView, lost: str, kept: str, loss: str) -> int:
-    """Have a file seen by two names, the second last, and lose the first; return what holds the file."""
+    """Have a file seen by two names, the second last, and lose the first; return what holds the
+    file.
+    """
     Path(at(view, "new")).write_bytes(b"new")
     if loss == "left-by-travel":
         os.unlink(at(view, lost))

@@ -1,4 +1,6 @@
-"""Random operations under random rules on a real mount, with what the kernel remembers in between."""
+"""Random operations under random rules on a real mount, with what the kernel remembers in
+between.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,9 @@ class MountDriver:
         return os.listdir(b"/proc/self/fd/%d" % held)
 
     def path_of(self, held: int) -> bytes | None:
-        """Return where a held file is now, as the overlay knows it; the kernel tells its number only if it is shown."""
+        """Return where a held file is now, as the overlay knows it; the kernel tells its number
+        only if it is shown.
+        """
         try:
             number = os.stat(held).st_ino
         except OSError:

@@ -1,4 +1,6 @@
-"""Ways around a rule that lead over other paths: links, renamed and replaced directories, travels."""
+"""Ways around a rule that lead over other paths: links, renamed and replaced directories,
+travels.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,9 @@ def test_what_is_asked_and_denied_is_no_refusal_by_a_rule(base: Path, mounted: M
 
 
 def test_what_the_kernel_opens_by_itself_reaches_nothing_outside(base: Path, mounted: Mounter) -> None:
-    """Fifos, sockets and devices are opened without asking us: they are others than base has, or cannot be opened."""
+    """Fifos, sockets and devices are opened without asking us: they are others than base has, or
+    cannot be opened.
+    """
     for name in ("fifo", "gone"):
         os.mkfifo(base / name)
     listener = socket.socket(socket.AF_UNIX)

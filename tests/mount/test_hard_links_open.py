@@ -1,4 +1,6 @@
-"""A file with hard links that is held open follows its names, and outlives the one that it was opened by."""
+"""A file with hard links that is held open follows its names, and outlives the one that it was
+opened by.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +163,8 @@ def direct(fd: int) -> bytes:
 def test_what_has_taken_the_place_of_a_hard_link_is_another_file_after_a_commit_too(
     base: Path, mounted: Mounter, by: str, order: tuple[str, str]
 ) -> None:
-    # An inode was known by that name, too, when the commit looked for what is at the names that it was seen by.
+    # An inode was known by that name, too, when the commit looked for what is at the names that it
+    # was seen by.
     (base / "h1").write_bytes(b"linked")
     os.link(base / "h1", base / "h2")
     (base / "other").write_bytes(b"other")

@@ -1,4 +1,6 @@
-"""Hunks over the control socket, for a client that is not ``yolofs``: listed, committed, dropped and edited."""
+"""Hunks over the control socket, for a client that is not ``yolofs``: listed, committed, dropped
+and edited.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def test_it_is_asked_for_while_requests_are_dense_and_not_in_an_idle_session(yol
 
 
 def busy(path: Path, pid: int, longest_s: float) -> bool:
-    """Open a file again and again, for so long at most; tell whether the CPUs were kept awake meanwhile."""
+    """Open a file again and again, for so long at most; tell whether the CPUs were kept awake
+    meanwhile.
+    """
     deadline = time.monotonic() + longest_s
     while time.monotonic() < deadline:
         for _ in range(50):

@@ -1,4 +1,6 @@
-"""Listings that are told again: each shows what a plain directory shows after the same change, however warm it was."""
+"""Listings that are told again: each shows what a plain directory shows after the same change,
+however warm it was.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ Look = dict[str, tuple[object, ...]]
 
 
 def fill(top: Path) -> None:
-    """Make what is listed: files of which two are one, also in two directories, a directory, a link."""
+    """Make what is listed: files of which two are one, also in two directories, a directory, a
+    link.
+    """
     (top / "d/sub").mkdir(parents=True)
     (top / "e").mkdir()
     for name in ("a", "b", "c", "open", "two"):
@@ -256,7 +260,9 @@ def half(request: pytest.FixtureRequest, base: Path, mounted: Mounter) -> Simple
 
 
 def test_what_an_open_has_seen_of_the_hosts_changes_is_not_taken_back(half: SimpleNamespace) -> None:
-    """The host has told nobody; who opens the file sees it all the same, and a listing must not bring the old size."""
+    """The host has told nobody; who opens the file sees it all the same, and a listing must not
+    bring the old size.
+    """
     for _ in range(2):
         look(half.directory)
     half.data.write_text(LONGER)

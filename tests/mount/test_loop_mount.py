@@ -1,4 +1,6 @@
-"""The device loop under pyfuse3, on real mounts: each test has a process with the filesystem of loop_filesystem.py."""
+"""The device loop under pyfuse3, on real mounts: each test has a process with the filesystem of
+loop_filesystem.py.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ TestMountModel.settings = model_settings(ci=(12, 30), nightly=(50, 100))
 
 
 class MountStatesMachine(StatesMachine):
-    """The same, by few rules: most of what it does is names of files with several, looked at in any order."""
+    """The same, by few rules: most of what it does is names of files with several, looked at in any
+    order.
+    """
 
     make_driver = MountDriver
 

@@ -1,7 +1,8 @@
-"""What the kernel has cached of a file's content: as long as it is true it stays, and what the host changes goes.
+"""What the kernel has cached of a file's content: as long as it is true it stays, and what the host
+changes goes.
 
-The kernel leaves it to us to drop pages (``yolofs/fuse/handshake.py``), so each way in which they can become wrong has
-its test here or in test_host_changes.py.
+The kernel leaves it to us to drop pages (``yolofs/fuse/handshake.py``), so each way in which they
+can become wrong has its test here or in test_host_changes.py.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def opened(path: str | Path, flags: int = os.O_RDONLY) -> Iterator[int]:
 
 
 def change(path: Path, data: bytes, offset: int = 0) -> None:
-    """Change a file in place, as the host does; its mtime is another one then, also within one tick of the clock."""
+    """Change a file in place, as the host does; its mtime is another one then, also within one tick
+    of the clock.
+    """
     before = path.stat().st_mtime_ns
     with opened(path, os.O_WRONLY) as fd:
         os.pwrite(fd, data, offset)
@@ -99,7 +102,9 @@ def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Pa
 def test_who_reads_while_many_files_are_dropped_is_answered(
     base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel drops no page that somebody reads, and as many threads wait for it as there are."""
+    """The kernel drops no page that somebody reads, and as many threads wait for it as there
+    are.
+    """
     count = 12  # more than threads
     names = [f"changed{number}" for number in range(count)]
     for name in (*names, "slow"):
@@ -170,7 +175,9 @@ def test_at_base_timeout_0_an_open_file_shows_it_at_once(base: Path, mounted: Mo
 
 
 def test_who_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
-    """A page that was cached while it was the last one holds zeros behind what the file had then."""
+    """A page that was cached while it was the last one holds zeros behind what the file had
+    then.
+    """
     log = base / "log"
     begin = b"begin".ljust(PAGE - 100, b".") + b"\n"  # so that few lines go beyond the page
     log.write_bytes(begin)
@@ -508,7 +515,9 @@ def test_readers_of_a_page_that_is_dropped_go_on(base: Path, mounted: Mounter) -
 
 @pytest.mark.parametrize("base_timeout_s", [0.0, 1.0])
 def test_the_device_is_read_without_blocking(base: Path, mounted: Mounter, base_timeout_s: float) -> None:
-    """A request that is withdrawn before it is read would stop the whole process else, whoever was agreed with."""
+    """A request that is withdrawn before it is read would stop the whole process else, whoever was
+    agreed with.
+    """
     (base / "f").write_bytes(b"f")
     before = open_devices()
     view = mounted(base_timeout_s=base_timeout_s)

@@ -1,6 +1,8 @@
-"""Where the view differs from ext4: each row of the table in docs/reference/posix.md that a program can see.
+"""Where the view differs from ext4: each row of the table in docs/reference/posix.md that a program
+can see.
 
-Both sides are looked at, so that a row that is not true any more fails as well as one that never was.
+Both sides are looked at, so that a row that is not true any more fails as well as one that never
+was.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def append(path: Path) -> None:
 
 
 def exhaust_the_journal(directory: Path, staged: Path) -> None:
-    """Rename to and fro, then link, until the journal has no room left for anything but removals."""
+    """Rename to and fro, then link, until the journal has no room left for anything but
+    removals.
+    """
     there, back = directory, directory.with_name("e")
     while not is_full(partial(there.rename, back)):
         there, back = back, there

@@ -1,4 +1,6 @@
-"""What the view never shows or never lets in: its own mountpoint, pseudo filesystems, the session directory."""
+"""What the view never shows or never lets in: its own mountpoint, pseudo filesystems, the session
+directory.
+"""
 
 from __future__ import annotations
 

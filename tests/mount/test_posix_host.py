@@ -1,4 +1,6 @@
-"""What the host does to base under the mount: handles keep their file, and no two files are ever confused."""
+"""What the host does to base under the mount: handles keep their file, and no two files are ever
+confused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A file keeps its inode number, and so its open handles their file, over all that happens to it."""
+"""A file keeps its inode number, and so its open handles their file, over all that happens to
+it.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,9 @@ def test_a_directory_that_the_host_makes_a_file_shows_as_one(base: Path, mounted
 
 
 def make_with_number(base: Path, number: int) -> Path:
-    """Make a base file that has an inode number of a deleted one; skip where the filesystem does not do that."""
+    """Make a base file that has an inode number of a deleted one; skip where the filesystem does
+    not do that.
+    """
     tried = []
     try:
         for turn in range(200):

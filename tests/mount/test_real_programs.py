@@ -1,8 +1,8 @@
 """Real programs do in the view what they do in a plain directory, and leave the same behind.
 
-The view is one of the real program, as a user has it: on base, with everything that the program works on in it.
-What has to be equal: what came out, the tree after it, the tree with all its times after a remount, and base after a
-commit; until then base is, to the last ctime, what it was.
+The view is one of the real program, as a user has it: on base, with everything that the program
+works on in it.  What has to be equal: what came out, the tree after it, the tree with all its times
+after a remount, and base after a commit; until then base is, to the last ctime, what it was.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def test_a_debian_package_and_its_own_tests(tmp_path: Path, monkeypatch: pytest.
 
 
 def fetch_debian_source(package: str, directory: Path) -> None:
-    """Fetch the archives of a source package of Debian stable; apt's own lists and settings stay as they are."""
+    """Fetch the archives of a source package of Debian stable; apt's own lists and settings stay as
+    they are.
+    """
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
     (directory / "lists/partial").mkdir(parents=True)
     (directory / "cache/archives/partial").mkdir(parents=True)

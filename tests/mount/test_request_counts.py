@@ -1,6 +1,8 @@
-"""How many requests typical work costs.  Unlike times these are exact: a number that changes here is a decision.
+"""How many requests typical work costs.  Unlike times these are exact: a number that changes here
+is a decision.
 
-Not counted: ``forget``, which the kernel sends when it likes.  Lifetimes are long, so that no answer runs out.
+Not counted: ``forget``, which the kernel sends when it likes.  Lifetimes are long, so that no
+answer runs out.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ class Counter:
         return {kind: count for kind, count in counts.items() if count and kind != "forget"}
 
     def _settled(self) -> dict[str, int]:
-        """Return the counts once everything is carried out: a close(2) does not wait for its release, but this does,
-        as requests are answered in order."""
+        """Return the counts once everything is carried out: a close(2) does not wait for its
+        release, but this does, as requests are answered in order."""
         os.statvfs(self.top)
         return self._trace.counts()
 
@@ -100,7 +102,9 @@ def nothing_is_forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def counter(base: Path, mounted: Mounter) -> Counter:
-    """A view of some files, whose kernel has learned what it need not ask again (flush, extended attributes)."""
+    """A view of some files, whose kernel has learned what it need not ask again (flush, extended
+    attributes).
+    """
     work = base / "work"
     (work / "many").mkdir(parents=True)
     for number in range(NAMES):
@@ -146,8 +150,8 @@ def test_a_stat_after_a_read_asks_for_the_access_time(counter: Counter) -> None:
 
 
 def test_a_listing_of_a_hundred(counter: Counter) -> None:
-    """The second of the two readdirs says that there is no more, and opendir(3) looks at the descriptor that it has:
-    the access time may be another one since the first reading."""
+    """The second of the two readdirs says that there is no more, and opendir(3) looks at the
+    descriptor that it has: the access time may be another one since the first reading."""
     assert counter.requests(lambda: counter.names("many")) == {
         "lookup": 1,
         "opendir": 1,
@@ -184,7 +188,9 @@ def test_what_was_written_is_asked_for_and_not_read_back(counter: Counter) -> No
 
 
 def test_what_was_written_in_odd_pieces_is_read_back_at_one_go(counter: Counter) -> None:
-    """Of a page that was written in part the kernel has that part, and would read each such page alone."""
+    """Of a page that was written in part the kernel has that part, and would read each such page
+    alone.
+    """
     with open(counter.path("new"), "wb", buffering=0) as file:
         for _ in range(300):
             file.write(b"x" * 1000)
@@ -290,7 +296,9 @@ def test_answers_run_out_where_they_are_told_to(base: Path, mounted: Mounter) ->
 
 
 def test_git_status_on_an_unchanged_tree_looks_nothing_up_again(base: Path, mounted: Mounter) -> None:
-    """How many of its own files git opens is git's business; of the tree it lists each directory, and no more."""
+    """How many of its own files git opens is git's business; of the tree it lists each directory,
+    and no more.
+    """
     work = base / "work"
     for number in range(40):
         path = work / f"src{number % 4}" / f"file{number}.c"

@@ -1,4 +1,6 @@
-"""Rules whose paths lead through symbolic links, before a real daemon: what they guard, and what they leave alone."""
+"""Rules whose paths lead through symbolic links, before a real daemon: what they guard, and what
+they leave alone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def yolofs(tmp_path: Path, config: Path) -> Program:
-    """Return the program in a project with three directories; asks are answered with no, at once."""
+    """Return the program in a project with three directories; asks are answered with no, at
+    once.
+    """
     project = tmp_path / "top/project"
     project.mkdir(parents=True)
     for name in ("real", "other", "private"):

@@ -1,4 +1,6 @@
-"""Rules that change while a real daemon serves: files written, replaced, broken, removed, and new directories."""
+"""Rules that change while a real daemon serves: files written, replaced, broken, removed, and new
+directories.
+"""
 
 from __future__ import annotations
 

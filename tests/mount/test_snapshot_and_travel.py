@@ -269,7 +269,9 @@ for line in sys.stdin.buffer:
     mapping[0:4] = line[:4]
     print("done", flush=True)
 """
-"""A process of its own: who waits for a page of ours while holding our interpreter lock waits for ever."""
+"""A process of its own: who waits for a page of ours while holding our interpreter lock waits for
+ever.
+"""
 
 
 def test_shared_mappings_are_part_of_the_snapshot(mounted: Mounter) -> None:

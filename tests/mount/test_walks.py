@@ -31,7 +31,9 @@ class Calls:
         self._begin = self._file.stat().st_size
 
     def check(self, steps: list[Step]) -> None:
-        """Fail unless all steps are called, one after the other; threads of the daemon may need a moment for that."""
+        """Fail unless all steps are called, one after the other; threads of the daemon may need a
+        moment for that.
+        """
         wanted = [" ".join(step) for step in steps]
         deadline = time.monotonic() + DEADLINE_S
         while (count := self._count(wanted)) < len(wanted):

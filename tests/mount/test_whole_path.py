@@ -82,7 +82,9 @@ def _walk(root: str, times: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
 
 
 def comparable(found: Manifest) -> Manifest:
-    """Leave out what differs from run to run: git's index holds inode numbers, the database a counter."""
+    """Leave out what differs from run to run: git's index holds inode numbers, the database a
+    counter.
+    """
     return {path: what for path, what in found.items() if path not in (".git/index", "t.db")}
 
 

@@ -1,9 +1,11 @@
-"""One of several processes that work in the same view: ``worker.py NUMBER SEED SECONDS``, in the view's root.
+"""One of several processes that work in the same view: ``worker.py NUMBER SEED SECONDS``, in the
+view's root.
 
-It performs random operations in a directory of its own and, under names of its own, in directories that all share,
-and looks at once whether each did what it should.  In the shared ones it also competes: all append to one file, try
-to be the first to make the same files and directories, and rename over the same names.  At the end it prints as JSON
-what has to be there: its own tree, the lines it appended, what it won.
+It performs random operations in a directory of its own and, under names of its own, in directories
+that all share, and looks at once whether each did what it should.  In the shared ones it also
+competes: all append to one file, try to be the first to make the same files and directories, and
+rename over the same names.  At the end it prints as JSON what has to be there: its own tree, the
+lines it appended, what it won.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class File:
 
 
 class Worker:
-    """Knows what it did.  ``nodes``: path to file, to the target of a symbolic link, or to None for a directory."""
+    """Knows what it did.  ``nodes``: path to file, to the target of a symbolic link, or to None for
+    a directory.
+    """
 
     def __init__(self, number: int, seed: int) -> None:
         self.number = number
@@ -274,7 +278,9 @@ class Worker:
         assert len(set(words)) == 1, f"{path} is mixed"
 
     def meet_others(self) -> None:
-        """Make, fill, empty and remove what others make and remove too; whatever comes of it, nothing is left."""
+        """Make, fill, empty and remove what others make and remove too; whatever comes of it,
+        nothing is left.
+        """
         directory = f"shared/meet/{self.dice.randrange(3)}"
         operations: list[Callable[[], None]] = [
             lambda: os.mkdir(directory),

@@ -1,4 +1,6 @@
-"""Drives the overlay of a session by paths, without a mount, as the kernel would: look up, act, forget."""
+"""Drives the overlay of a session by paths, without a mount, as the kernel would: look up, act,
+forget.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,18 @@ class CoreDriver:
     """A view of ``root``, whose session is that of a project in it, or of ``root`` itself."""
 
     may_leave = False
-    """Whether store inodes may be left that nothing shows: the host has taken away the directories of their names."""
+    """Whether store inodes may be left that nothing shows: the host has taken away the directories
+    of their names.
+    """
 
     def __init__(self, root: bytes, project: bytes | None = None) -> None:
         self.root = root
         self.project = project if project is not None else root
         self.handles: dict[int, tuple[contextlib.ExitStack, Inode]] = {}
         self._known: dict[tuple[int, bytes], Inode] = {}
-        """What :meth:`look` has found under a name of a directory: not looked up again, as little as by the kernel."""
+        """What :meth:`look` has found under a name of a directory: not looked up again, as little
+        as by the kernel.
+        """
         Session.create(self.project)
         self._open()
 

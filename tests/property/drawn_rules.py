@@ -20,12 +20,15 @@ LINKS = {
     b"d/d": b"../b/d",
     b"f": b"d/d/../b",
 }
-"""What base has of links: to directories and files, by other links and out of them again, and to nothing.
+"""What base has of links: to directories and files, by other links and out of them again, and to
+nothing.
 
 They are relative, as a view that is not mounted on base has to keep to itself.
 """
 PROJECT = b"b"
-"""The directory whose links take only some rules out of it: there are links into it, out of it and inside."""
+"""The directory whose links take only some rules out of it: there are links into it, out of it and
+inside.
+"""
 link_targets = st.sampled_from((*NAMES, b"d/d", b"../a", b"../b/d", b"b/a/../b", b"gone"))
 _plain_paths = b"a a/b a/c.x a/b/b a/b/c.x b b/b b/c.x b/a/b d d/a d/b d/b/c.x c.x c.x/b".split()
 LED_PATHS = b"a/a a/b/d a/b/d/b b/a/d b/a/d/c.x b/d b/d/b b/d/c.x b/d/d/b d/c.x d/d d/d/b d/d/d d/d/d/b f".split()
@@ -48,7 +51,9 @@ class Drawn(NamedTuple):
     rank: int
     """0 for the nearer of two sources."""
     kind: str
-    """A rule for a "path", a "name" or a "suffix", one for "above": base's parent, or an "answer" about a path."""
+    """A rule for a "path", a "name" or a "suffix", one for "above": base's parent, or an "answer"
+    about a path.
+    """
     path: bytes
     """The path, or the directory below which a pattern holds."""
     name: bytes

@@ -1,4 +1,6 @@
-"""Random changes through the gate: the part of its machine that compares what they did with what is protected."""
+"""Random changes through the gate: the part of its machine that compares what they did with what is
+protected.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ class ChangingMachine(LookingMachine):
         return self.view.session.journal.record_count
 
     def _renamed(self, old: bytes, new: bytes, how: int, now: Shown) -> None:
-        """Carry along what a directory that was renamed holds: only what patterns protect, and still do."""
+        """Carry along what a directory that was renamed holds: only what patterns protect, and
+        still do.
+        """
         kept = self.world.kept
         if kept == now:  # two names of one file
             return

@@ -1,4 +1,6 @@
-"""What the gate lets be seen, and what rules are in force: the part of the gate's machine that changes nothing."""
+"""What the gate lets be seen, and what rules are in force: the part of the gate's machine that
+changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from tests.property.gate_world import NOTE, Driver, World, populate
 from tests.support.session_cleaning import remove_sessions_below
 
 picks = st.tuples(st.integers(0, 40), names)
-"""A path, as a number of one that is shown now, and a name to be put below it if it is to be new."""
+"""A path, as a number of one that is shown now, and a name to be put below it if it is to be
+new.
+"""
 _FOLLOWING = {
     *("overwrite", "append", "truncate", "read", "chmod", "setxattr", "removexattr"),
     *("listdir", "getxattr", "listxattr", "hold_open"),
@@ -40,7 +44,9 @@ class Held(NamedTuple):
 
 
 class LookingMachine(RuleBasedStateMachine):
-    """Puts rules in force, and compares what is told through the gate with what they let through."""
+    """Puts rules in force, and compares what is told through the gate with what they let
+    through.
+    """
 
     make_driver: Callable[[bytes], Driver]
 
@@ -126,7 +132,9 @@ class LookingMachine(RuleBasedStateMachine):
         return told
 
     def _check_told(self, operation: str, path: bytes, content: bytes, *args: Any) -> None:
-        """See that content is told where it may be read, and else not; of a file with links by all its names."""
+        """See that content is told where it may be read, and else not; of a file with links by all
+        its names.
+        """
         world = self.world
         may_read, is_out = world.state(path).may_read, world.is_out_of_sight(path)
         told, number = self._attempt(operation, path, *args)

@@ -1,8 +1,10 @@
-"""Random operations under random rules: a hypothesis state machine that looks for anything that rules do not allow.
+"""Random operations under random rules: a hypothesis state machine that looks for anything that
+rules do not allow.
 
-It drives the handlers (:mod:`tests.property.test_gate_property`) and a mount (:mod:`tests.mount.test_gate_model`); what
-they are compared with is a :class:`tests.property.gate_world.World`.  Its steps of its own are aimed: they put a rule
-in force and try whatever could get around it, as random ones seldom meet.
+It drives the handlers (:mod:`tests.property.test_gate_property`) and a mount
+(:mod:`tests.mount.test_gate_model`); what they are compared with is a
+:class:`tests.property.gate_world.World`.  Its steps of its own are aimed: they put a rule in force
+and try whatever could get around it, as random ones seldom meet.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from yolofs.rules import RuleState
 
 guards = st.sampled_from([state for state in RuleState if not state.may_write])
 _WAYS = 3
-"""How many rules are tried one after the other, as what is drawn is much the same in many examples."""
+"""How many rules are tried one after the other, as what is drawn is much the same in many
+examples.
+"""
 
 
 class GateMachine(ChangingMachine):
@@ -47,9 +51,11 @@ class GateMachine(ChangingMachine):
 
     @rule(number=st.integers(0, 999), is_changed=st.sampled_from((False, False, False, True)), yes=st.booleans())
     def go_around_a_way(self, number: int, is_changed: bool, yes: bool) -> None:
-        """Write rules with paths through links, and try whatever could have one of them lead elsewhere.
+        """Write rules with paths through links, and try whatever could have one of them lead
+        elsewhere.
 
-        Mostly in base as it is; in a view that has changed there are links that came before the rule.
+        Mostly in base as it is; in a view that has changed there are links that came before the
+        rule.
         """
         chance = random.Random(f"{number} {self.written} {self.drawn}")
         for _ in range(_WAYS):
@@ -69,7 +75,9 @@ class GateMachine(ChangingMachine):
                     self._try_to_lead_astray(top, spot[len(top) :], chance.choice((True, False)))
 
     def _try_to_lead_astray(self, top: bytes, below: bytes, is_removed_first: bool) -> None:
-        """Try to put a link at a path, or into a directory that comes there, and to take away what is there."""
+        """Try to put a link at a path, or into a directory that comes there, and to take away what
+        is there.
+        """
         self._make(("symlink", b"d/a", b"way"))
         for operation, args in (("link", ()), ("rename", (2,)), ("rename", (0,))):
             self._change(operation, b"way", top, *args)
@@ -110,7 +118,9 @@ class GateMachine(ChangingMachine):
     def undo_a_pattern(
         self, pick: tuple[int, bytes], new: tuple[int, bytes], state: RuleState, opened: RuleState, how: int
     ) -> None:
-        """Try to bring what a pattern guards to where a rule for just its path lets more through."""
+        """Try to bring what a pattern guards to where a rule for just its path lets more
+        through.
+        """
         fitting = [path for path in self.world.kept if path.endswith(b"c.x") and above(path)] or [b"a/c.x"]
         source = _any(above(fitting[pick[0] % len(fitting)]), pick)
         inside = [path[len(source) :] for path in fitting if path.startswith(source + b"/")]
@@ -127,7 +137,9 @@ class GateMachine(ChangingMachine):
     def change_a_file_one_name_of_which_is_guarded(
         self, pick: tuple[int, bytes], new: tuple[int, bytes], state: RuleState, is_staged: bool, is_known: bool
     ) -> None:
-        """Guard one name of a file that has several, and try to get at the file by each of the others."""
+        """Guard one name of a file that has several, and try to get at the file by each of the
+        others.
+        """
         if is_staged:
             path = self._old(pick, "file")
             self._change("overwrite", path, self._data())

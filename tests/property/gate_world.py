@@ -1,5 +1,5 @@
-"""What a gate is compared with: random rules, what they say by a naive walk over all of them, and what a view really
-shows, by a second overlay that is made of the journal anew and knows no rules.
+"""What a gate is compared with: random rules, what they say by a naive walk over all of them, and
+what a view really shows, by a second overlay that is made of the journal anew and knows no rules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ NOTE = b"user.note"
 
 
 class What(NamedTuple):
-    """What is at a path, without what other names of a file, or names in a directory, may change."""
+    """What is at a path, without what other names of a file, or names in a directory, may
+    change.
+    """
 
     kind: str
     """A "dir", "file", "link" or something "other"."""
@@ -46,7 +48,9 @@ class Seen(NamedTuple):
 
 
 class Driver(Protocol):
-    """How the machine works on a view through its gate, by paths relative to its root, raising OSError."""
+    """How the machine works on a view through its gate, by paths relative to its root, raising
+    OSError.
+    """
 
     session: Session
 
@@ -113,19 +117,24 @@ class World:
         self.base = base
         self._session = session
         self.sources: tuple[RuleSet, ...] = ()
-        """The rules in force as they are meant, with those for where links lead, nearest source first."""
+        """The rules in force as they are meant, with those for where links lead, nearest source
+        first.
+        """
         self.ways: list[Way] = []
         """Where their paths lead in base; that stays, as nothing is committed."""
         self._decided: dict[bytes, Rule | None] = {}
         self.kept: Shown = {}
         """What the view shows to one whom no rules bind."""
         self.first_names: dict[bytes, bytes] = {}
-        """The first name of the file at each path that is no directory: names of one file have the same."""
+        """The first name of the file at each path that is no directory: names of one file have the
+        same.
+        """
         self.is_granting = False
         """Whether everything that is asked is allowed."""
 
     def adopt(self, drawn: Sequence[Drawn]) -> tuple[RuleSet, ...]:
-        """Take other rules; all else in base is allowed.  Return them as a mount puts them in force.
+        """Take other rules; all else in base is allowed.  Return them as a mount puts them in
+        force.
 
         Those of files are followed.  Answers, which come first, are about the very paths.
         """
@@ -205,7 +214,9 @@ class World:
         return not state.may_write and not (self.is_granting and state.asks_to_write)
 
     def is_free_link(self, path: bytes) -> bool:
-        """Tell whether a link may be removed: it may be written, and no rule's path leads on by it or through it."""
+        """Tell whether a link may be removed: it may be written, and no rule's path leads on by it
+        or through it.
+        """
         full = self.full(path)
         held = (link for way in self.ways for link in way.held_links)
         paths = (path_of(found) for found in in_force(self.sources))
@@ -215,7 +226,9 @@ class World:
         return is_free and not is_led_by and not self.is_out_of_sight(path)
 
     def may_tell_links(self, path: bytes) -> bool:
-        """Tell whether a directory's link count may be told: no rule for a path hides a name in it."""
+        """Tell whether a directory's link count may be told: no rule for a path hides a name in
+        it.
+        """
         hiding = (
             rule
             for rule in self.path_rules()
@@ -268,7 +281,9 @@ class World:
             assert is_other or not self.is_fixed(other), f"{path!r} was linked, which is {other!r} too"
 
     def check_carried(self, path: bytes, place: bytes) -> None:
-        """Check that what a rename carries along is protected by patterns alone, before and after, and no less."""
+        """Check that what a rename carries along is protected by patterns alone, before and after,
+        and no less.
+        """
         before, after = self.decides(path), self.decides(place)
         if self.is_fixed(path):
             assert not isinstance(before, PathRule), f"{path!r} was moved, which {before} protects"
@@ -281,7 +296,9 @@ class World:
             assert not is_weaker, f"{path!r} is less protected as {place!r}"
 
     def check_ways(self, now: Shown, why: str) -> None:
-        """Check that what is written in rules leads where it led, and through no links that were not there."""
+        """Check that what is written in rules leads where it led, and through no links that were
+        not there.
+        """
         for led in self.ways:
             self._check_way(led, now, why)
         nothing = What("", 0)
@@ -300,7 +317,9 @@ class World:
                     assert after.kind == "dir", f"{why} took {way!r} away, above {found}"
 
     def _check_way(self, way: Way, now: Shown, why: str) -> None:
-        """Check that a rule's path leads where it led, or lost a link that it is about itself, and gained none."""
+        """Check that a rule's path leads where it led, or lost a link that it is about itself, and
+        gained none.
+        """
         nothing = What("", 0)
         for spot in map(self.relative, way.spots):
             for path in (*above(spot), spot):

@@ -1,4 +1,6 @@
-"""Which rule decides, found by looking at all of them: slow, and plainly what the reference says."""
+"""Which rule decides, found by looking at all of them: slow, and plainly what the reference
+says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where the paths of rules lead through symbolic links, found by rewriting them: slow, and plainly what is meant."""
+"""Where the paths of rules lead through symbolic links, found by rewriting them: slow, and plainly
+what is meant.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ class Way(NamedTuple):
 
     @property
     def held_links(self) -> tuple[bytes, ...]:
-        """The links that may not go away, whatever the rule says: one at its own path is what the rule is about."""
+        """The links that may not go away, whatever the rule says: one at its own path is what the
+        rule is about.
+        """
         return tuple(link for link in self.links if link != self.path)
 
 
 def way_of(path: bytes, target_of: Callable[[bytes], bytes | None]) -> Way:
-    """Follow a path: replace the first link or ``..`` in it by where that leads, until there is none."""
+    """Follow a path: replace the first link or ``..`` in it by where that leads, until there is
+    none.
+    """
     links: list[bytes] = []
     turns: list[bytes] = []
     rest = path
@@ -79,8 +85,8 @@ def path_of(rule: Rule) -> bytes:
 def with_places(rules: Sequence[Rule], project: bytes, target_of: Callable[[bytes], bytes | None]) -> tuple[Rule, ...]:
     """Return the rules of one source, and the same ones for where links lead them.
 
-    What is written comes first, then the strictest.  A link in the project that leads out of it takes only deny and
-    hidden along.
+    What is written comes first, then the strictest.  A link in the project that leads out of it
+    takes only deny and hidden along.
     """
     by_subject = {subject(rule): rule for rule in rules}
     for rule in sorted(rules, key=lambda rule: _STRICTEST_FIRST.index(rule.state)):

@@ -1,4 +1,6 @@
-"""A plain directory as the models of a view have it beside them: its operations, and what is compared of its tree."""
+"""A plain directory as the models of a view have it beside them: its operations, and what is
+compared of its tree.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +208,9 @@ def describe(
 
 
 def by_first_name(tree: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
-    """Replace each file's number, which differs between both sides, by the first path that has it."""
+    """Replace each file's number, which differs between both sides, by the first path that has
+    it.
+    """
     first: dict[int, bytes] = {}
     for path in sorted(tree):
         if tree[path][0] != "dir":

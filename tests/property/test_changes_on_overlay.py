@@ -1,4 +1,6 @@
-"""The model test once more, now for the changes between the states that the overlay itself records."""
+"""The model test once more, now for the changes between the states that the overlay itself
+records.
+"""
 
 from __future__ import annotations
 

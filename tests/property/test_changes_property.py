@@ -1,4 +1,6 @@
-"""Comparing two states agrees with looking at all of both; the patch turns the files of one into the other's."""
+"""Comparing two states agrees with looking at all of both; the patch turns the files of one into
+the other's.
+"""
 
 from __future__ import annotations
 

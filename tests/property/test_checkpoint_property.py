@@ -90,7 +90,8 @@ def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
             assert session.journal.markers == replayed.journal.markers
             assert session.journal.segment_counts() == replayed.journal.segment_counts()
             assert session.journal_numbers() == replayed.journal_numbers()
-            # Numbers in between were those of files that have lost their last name: nothing is there any more.
+            # Numbers in between were those of files that have lost their last name: nothing is
+            # there any more.
             between = range(*sorted((present.fresh_from, replayed.present().fresh_from)))
             assert not set(session.store).intersection(between)
             assert described(present.tree) == described(replayed.present().tree)

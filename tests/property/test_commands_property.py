@@ -1,7 +1,9 @@
-"""Commits and undos, one after the other, by any options, while both sides work: nothing is lost, and the view stays.
+"""Commits and undos, one after the other, by any options, while both sides work: nothing is lost,
+and the view stays.
 
-All of it is done as the commands do it, with sessions that are opened and closed, but without a mount.  What the host
-does comes at any time but in the middle of a command, which :mod:`tests.property.test_undo_rollback_property` is about.
+All of it is done as the commands do it, with sessions that are opened and closed, but without a
+mount.  What the host does comes at any time but in the middle of a command, which
+:mod:`tests.property.test_undo_rollback_property` is about.
 """
 
 from __future__ import annotations
@@ -178,7 +180,9 @@ class World:
         return found
 
     def _without_names(self, what: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Leave out which names are one file, and how many, where the host has parted or moved some of them."""
+        """Leave out which names are one file, and how many, where the host has parted or moved some
+        of them.
+        """
         is_sure = what[0] == "dir" or not (self.has_links and self.host.touched)
         return what if is_sure else what[:-2]
 

@@ -1,4 +1,6 @@
-"""After a commit base is what the view was, whatever was done to the view; what it replaced can be had back."""
+"""After a commit base is what the view was, whatever was done to the view; what it replaced can be
+had back.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ DIRECTORIES = (b"a", b"d", b"d/a", b"d/d", b"d/d/d", b"c", b"c/a", b"c/b")
 FILES = (b"b", b"d/b", b"d/c", b"d/a/a", b"d/d/a", b"d/d/\xff\xfe", b"d/d/d/a", b"c/a/b", b"c/c", b"e f")
 
 Operation: TypeAlias = tuple[Any, ...]
-"""A name and its arguments; a path is given as a place: a number to choose among those there are, and a name in it."""
+"""A name and its arguments; a path is given as a place: a number to choose among those there are,
+and a name in it.
+"""
 
 names = st.sampled_from(NAMES)
 places = st.tuples(st.integers(0, 40), st.none() | names)
@@ -140,7 +144,9 @@ def perform_on_two(scribe: CommitScribe, name: str, src: bytes, dst: bytes) -> N
 def after(
     program: list[Operation], links: list[tuple[bytes, ...]], session: str | None = None
 ) -> Iterator[tuple[CommitScribe, bytes]]:
-    """Run a program on a view and give it, with a directory for the commit (in ``session``, if given)."""
+    """Run a program on a view and give it, with a directory for the commit (in ``session``, if
+    given).
+    """
     with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory(dir=session) as own:
         root = os.fsencode(base) + b"/base"
         os.mkdir(root)

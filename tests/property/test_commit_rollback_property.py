@@ -1,7 +1,8 @@
-"""However a commit is broken off, and however often, it can be taken back or finished: base is as before, or as after.
+"""However a commit is broken off, and however often, it can be taken back or finished: base is as
+before, or as after.
 
-It is killed at any line of its code, and so is what takes it back or finishes it; a power failure takes lines of its
-log away; and the host is at work in base meanwhile.
+It is killed at any line of its code, and so is what takes it back or finishes it; a power failure
+takes lines of its log away; and the host is at work in base meanwhile.
 """
 
 from __future__ import annotations
@@ -57,14 +58,18 @@ BROKEN = (
 
 
 class Kill(NamedTuple):
-    """When a process is killed: that many lines after it has begun with that step, counted from the first it does."""
+    """When a process is killed: that many lines after it has begun with that step, counted from the
+    first it does.
+    """
 
     step: int
     line: int
 
 
 class Attempt(NamedTuple):
-    """What somebody does about a commit that was interrupted: he takes it back or goes on, and may be killed."""
+    """What somebody does about a commit that was interrupted: he takes it back or goes on, and may
+    be killed.
+    """
 
     goes_back: bool
     kill: Kill | None
@@ -149,7 +154,9 @@ def lose_lines(parking: bytes, number: int) -> None:
 def staged(
     program: list[Operation], links: list[tuple[bytes, ...]], session: str | None = None
 ) -> Iterator[tuple[CommitScribe, bytes]]:
-    """Run a program on a view as :func:`after` does, with the real time, so that conflicts can be told."""
+    """Run a program on a view as :func:`after` does, with the real time, so that conflicts can be
+    told.
+    """
     with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory(dir=session) as own:
         root = os.fsencode(base) + b"/base"
         os.mkdir(root)
@@ -301,7 +308,9 @@ class Broken(Protocol):
 def check_work_of_host(
     run: Broken, root: bytes, had: set[bytes], work: list[list[Edit]], attempts: list[Attempt]
 ) -> None:
-    """Have the host at work each time that it is broken off: nothing that was in base (``had``) or comes is lost."""
+    """Have the host at work each time that it is broken off: nothing that was in base (``had``) or
+    comes is lost.
+    """
     host, tells = Host(root), False
     for number, attempt in enumerate(attempts):
         if run.has(b"done") or not run.has(b"plan.json"):

@@ -25,7 +25,9 @@ TestCoreModel.settings = model_settings(ci=(40, 50), nightly=(200, 100))
 
 
 class CoreStatesMachine(StatesMachine):
-    """The same, by few rules: most of what it does is names of files with several, looked at in any order."""
+    """The same, by few rules: most of what it does is names of files with several, looked at in any
+    order.
+    """
 
     make_driver = CoreDriver
 

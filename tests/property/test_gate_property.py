@@ -1,4 +1,6 @@
-"""Random operations under random rules on the handlers, without a mount, walked through as the kernel would."""
+"""Random operations under random rules on the handlers, without a mount, walked through as the
+kernel would.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,9 @@ class HandlersDriver:
             self._forget(answer)
 
     def overwrite(self, path: bytes, data: bytes) -> None:
-        """Open with O_CREAT and O_TRUNC, as the kernel does where it does not know the name, at the end of links."""
+        """Open with O_CREAT and O_TRUNC, as the kernel does where it does not know the name, at the
+        end of links.
+        """
         flags = os.O_WRONLY | os.O_TRUNC
         for _ in range(_LINKS):
             with self._above(path) as (parent, name):

@@ -186,7 +186,9 @@ def test_flipped_bytes_are_an_error_or_a_torn_last_line(written: list[Record], f
 def test_a_cut_file_holds_the_records_before_the_cut(
     written: list[Record], where: float, first: bytes, zeros: int
 ) -> None:
-    """Wherever it is cut, and also if the file has grown beyond that without anything being written there."""
+    """Wherever it is cut, and also if the file has grown beyond that without anything being written
+    there.
+    """
     content = first + b"".join(lines_of(first, written))
     cut = content[: len(first) + int(where * (len(content) - len(first)))] + b"\0" * zeros
     with journal_file(cut) as path:
@@ -200,7 +202,9 @@ def test_a_cut_file_holds_the_records_before_the_cut(
 
 
 def harms(lines: list[bytes], others: list[bytes]) -> st.SearchStrategy[tuple[list[bytes], int]]:
-    """Draw one harm to a journal's lines, but for the first line; and the index of the first that is then not right."""
+    """Draw one harm to a journal's lines, but for the first line; and the index of the first that
+    is then not right.
+    """
     spots = st.integers(0, len(lines) - 1)
 
     def remove(at: int, count: int) -> tuple[list[bytes], int]:

@@ -1,4 +1,6 @@
-"""What holds of a tree's rules is nowhere less strict than without them, looked for at every path of a small world."""
+"""What holds of a tree's rules is nowhere less strict than without them, looked for at every path
+of a small world.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from yolofs.rules.loosening import blamed, judge
 from yolofs.rules.tightening import find_sure
 
 NAMES = (b"a", b"b", b"c.x", b"d.x", b"e", b".git", b".yolofs")
-"""Of all kinds: with rules and without, with an ending, that keeps patterns out, and where nothing does."""
+"""Of all kinds: with rules and without, with an ending, that keeps patterns out, and where nothing
+does.
+"""
 PATHS = [b"/" + b"/".join(names) for depth in range(5) for names in itertools.product(NAMES, repeat=depth)]
 _paths = st.sampled_from([b"/", b"/a", b"/a/b", b"/a/b/c.x", b"/b", b"/b/a", b"/c.x", b"/c.x/b", b"/.git", b"/a/.git"])
 _states = st.sampled_from(list(RuleState))

@@ -1,4 +1,6 @@
-"""A commit of a selection, whatever was done to the view: base gets what was selected, and the view is the same."""
+"""A commit of a selection, whatever was done to the view: base gets what was selected, and the view
+is the same.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ def check_base(
     held: set[bytes],
     come_along: dict[bytes, bytes],
 ) -> None:
-    """What is selected is as in the view, but for what is ``held``; nothing else is other than before.
+    """What is selected is as in the view, but for what is ``held``; nothing else is other than
+    before.
 
     ``come_along``: what was carried along by a directory that was selected, from where to where.
     """
@@ -132,7 +135,8 @@ def numbers_of(root: bytes) -> dict[bytes, int]:
 
 
 def carried(before: dict[bytes, int], now: dict[bytes, int], selection: Selection) -> dict[bytes, bytes]:
-    """Return what lies elsewhere as a directory above it was selected and moved: old and new paths, not selected both.
+    """Return what lies elsewhere as a directory above it was selected and moved: old and new paths,
+    not selected both.
 
     A scratch directory goes where the directory goes in which it lies.
     """
@@ -157,7 +161,9 @@ def is_new_parent(path: bytes, now: dict[bytes, Node], selection: Selection) -> 
 
 
 def plain(node: Node | None) -> Any:
-    """Return what is compared: links have other names before the rest is committed, directories other times."""
+    """Return what is compared: links have other names before the rest is committed, directories
+    other times.
+    """
     if node is None:
         return None
     return node._replace(links=frozenset(), mtime_ns=0 if stat.S_ISDIR(node.kind) else node.mtime_ns)

@@ -1,4 +1,6 @@
-"""A text with some of its hunks applied: what was picked and what was not come to the new text together."""
+"""A text with some of its hunks applied: what was picked and what was not come to the new text
+together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A state that is said anew is the same; without some changes it still can be committed, without any it is base."""
+"""A state that is said anew is the same; without some changes it still can be committed, without
+any it is base.
+"""
 
 from __future__ import annotations
 

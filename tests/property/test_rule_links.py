@@ -1,4 +1,6 @@
-"""Random links and rules: rules hold where a naive walk says that links lead, and the ways there are held."""
+"""Random links and rules: rules hold where a naive walk says that links lead, and the ways there
+are held.
+"""
 
 from __future__ import annotations
 

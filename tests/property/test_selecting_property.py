@@ -1,4 +1,5 @@
-"""Any selection of hunks of any work: what is accepted in base and what is left staged are what was staged.
+"""Any selection of hunks of any work: what is accepted in base and what is left staged are what was
+staged.
 
 And dropping everything gives base.  A session does it, on real files, by the view's own operations.
 """
@@ -40,7 +41,9 @@ BASE = {b"a": TEXT, b"d/a": b"one\ntwo\n", b"d/b": TEXT * 2, b"d/e/a": b"no end"
 NAMES = (b"a", b"b", b"c", b"d", b"n")
 names = st.sampled_from(NAMES)
 places = st.tuples(st.integers(0, 30), st.none() | st.none() | names)
-"""A number to choose among the paths there are, and perhaps a name in that directory, or beside that file."""
+"""A number to choose among the paths there are, and perhaps a name in that directory, or beside
+that file.
+"""
 files = st.sampled_from((*BASE, b"link"))
 directories = st.sampled_from((b"d", b"d/e", b"e"))
 lines = st.sampled_from((b"x\n", b"y\r\n", b"3\n", b"\xff\n", b"end"))
@@ -130,7 +133,9 @@ class Work:
                 self.driver.rmdir(one)
 
     def look(self) -> dict[bytes, tuple[Any, ...]]:
-        """Return what the view shows; of directories not their times, and how often nothing they are linked."""
+        """Return what the view shows; of directories not their times, and how often nothing they
+        are linked.
+        """
         self.driver.remount()
         return without_times(self.driver.tree())
 
@@ -142,7 +147,9 @@ class Work:
 
 
 def net(facts: Iterable[tuple[Any, ...]]) -> Counter[Any]:
-    """Count facts, without lines that go and come: a last line gets an end where another follows."""
+    """Count facts, without lines that go and come: a last line gets an end where another
+    follows.
+    """
     found = Counter(facts)
     for fact in [fact for fact in found if fact[0] == "-"]:
         both = min(found[fact], found["+", *fact[1:]])
@@ -152,7 +159,9 @@ def net(facts: Iterable[tuple[Any, ...]]) -> Counter[Any]:
 
 
 def without_times(found: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
-    """Return the description of a tree without the times of directories and links, which are no change."""
+    """Return the description of a tree without the times of directories and links, which are no
+    change.
+    """
     at = {"dir": 4, "link": 5}
     return {
         path: (*what[: at[what[0]]], 0, *what[at[what[0]] + 1 :]) if what[0] in at else what

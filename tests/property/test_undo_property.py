@@ -1,4 +1,6 @@
-"""A commit that is undone: base is what it was, to the bit, and the view is what it is, whatever was staged since."""
+"""A commit that is undone: base is what it was, to the bit, and the view is what it is, whatever
+was staged since.
+"""
 
 from __future__ import annotations
 

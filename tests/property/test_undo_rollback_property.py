@@ -1,8 +1,9 @@
-"""An undo that is broken off, however often, is finished or taken back: base is as before the commit, or as after it.
+"""An undo that is broken off, however often, is finished or taken back: base is as before the
+commit, or as after it.
 
-As in :mod:`tests.property.test_commit_rollback_property` it is killed at any line of its code, and so is what takes it
-back or finishes it; a power failure takes lines of its log away.  The host is at work in base meanwhile, and whatever
-has been in base by then is kept.
+As in :mod:`tests.property.test_commit_rollback_property` it is killed at any line of its code, and
+so is what takes it back or finishes it; a power failure takes lines of its log away.  The host is
+at work in base meanwhile, and whatever has been in base by then is kept.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ class Run:
 def undone(
     scribe: CommitScribe, parking: bytes, second: list[Operation], links: list[tuple[bytes, ...]]
 ) -> tuple[Commits, Run] | None:
-    """Commit what is staged, stage more, and return what is to undo the commit; None if there is nothing to it."""
+    """Commit what is staged, stage more, and return what is to undo the commit; None if there is
+    nothing to it.
+    """
     commits = Commits(scribe, os.path.dirname(parking))
     if not commits.commit(1).steps:
         return None

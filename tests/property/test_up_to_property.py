@@ -1,4 +1,6 @@
-"""A commit of an earlier state of the view: base is what that showed, and the view is what it is, without conflicts."""
+"""A commit of an earlier state of the view: base is what that showed, and the view is what it is,
+without conflicts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def changed_ns(root: bytes) -> dict[int, int]:
 
 
 def check_link_counts(scribe: CommitScribe) -> None:
-    """See that the view tells of each file how many names it has, as it is without looking for them."""
+    """See that the view tells of each file how many names it has, as it is without looking for
+    them.
+    """
     for path, node in scribe.expected().items():
         shown = scribe.shown(path)
         assert shown is not None

@@ -1,7 +1,9 @@
-"""The model test: a hypothesis state machine that performs every operation on a view and on a plain directory.
+"""The model test: a hypothesis state machine that performs every operation on a view and on a plain
+directory.
 
 The same machine drives the core (:mod:`tests.property.test_core_model`) and a mount
-(:mod:`tests.mount.test_mount_model`) through a :class:`Driver`, and compares results, errnos and whole trees.
+(:mod:`tests.mount.test_mount_model`) through a :class:`Driver`, and compares results, errnos and
+whole trees.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ orders = st.sampled_from(LINKED).flatmap(st.permutations) | st.lists(near, max_s
 
 
 class Driver(Protocol):
-    """How the machine works on a view: by paths relative to its root, raising OSError as the system would."""
+    """How the machine works on a view: by paths relative to its root, raising OSError as the system
+    would.
+    """
 
     root: bytes
     """The base directory."""
@@ -135,7 +139,9 @@ def populate(root: bytes) -> None:
 
 
 class StatesMachine(RuleBasedStateMachine):
-    """Performs operations on both sides, many at a time, and what ends or exchanges a state; and compares."""
+    """Performs operations on both sides, many at a time, and what ends or exchanges a state; and
+    compares.
+    """
 
     make_driver: Callable[[bytes], Driver]
 
@@ -181,21 +187,27 @@ class StatesMachine(RuleBasedStateMachine):
 
     @rule(looked=orders, program=st.lists(unwatched, min_size=1, max_size=6))
     def between_looks(self, looked: list[bytes], program: list[tuple[Any, ...]]) -> None:
-        """Names are looked at in an order of their own, and then none until all is done that is to be done."""
+        """Names are looked at in an order of their own, and then none until all is done that is to
+        be done.
+        """
         for path in looked:
             self.both("look", path)
         for operation in program:
             self.both(*operation)
 
     def _close_handles(self, *, if_named: bool = False) -> None:
-        """Close all handles, or those of files that have a name: to which state these belong is not for here."""
+        """Close all handles, or those of files that have a name: to which state these belong is not
+        for here.
+        """
         for slot, fd in list(self.model.handles.items()):
             if not if_named or os.fstat(fd).st_nlink:
                 self.both("close_handle", slot)
 
     @rule(looked=orders, old=near, new=st.sampled_from(FREE), change=changes)
     def change_one_that_moved(self, looked: list[bytes], old: bytes, new: bytes, change: tuple[Any, ...]) -> None:
-        """One of the names that were looked at, or another, is renamed and changed before anybody looks again."""
+        """One of the names that were looked at, or another, is renamed and changed before anybody
+        looks again.
+        """
         for path in looked:
             self.both("look", path)
         self.both("rename", looked[0] if looked else old, new)
@@ -389,7 +401,9 @@ class ViewMachine(StatesMachine):
 
 
 def names_listed(changes: Iterable[Change]) -> tuple[set[bytes], set[bytes]]:
-    """Return the names that go and those that come by a list of changes, in which each renamed thing has its line."""
+    """Return the names that go and those that come by a list of changes, in which each renamed
+    thing has its line.
+    """
     went: set[bytes] = set()
     came: set[bytes] = set()
     for change in changes:

@@ -1,7 +1,7 @@
 """Programs that try to get out of the sandbox.  Each prints ``out`` if it did, or ``kept in``.
 
-They are run in the sandbox as it is, where they must be kept in, and in one that lacks what keeps them in, where they
-must get out: an attempt that never works shows nothing.
+They are run in the sandbox as it is, where they must be kept in, and in one that lacks what keeps
+them in, where they must get out: an attempt that never works shows nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ PLAIN_ROOT = ("--unshare-user", "--cap-drop ALL")
 HOST_FILES = "read-only host files"
 """Stands for mounts that are made before bubblewrap is started; no option."""
 NATIVE_BINDS = "native binds"
-"""Likewise.  They keep nothing in; what they are parts of lies over /sys, so that the host's is there only without."""
+"""Likewise.  They keep nothing in; what they are parts of lies over /sys, so that the host's is
+there only without.
+"""
 
 
 @dataclass(frozen=True, slots=True)

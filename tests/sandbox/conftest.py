@@ -15,7 +15,9 @@ from tests.sandbox.repositories import git
 
 @pytest.fixture(scope="session", autouse=True)
 def bubblewrap() -> None:
-    """Without bubblewrap there is nothing to test; where the mount is required, so is the sandbox."""
+    """Without bubblewrap there is nothing to test; where the mount is required, so is the
+    sandbox.
+    """
     if shutil.which("bwrap") is None:
         if os.environ.get("YOLOFS_REQUIRE_MOUNT") == "1":
             pytest.fail("YOLOFS_REQUIRE_MOUNT=1, but bubblewrap is not installed", pytrace=False)

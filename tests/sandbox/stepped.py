@@ -1,4 +1,6 @@
-"""A run that does one thing after another, when it is told to: several of them can go on side by side."""
+"""A run that does one thing after another, when it is told to: several of them can go on side by
+side.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The sandbox where there can be none, and that who tries it leaves nothing on the machine.
 
-That it is the same for an ordinary user, and for root in a container, tests/support/elsewhere.py shows.
+That it is the same for an ordinary user, and for root in a container, tests/support/elsewhere.py
+shows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ pytestmark = [
 
 
 def test_an_ordinary_user_without_user_namespaces_is_told_and_nothing_is_run() -> None:
-    """The view is mounted outside, as fusermount3 needs what an ordinary user's namespace does not have."""
+    """The view is mounted outside, as fusermount3 needs what an ordinary user's namespace does not
+    have.
+    """
     yolofs = " ".join(COMMAND)
     script = f"""
         mkdir "$HOME/project" && cd "$HOME/project" && {yolofs} init && {yolofs} mount

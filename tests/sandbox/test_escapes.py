@@ -127,7 +127,9 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(shared: Program) -> Iterator[Scene]:
-    """Return a session with a process outside, shared memory, another session, device nodes, and so on."""
+    """Return a session with a process outside, shared memory, another session, device nodes, and so
+    on.
+    """
     project = shared.project
     (project / "real").write_text("real")
     (project / "link").symlink_to(".yolofs")
@@ -145,7 +147,8 @@ def scene(shared: Program) -> Iterator[Scene]:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(os.path.relpath(live), "socket/socket"))
     listener.listen()
-    # The whole of `live` is not bound because of any of them, and each of its parts because of its own.
+    # The whole of `live` is not bound because of any of them, and each of its parts because of its
+    # own.
     for path in (static, live / "socket", live / "fifo", live / "session"):
         shared("rule", "read-only", f"{path}/**")
     wait_until(lambda: str(static) in native_binds(shared), "a directory with nothing but files is bound")

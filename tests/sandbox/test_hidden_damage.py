@@ -1,4 +1,6 @@
-"""Little projects whose ordinary command does damage that nobody sees: all of it is told, and one command undoes it."""
+"""Little projects whose ordinary command does damage that nobody sees: all of it is told, and one
+command undoes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The little projects whose ordinary command does damage: each is found and undone in ``yolofs review`` by few keys."""
+"""The little projects whose ordinary command does damage: each is found and undone in
+``yolofs review`` by few keys.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A sandbox in a terminal: Ctrl-C, Ctrl-Z, window size, full-screen programs; a shell around it and one inside."""
+"""A sandbox in a terminal: Ctrl-C, Ctrl-Z, window size, full-screen programs; a shell around it and
+one inside.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +219,8 @@ def test_ctrl_c_in_a_program_that_vim_has_started_ends_that_program_alone(yolofs
     shell.resize(100, 30)
     type_line(shell, f"{YOLOFS} run -- vim -u NONE -N made-in-vim")
     shell.wait_for_screen("made-in-vim", "~")
-    # a shell loses Ctrl-C that comes while it is about to start another program: this one waits by itself
+    # a shell loses Ctrl-C that comes while it is about to start another program: this one waits by
+    # itself
     shell.type(":!echo sta''rted; read line\r")
     shell.wait_for("started")
     shell.type("\x03")

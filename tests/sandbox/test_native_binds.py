@@ -24,7 +24,9 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A session over the whole machine, with one directory outside the project that a rule makes read-only."""
+    """A session over the whole machine, with one directory outside the project that a rule makes
+    read-only.
+    """
 
     program: Program
     static: Path
@@ -86,7 +88,8 @@ def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_
     cache = "/etc/ld.so.cache"
     assert Path(cache).is_file()
     points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    # Of a directory in which something is mounted an ordinary user can make no overlay, of which a file were a part.
+    # Of a directory in which something is mounted an ordinary user can make no overlay, of which a
+    # file were a part.
     can_bind = os.geteuid() == 0 or not any(point.startswith("/etc/") for point in points)
     with session(tmp_path, '"/etc" = "read-only"', '"/etc/shadow" = "deny"') as place:
         place.wait_until_bound()

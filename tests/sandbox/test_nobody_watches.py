@@ -1,4 +1,6 @@
-"""What is asked where nobody watches does not hold a run up for long, and says how it is allowed the next time."""
+"""What is asked where nobody watches does not hold a run up for long, and says how it is allowed
+the next time.
+"""
 
 from __future__ import annotations
 

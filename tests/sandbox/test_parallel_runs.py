@@ -1,4 +1,6 @@
-"""Several runs at once: each summary is about what that run did, and says apart what others did meanwhile."""
+"""Several runs at once: each summary is about what that run did, and says apart what others did
+meanwhile.
+"""
 
 from __future__ import annotations
 

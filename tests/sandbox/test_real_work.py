@@ -75,7 +75,9 @@ def test_work_is_done_without_an_ask_and_staged(yolofs: Program, name: str) -> N
 
 @pytest.fixture
 def source_package(yolofs: Program) -> Path:
-    """Return a directory of the project with the source package hello, got by apt with files of its own."""
+    """Return a directory of the project with the source package hello, got by apt with files of its
+    own.
+    """
     directory = yolofs.project / "hello"
     apt = directory.parent.parent / "apt"
     for path in (directory, apt / "lists/partial", apt / "cache/archives/partial"):

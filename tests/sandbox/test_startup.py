@@ -1,4 +1,6 @@
-"""What short commands import: time on a busy machine proves nothing, but what is not imported takes none."""
+"""What short commands import: time on a busy machine proves nothing, but what is not imported takes
+none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A command that waits for an answer is no riddle: stderr says what it waits for, and how to answer."""
+"""A command that waits for an answer is no riddle: stderr says what it waits for, and how to
+answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An agent that wants a change folded out of sight: what it writes in ``.git``, as bytecode, or deletes."""
+"""An agent that wants a change folded out of sight: what it writes in ``.git``, as bytecode, or
+deletes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What an agent's hook makes of a command really runs as a whole in the view, and does what it would have done."""
+"""What an agent's hook makes of a command really runs as a whole in the view, and does what it
+would have done.
+"""
 
 from __future__ import annotations
 

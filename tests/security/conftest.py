@@ -42,7 +42,9 @@ def victim(tmp_path: Path) -> Path:
 
 
 def end_daemon(session: Path) -> None:
-    """End the daemon of a session, wherever its project is by now, and wait until its mount is gone."""
+    """End the daemon of a session, wherever its project is by now, and wait until its mount is
+    gone.
+    """
     described = session / "daemon.json"
     if not described.exists():
         return

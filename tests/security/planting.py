@@ -1,4 +1,6 @@
-"""Sessions with a commit that claims to be interrupted: planted by somebody, or really so and then tampered with."""
+"""Sessions with a commit that claims to be interrupted: planted by somebody, or really so and then
+tampered with.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ STEP = 8
 
 
 def tree_of(directory: Path) -> Tree:
-    """Return all that is below a directory but for sessions: names, types, modes, contents, links."""
+    """Return all that is below a directory but for sessions: names, types, modes, contents,
+    links.
+    """
     return by_first_name(dict(walk_tree(os.fsencode(directory))))
 
 
@@ -33,7 +37,9 @@ def session_of(project: Path) -> Path:
 
 
 def plant(session: Path, victim: Path, *, files: int = 300) -> None:
-    """Put a session into a directory whose commit, if somebody finishes it, writes files into ``victim``."""
+    """Put a session into a directory whose commit, if somebody finishes it, writes files into
+    ``victim``.
+    """
     (session / "files/00").mkdir(parents=True)
     (session / "files/00/1").write_text("planted\n")
     with Journal.create(os.fsencode(session / "journal")) as journal:

@@ -1,4 +1,6 @@
-"""What would give the host a command or a file that runs with other rights is marked, and committed by name alone."""
+"""What would give the host a command or a file that runs with other rights is marked, and committed
+by name alone.
+"""
 
 from __future__ import annotations
 
@@ -319,7 +321,9 @@ def test_where_nothing_else_is_staged_it_says_so_and_ends_with_the_code(yolofs: 
 
 
 def test_a_command_in_a_directory_whose_rename_stays_is_held_back(yolofs: Program, top: Path) -> None:
-    """The directory of PATH is renamed in the view; what is new in it would land on PATH without that rename."""
+    """The directory of PATH is renamed in the view; what is new in it would land on PATH without
+    that rename.
+    """
     (top / "usr/bin").rename(top / "usr/bin2")
     script(top / "usr/bin2/evil")
     (top / "project/pulled").mkdir()

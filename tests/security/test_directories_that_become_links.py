@@ -1,4 +1,6 @@
-"""Somebody on the host puts a link in the place of a directory while a program in the view looks into that."""
+"""Somebody on the host puts a link in the place of a directory while a program in the view looks
+into that.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def known(driver: CoreDriver, *names: bytes) -> Inode:
 
 
 def refused_by_what_it_has_become() -> contextlib.AbstractContextManager[object]:
-    """Expect the error that tells of a link, or of something else than there was: which one depends on the call."""
+    """Expect the error that tells of a link, or of something else than there was: which one depends
+    on the call.
+    """
     return pytest.raises(OSError, check=lambda error: error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ESTALE))
 
 
@@ -186,7 +190,9 @@ def test_what_is_denied_stays_so_while_somebody_exchanges_a_directory_and_a_link
 
 
 def read_while_exchanging(project: Path, directory: int) -> set[bytes]:
-    """Return what a file in a directory of the view has while the host exchanges that directory and a link."""
+    """Return what a file in a directory of the view has while the host exchanges that directory and
+    a link.
+    """
 
     def exchange() -> None:
         fd = os.open(project, os.O_RDONLY)

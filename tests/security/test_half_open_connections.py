@@ -1,7 +1,9 @@
-"""Whoever holds connections to the daemon without using them, however many, keeps nobody's command waiting.
+"""Whoever holds connections to the daemon without using them, however many, keeps nobody's command
+waiting.
 
-The control socket and the one for programs in a sandbox, each against one process with many connections and against
-many processes with a few each, which say nothing, half a line, a line without end, or never read an answer.
+The control socket and the one for programs in a sandbox, each against one process with many
+connections and against many processes with a few each, which say nothing, half a line, a line
+without end, or never read an answer.
 """
 
 from __future__ import annotations
@@ -124,15 +126,19 @@ def control_socket(yolofs: Program) -> str:
 
 MANNERS = ("silent", "half", "endless", "unread", "idle", "watch")
 BUSIEST = {(100, 10, "unread"), (100, 10, "endless")}
-"""A hundred processes that each have a daemon answer ten times two thousand questions, or read lines without end in ten
-places: that takes minutes of two CPUs."""
+"""A hundred processes that each have a daemon answer ten times two thousand questions, or read
+lines without end in ten places: that takes minutes of two CPUs."""
 SHIFT = dice("crowds").randrange(2)
 INSIDE = {dice("crowds inside").choice(("silent", "half")), dice("floods inside").choice(("unread", "endless"))}
-"""Of the manners of many processes in a sandbox those for any run: one that says little, and one that says much."""
+"""Of the manners of many processes in a sandbox those for any run: one that says little, and one
+that says much.
+"""
 
 
 def is_drawn(crowd: tuple[int, int], manner: str) -> bool:
-    """Tell whether a crowd is for any run: each manner is, once, in sizes that change; a run by night has all."""
+    """Tell whether a crowd is for any run: each manner is, once, in sizes that change; a run by
+    night has all.
+    """
     sizes = [size for size in CROWDS if (*size, manner) not in BUSIEST]
     return crowd == sizes[(MANNERS.index(manner) + SHIFT) % len(sizes)]
 
@@ -188,7 +194,9 @@ def fill(path: str, stack: contextlib.ExitStack) -> None:
 
 
 def test_a_command_waits_for_its_turn_where_as_many_as_may_wait_already(tmp_path: Path) -> None:
-    """And does not take it that there is no daemon: it would show what is not true any more, or refuse to work."""
+    """And does not take it that there is no daemon: it would show what is not true any more, or
+    refuse to work.
+    """
     path = tmp_path / "s"
     with contextlib.ExitStack() as stack, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

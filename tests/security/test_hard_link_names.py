@@ -1,4 +1,6 @@
-"""A commit loses no name of a file with hard links, whichever of them was looked at, renamed and changed."""
+"""A commit loses no name of a file with hard links, whichever of them was looked at, renamed and
+changed.
+"""
 
 from __future__ import annotations
 

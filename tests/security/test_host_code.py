@@ -1,4 +1,6 @@
-"""What becomes code on the host stands apart, and is committed by name or with ``--trusted`` alone."""
+"""What becomes code on the host stands apart, and is committed by name or with ``--trusted``
+alone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def git(*words: str | Path, cwd: Path) -> None:
 
 @pytest.fixture
 def yolofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """A repository in which an agent has done ordinary work, with git too, and what is none; the mount is gone."""
+    """A repository in which an agent has done ordinary work, with git too, and what is none; the
+    mount is gone.
+    """
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     project = tmp_path / "project"

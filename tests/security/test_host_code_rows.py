@@ -1,6 +1,8 @@
-"""The rows of the table of what becomes code on the host, with real files: a plain commit leaves them staged.
+"""The rows of the table of what becomes code on the host, with real files: a plain commit leaves
+them staged.
 
-The machine is a directory that a child takes for its root, so that rows about ``/etc`` and homes mean what they say.
+The machine is a directory that a child takes for its root, so that rows about ``/etc`` and homes
+mean what they say.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ PATTERNS = [row.pattern for row in (*GIT_ROWS, *rows())]
 
 
 class Sample(NamedTuple):
-    """A file that a row is about, and files beside it whose names are similar, as absolute paths."""
+    """A file that a row is about, and files beside it whose names are similar, as absolute
+    paths.
+    """
 
     pattern: str
     path: str
@@ -185,7 +189,9 @@ WAYS: dict[str, tuple[Callable[[CoreDriver, bytes], None], bytes | None]] = {
     "renamed": (rename, None),
     "executable": (allow_execution, EVIL),
 }
-"""By each way in which a file may come: what is done, and what the file holds in base before, None if there is none."""
+"""By each way in which a file may come: what is done, and what the file holds in base before, None
+if there is none.
+"""
 FOUND = tuple[bytes, int] | None
 
 

@@ -1,4 +1,6 @@
-"""Programs that yolofs itself starts on the host are never those that an agent has staged, wherever PATH leads."""
+"""Programs that yolofs itself starts on the host are never those that an agent has staged, wherever
+PATH leads.
+"""
 
 from __future__ import annotations
 

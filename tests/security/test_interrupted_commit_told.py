@@ -1,4 +1,6 @@
-"""A commit that was interrupted is told, finished only by who says so, or given up without the loss of a file."""
+"""A commit that was interrupted is told, finished only by who says so, or given up without the loss
+of a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A journal that was damaged between two commands: what is said, by whom, for how long; and nothing is silent."""
+"""A journal that was damaged between two commands: what is said, by whom, for how long; and nothing
+is silent.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ STORED = Path(__file__).parents[1] / "fixtures/journal-1"
 
 @pytest.fixture
 def yolofs(tmp_path: Path) -> Program:
-    """Return the program in a project with a session that has staged five files, and is not mounted."""
+    """Return the program in a project with a session that has staged five files, and is not
+    mounted.
+    """
     project = tmp_path / "project"
     project.mkdir()
     (project / "a.txt").write_text("a\n")
@@ -279,7 +283,9 @@ def test_a_run_of_zero_bytes_at_the_end_is_a_torn_tail(yolofs: Program) -> None:
 
 
 Harm = Callable[[list[bytes], list[bytes]], tuple[list[bytes], int, str]]
-"""What is done to the lines of a journal, given those of another; the bad line's number, and what is said of it."""
+"""What is done to the lines of a journal, given those of another; the bad line's number, and what
+is said of it.
+"""
 
 
 def removed(lines: list[bytes], _: list[bytes]) -> tuple[list[bytes], int, str]:
@@ -325,7 +331,9 @@ def flipped(lines: list[bytes], _: list[bytes]) -> tuple[list[bytes], int, str]:
 
 
 def zeroed(lines: list[bytes], _: list[bytes]) -> tuple[list[bytes], int, str]:
-    """A page in the middle that a power failure has kept from the disk, with whole lines after it."""
+    """A page in the middle that a power failure has kept from the disk, with whole lines after
+    it.
+    """
     whole = b"".join(lines[3:5])
     hole = whole[:10] + b"\0" * (len(whole) - 20) + whole[-10:]
     return [*lines[:3], hole, *lines[5:]], 4, "zero bytes"
@@ -410,7 +418,9 @@ def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Prog
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Program:
-    """Return the program in a project whose session an earlier yolofs has left, with its journal of version 1."""
+    """Return the program in a project whose session an earlier yolofs has left, with its journal of
+    version 1.
+    """
     project = tmp_path / "project"
     shutil.copytree(STORED / "project", project)
     program = Program(project)

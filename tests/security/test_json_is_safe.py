@@ -1,4 +1,5 @@
-"""All that yolofs prints can be shown on a terminal, whatever programs and other users have called things.
+"""All that yolofs prints can be shown on a terminal, whatever programs and other users have called
+things.
 
 As JSON it says the same: a reader gets back exactly what was there.
 """
@@ -47,7 +48,9 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def yolofs(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Program]:
-    """A mounted project in which everything has a hostile name: files, snapshots, commands, rules, processes."""
+    """A mounted project in which everything has a hostile name: files, snapshots, commands, rules,
+    processes.
+    """
     project = tmp_path_factory.mktemp("json") / os.fsdecode(b"p\x1b[31m\xc2\x9b\xe2\x80\xae\xff")
     project.mkdir()
     for at, name in enumerate(NAMES):
@@ -311,7 +314,9 @@ def test_every_command_that_prints_json_is_tested() -> None:
 
 
 def test_no_module_makes_json_for_people_by_itself() -> None:
-    """All goes through one function; what goes over the socket and into the session's own files is not printed."""
+    """All goes through one function; what goes over the socket and into the session's own files is
+    not printed.
+    """
     for path in (Path(__file__).parents[2] / "cli").rglob("*.py"):
         assert not re.search(r"json\.(encode|format)\(", path.read_text()), path
 

@@ -1,4 +1,6 @@
-"""A plan of a commit is carried out only by whom, where and as it was written, whatever lies in a session."""
+"""A plan of a commit is carried out only by whom, where and as it was written, whatever lies in a
+session.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,9 @@ def test_an_end_that_was_changed_does_not_put_the_journal_away(tmp_path: Path, t
 
 
 def check_refused(project: Path, *reasons: str, base: Path | None = None) -> None:
-    """Check that no command finishes the commit of a project, that base stays, and that the reason is said."""
+    """Check that no command finishes the commit of a project, that base stays, and that the reason
+    is said.
+    """
     base = base or project
     before = tree_of(base)
     for words in (["run", "--", "true"], ["mount"], ["commit", "--yes"], ["commit", "--continue"], ["abort", "--yes"]):
@@ -335,7 +339,9 @@ def test_a_directory_of_base_that_became_a_link_out_of_it_is_not_followed(
 
 
 def seal_anew(project: Path, plan: Plan) -> None:
-    """Put another plan in the place of an interrupted one, with a seal that fits: what only we could do."""
+    """Put another plan in the place of an interrupted one, with a seal that fits: what only we
+    could do.
+    """
     from yolofs.session.interrupted import CommitSeals
 
     directory = os.fsencode(session_of(project))

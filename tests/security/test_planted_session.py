@@ -1,4 +1,6 @@
-"""A ``.yolofs/`` in the tree: an earlier version's goes on in the state directory, a planted one does not."""
+"""A ``.yolofs/`` in the tree: an earlier version's goes on in the state directory, a planted one
+does not.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def test_one_with_anything_else_in_it_is_not_the_users(
 def test_a_checkpoint_that_was_planted_beside_a_harmless_journal_says_nothing(
     project: Path, state: Path, tmp_path: Path
 ) -> None:
-    """It would stand for the journal: an earlier one of this very journal, with another tree, fits by its checksum."""
+    """It would stand for the journal: an earlier one of this very journal, with another tree, fits
+    by its checksum.
+    """
     session = put_earlier_session(project)
     records = Journal.open(os.fsencode(session / "journal"), read_only=True)
     tree = Tree()
@@ -239,7 +243,9 @@ def test_one_whose_daemon_still_runs_is_left_alone(project: Path, state: Path) -
 
 
 def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project: Path, state: Path) -> None:
-    """As registering comes before renaming, the registry knows of a session that is not there yet."""
+    """As registering comes before renaming, the registry knows of a session that is not there
+    yet.
+    """
     session = put_earlier_session(project)
     code = (
         "import os; from yolofs.session import earlier as m\n"
@@ -257,7 +263,9 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
 
 @pytest.mark.parametrize("kind", ["link", "directory"])
 def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, state: Path, kind: str) -> None:
-    """Who may write to a shared directory may exchange what is in it between any two steps of the move."""
+    """Who may write to a shared directory may exchange what is in it between any two steps of the
+    move.
+    """
     session = put_earlier_session(project)
     other = project.parent / "other"
     other.mkdir()

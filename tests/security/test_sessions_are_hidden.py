@@ -1,4 +1,6 @@
-"""No view shows what belongs to sessions, of this user or another: it cannot be listed, made, renamed or removed."""
+"""No view shows what belongs to sessions, of this user or another: it cannot be listed, made,
+renamed or removed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ done
 
 @pytest.fixture
 def tree(tmp_path: Path, yolofs: Program, state: Path) -> Path:
-    """A directory in which lies, in many ways, what belongs to sessions, and what is only called so."""
+    """A directory in which lies, in many ways, what belongs to sessions, and what is only called
+    so.
+    """
     tree = yolofs.project / "tree"
     for name in ("alice/.local/state/yolofs", "anywhere/kept", "sticky/.yolofs-1000"):
         for part in ("sessions/0123456789ab", "registry", "trust"):

@@ -1,4 +1,6 @@
-"""The state directory: each of its components is the user's or root's, closed to others, and no link."""
+"""The state directory: each of its components is the user's or root's, closed to others, and no
+link.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +163,9 @@ def lose_entry(state: Path) -> None:
 def test_a_session_that_nothing_tells_the_project_of_goes_on_with_its_base_as_it_was(
     project: Path, state: Path
 ) -> None:
-    """As one that an earlier version has made: its ``session.json`` does not say where the project was."""
+    """As one that an earlier version has made: its ``session.json`` does not say where the project
+    was.
+    """
     program = Program(project)
     program("init")
     program("run", "--", "sh", "-c", "echo staged > new")
@@ -391,7 +395,9 @@ def test_where_the_top_of_the_disk_cannot_be_used_a_directory_of_the_users_is(
 def test_a_work_tree_of_git_above_the_project_is_no_place_for_a_session(
     tmp_path: Path, state: Path, marker: str
 ) -> None:
-    """``git clean -fdx`` there would take it away, and an archive or a branch could have put it there."""
+    """``git clean -fdx`` there would take it away, and an archive or a branch could have put it
+    there.
+    """
     done = in_namespace(
         f"""
         mkdir disk; mount -t tmpfs -o mode=755 none disk; cd disk; chown {OTHER} .

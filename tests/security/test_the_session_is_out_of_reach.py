@@ -1,4 +1,6 @@
-"""Whatever comes into the tree, by git, tar or rsync: the session lies elsewhere, and no link is read through."""
+"""Whatever comes into the tree, by git, tar or rsync: the session lies elsewhere, and no link is
+read through.
+"""
 
 from __future__ import annotations
 

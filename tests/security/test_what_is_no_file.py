@@ -1,4 +1,6 @@
-"""A fifo, a socket, a directory, a link or a file without end in the place of a file: said, and not waited for."""
+"""A fifo, a socket, a directory, a link or a file without end in the place of a file: said, and not
+waited for.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_users_own_settings(yolofs: Program, home: Path, kind: str) -> None:
-    """That they cannot be read opens nothing: the built-in rules hold, and what they hide is not shown."""
+    """That they cannot be read opens nothing: the built-in rules hold, and what they hide is not
+    shown.
+    """
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")
     config = home / ".config/yolofs/config.toml"

@@ -1,4 +1,6 @@
-"""A session is for who made it: what other users prepare, above a directory or in it, is not looked at."""
+"""A session is for who made it: what other users prepare, above a directory or in it, is not looked
+at.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +171,9 @@ shutil.rmtree(closed)
 @only_root
 @pytest.mark.mount
 def test_as_owner_leaves_all_that_is_roots_behind() -> None:
-    """Open files, the current directory, which is a way around closed ones above it, a umask that lets all write."""
+    """Open files, the current directory, which is a way around closed ones above it, a umask that
+    lets all write.
+    """
     done = run_beside_ordinary_user([sys.executable, "-P", "-c", _OF_ROOT, USER], timeout_s=60)
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()

@@ -1,8 +1,10 @@
-"""Records all that this process does to some directories, as operations of :mod:`tests.support.disk_model`.
+"""Records all that this process does to some directories, as operations of
+:mod:`tests.support.disk_model`.
 
-What changes a filesystem goes through functions of ``os``, ``yolofs.system.syscalls`` and what is open for writing: the
-functions are wrapped, and what is open for writing is looked at each time, so that no write is missed however it is
-made.  A test replays all of it and compares the result with the disk byte for byte: what were missed would show.
+What changes a filesystem goes through functions of ``os``, ``yolofs.system.syscalls`` and what is
+open for writing: the functions are wrapped, and what is open for writing is looked at each time, so
+that no write is missed however it is made.  A test replays all of it and compares the result with
+the disk byte for byte: what were missed would show.
 """
 
 from __future__ import annotations

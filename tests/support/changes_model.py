@@ -1,4 +1,6 @@
-"""What changes mean, in the plainest way: done to all that the old state shows, they give all that the new one does."""
+"""What changes mean, in the plainest way: done to all that the old state shows, they give all that
+the new one does.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ class Node(NamedTuple):
 
 
 def lacks_renameat2(patch: pytest.MonkeyPatch) -> None:
-    """Have a rename answered as by a kernel, or a filter of system calls, that knows no flags of it."""
+    """Have a rename answered as by a kernel, or a filter of system calls, that knows no flags of
+    it.
+    """
 
     def refuse(_src_fd: int, _src: bytes, _dst_fd: int, dst: bytes, _flags: int) -> NoReturn:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), dst)
@@ -43,7 +45,9 @@ def lacks_renameat2(patch: pytest.MonkeyPatch) -> None:
 
 
 def is_spare(ino: int) -> bool:
-    """Tell of half of all store inodes that they may be put into base themselves, so that each commit does both."""
+    """Tell of half of all store inodes that they may be put into base themselves, so that each
+    commit does both.
+    """
     return bool(ino % 2)
 
 
@@ -61,7 +65,9 @@ def have_linked(patch: pytest.MonkeyPatch) -> None:
 
 
 class CommitScribe(Scribe):
-    """A scribe that can also do what only matters to a commit, and knows what base has to become."""
+    """A scribe that can also do what only matters to a commit, and knows what base has to
+    become.
+    """
 
     def link_metadata(self, path: bytes, new: bytes) -> None:
         """Give a file a second name as the view does it: a regular file's data stays in base."""
@@ -146,7 +152,9 @@ class CommitScribe(Scribe):
         return _file(self.base.lstat(staged.home))
 
     def _keepers(self) -> dict[tuple[int, int], Staged]:
-        """Return which staged file each changed base file becomes, under all the names the view gave no other."""
+        """Return which staged file each changed base file becomes, under all the names the view
+        gave no other.
+        """
         versions: dict[tuple[int, int], list[Staged]] = {}
         for staged in self.tree.staged.values():
             if (file := self._base_file(staged)) is not None:
@@ -178,7 +186,9 @@ def scan(root: bytes) -> dict[bytes, Node]:
 
 
 def untouched(scribe: Scribe) -> dict[bytes, tuple[int, int, int]]:
-    """Return inode, ctime and mtime of all in base that the override tree says nothing of, by path."""
+    """Return inode, ctime and mtime of all in base that the override tree says nothing of, by
+    path.
+    """
     root, found = scribe.base.root, {}
     for rel in scan(root):
         shown = scribe.tree.resolve(rel)

@@ -1,15 +1,17 @@
 """What may be on a disk after a power cut, told from all calls that were made before it.
 
-The calls are kept as operations on objects (files, directories) and names, in their order.  What of them has reached
-the disk is bounded by what was synced, and otherwise by one of these models, each weaker than the one before:
+The calls are kept as operations on objects (files, directories) and names, in their order.  What of
+them has reached the disk is bounded by what was synced, and otherwise by one of these models, each
+weaker than the one before:
 
 * ``ALL``: everything, as after a kill.
-* ``ORDERED``: names and attributes up to some moment, as on a filesystem with one journal (ext4, XFS); an fsync makes
-  all of them up to then durable.  Data that was not synced may be there, or not, or a part of it, or zeros.
-* ``LOOSE``: any names and attributes, as long as nothing depends on what is missing: a name on what happened to the
-  same name before, what happens in a directory on where that is by then, a move of a directory on what happened in it;
-  an fsync is for one object alone, and of a directory for its names.  Data as above.  No filesystem that journals is
-  as bad as that.
+* ``ORDERED``: names and attributes up to some moment, as on a filesystem with one journal (ext4,
+  XFS); an fsync makes all of them up to then durable.  Data that was not synced may be there, or
+  not, or a part of it, or zeros.
+* ``LOOSE``: any names and attributes, as long as nothing depends on what is missing: a name on what
+  happened to the same name before, what happens in a directory on where that is by then, a move of
+  a directory on what happened in it; an fsync is for one object alone, and of a directory for its
+  names.  Data as above.  No filesystem that journals is as bad as that.
 
 Each device is on its own: a sync of one says nothing of what another has.
 """
@@ -161,7 +163,9 @@ class Recording:
         return there
 
     def _data(self, end: int, synced: set[int], rng: random.Random) -> dict[Thing, bytes]:
-        """Return the data of files that were not waited for, one of many ways in which it may have come."""
+        """Return the data of files that were not waited for, one of many ways in which it may have
+        come.
+        """
         writes: dict[Thing, list[int]] = {}
         for index, operation in enumerate(self.operations[:end]):
             if isinstance(operation, Written):
@@ -242,7 +246,9 @@ def device_of(operation: Operation) -> int:
 
 
 def _synced(operations: list[Operation], *, is_ordered: bool) -> tuple[set[int], dict[int, int]]:
-    """Return which operations are durable, and the number of the last sync of the journal of each device."""
+    """Return which operations are durable, and the number of the last sync of the journal of each
+    device.
+    """
     durable: set[int] = set()
     devices = {device_of(operation) for operation in operations} - {0}
     last = dict.fromkeys(devices, 0)
@@ -356,7 +362,8 @@ def _leads_to(operations: list[Operation], index: int, directory: Thing, name: b
 
 
 def put(image: Image, top: Thing, path: bytes, numbers: dict[tuple[int, int], int]) -> None:
-    """Make an existing and empty directory what an image has of ``top``; note the inode numbers that stand for others.
+    """Make an existing and empty directory what an image has of ``top``; note the inode numbers
+    that stand for others.
 
     ``numbers``: what was recorded, by the device and what that gives now.
     """

@@ -1,7 +1,9 @@
-"""Runs tests again where things are different: as an ordinary user, and as root in a container without user namespaces.
+"""Runs tests again where things are different: as an ordinary user, and as root in a container
+without user namespaces.
 
-``elsewhere.py [OPTION...]`` runs :data:`CHOSEN` in each of the places, one after the other, with options for pytest.
-It has to be root, who alone can be somebody else; an ordinary user's own run is in the first of the places already.
+``elsewhere.py [OPTION...]`` runs :data:`CHOSEN` in each of the places, one after the other, with
+options for pytest.  It has to be root, who alone can be somebody else; an ordinary user's own run
+is in the first of the places already.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ RUNNERS = {"an ordinary user": run_as_ordinary_user, "root in a container": as_r
 
 
 def run_tests(place: str, options: Sequence[str]) -> str:
-    """Run what is chosen for a place there, print what pytest says, and return what is wrong with it, if anything."""
+    """Run what is chosen for a place there, print what pytest says, and return what is wrong with
+    it, if anything.
+    """
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--place={place}", *options]
     with tempfile.TemporaryDirectory(prefix="yolofs-e.") as own:  # in pytest's own directories others clean up
         if place == "an ordinary user":  # who has a TMPDIR of his own; the path of a socket may not be long

@@ -1,4 +1,6 @@
-"""Somebody on the host at work in base: what he writes there, and what he has thrown away himself."""
+"""Somebody on the host at work in base: what he writes there, and what he has thrown away
+himself.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _ROUGH = frozenset({"move", "rmtree"})
 
 edits = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=5)
 edits_without_links = edits.map(lambda some: [edit for edit in some if edit[0] != "link"])
-"""A staged file that gets another name in base is written in place all the same, so that name follows it."""
+"""A staged file that gets another name in base is written in place all the same, so that name
+follows it.
+"""
 works = st.lists(edits, min_size=1, max_size=3)
 """What is done, one time after the other."""
 

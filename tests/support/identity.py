@@ -15,7 +15,9 @@ ORDINARY = "ordinary user"
 
 @contextmanager
 def acting_as(uid: int, gid: int) -> Iterator[None]:
-    """Let the system judge this process (all its threads) as another user; takes effect only for root."""
+    """Let the system judge this process (all its threads) as another user; takes effect only for
+    root.
+    """
     if os.geteuid() != 0:
         yield
         return
@@ -33,7 +35,9 @@ def acting_as(uid: int, gid: int) -> Iterator[None]:
 
 @contextmanager
 def room_of(who: str) -> Iterator[bytes]:
-    """Give a directory that belongs to ``who`` (pytest's own is closed to others) and act as them."""
+    """Give a directory that belongs to ``who`` (pytest's own is closed to others) and act as
+    them.
+    """
     room = os.fsencode(tempfile.mkdtemp(prefix="yolofs-room."))
     try:
         if who == ORDINARY and os.geteuid() == 0:

@@ -1,4 +1,6 @@
-"""Has calls that change a disk fail, as they do on a full, failing or read-only one, or for somebody else's file."""
+"""Has calls that change a disk fail, as they do on a full, failing or read-only one, or for
+somebody else's file.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Does what :mod:`yolofs.daemon.runs.native_survey` does, but looks through what no test changes once in a test run.
+"""Does what :mod:`yolofs.daemon.runs.native_survey` does, but looks through what no test changes
+once in a test run.
 
-Each daemon with a view of the machine has a survey made, and the machine's own directories hold a hundred thousand
-names: that takes ten times what all else takes that such a daemon does.
+Each daemon with a view of the machine has a survey made, and the machine's own directories hold a
+hundred thousand names: that takes ten times what all else takes that such a daemon does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The command line in a child that kills itself at one line of its code, or of whose calls some fail."""
+"""The command line in a child that kills itself at one line of its code, or of whose calls some
+fail.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Ran(NamedTuple):
     lines: int
     """How many lines of what is traced it ran, if it came to its end and had any faults; else 0."""
     calls: tuple[int, ...]
-    """The lines at which it made calls that can be failed, as all are that change the disk, if it had any faults."""
+    """The lines at which it made calls that can be failed, as all are that change the disk, if it
+    had any faults.
+    """
     switch: tuple[int, ...]
     """Those at which it was changing base."""
     out: str
@@ -151,7 +155,9 @@ def is_in_switch(project: bytes) -> bool:
 
 
 def check_said(ran: Ran) -> None:
-    """Check that a command that failed says one sentence with the reason and the way on, and no traceback."""
+    """Check that a command that failed says one sentence with the reason and the way on, and no
+    traceback.
+    """
     assert "Traceback" not in ran.err, ran.err
     assert "should not have happened" not in ran.err, ran.err
     if ran.code:
@@ -166,7 +172,9 @@ def is_interrupted(project: bytes) -> bool:
 
 
 def end_it(project: bytes, *, goes_back: bool) -> str:
-    """Do what the next command tells to do with a commit that was interrupted; return what that came to."""
+    """Do what the next command tells to do with a commit that was interrupted; return what that
+    came to.
+    """
     if not is_interrupted(project):
         return "nothing"
     status = run(project, "status")
@@ -184,7 +192,9 @@ def end_it(project: bytes, *, goes_back: bool) -> str:
 
 @contextmanager
 def place_of(patch: pytest.MonkeyPatch, *, is_root: bool) -> Iterator[Path]:
-    """Give a directory in memory with a home and the state directory of root, or of an ordinary user."""
+    """Give a directory in memory with a home and the state directory of root, or of an ordinary
+    user.
+    """
     with memory_directory() as directory:
         home = directory / "home"
         home.mkdir(0o700)
@@ -199,7 +209,9 @@ def place_of(patch: pytest.MonkeyPatch, *, is_root: bool) -> Iterator[Path]:
 
 
 def as_user(check: Callable[[Path], None], patch: pytest.MonkeyPatch, *, is_root: bool) -> None:
-    """Do a check in a directory in memory as root, or all of it, with its commands, as an ordinary user."""
+    """Do a check in a directory in memory as root, or all of it, with its commands, as an ordinary
+    user.
+    """
     with place_of(patch, is_root=is_root or os.geteuid() != 0) as place:
         if is_root:
             check(place)
@@ -215,10 +227,11 @@ USERS = [True, False] if os.geteuid() == 0 else [False]
 
 
 def kill_points(whole: Ran, share: int, shares: int, some: int) -> list[int]:
-    """Return lines to die before, for one share: some of any, of calls that change the disk, and of such to base.
+    """Return lines to die before, for one share: some of any, of calls that change the disk, and of
+    such to base.
 
-    They are others in each run (:mod:`tests.support.seed`).  By night those of all calls that change the disk come
-    first: a kill anywhere else leaves the same as the call before.
+    They are others in each run (:mod:`tests.support.seed`).  By night those of all calls that
+    change the disk come first: a kill anywhere else leaves the same as the call before.
     """
     drawing = dice("kill points", share)
     found = []

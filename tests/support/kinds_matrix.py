@@ -1,4 +1,6 @@
-"""Every pair of kinds that a path can have before a commit and after it, for whatever is done with the commit then."""
+"""Every pair of kinds that a path can have before a commit and after it, for whatever is done with
+the commit then.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Kind(enum.Enum):
 
 
 class State(NamedTuple):
-    """All that base is: what a commit makes, and what tells whether the very same things are there."""
+    """All that base is: what a commit makes, and what tells whether the very same things are
+    there.
+    """
 
     nodes: dict[bytes, Node]
     inodes: dict[bytes, int]
@@ -57,7 +61,9 @@ class Case(NamedTuple):
 
 
 def cases(directory: Path, before: Kind) -> Iterator[Case]:
-    """Yield the cases in which base has ``before``, each in a directory of its own below ``directory``."""
+    """Yield the cases in which base has ``before``, each in a directory of its own below
+    ``directory``.
+    """
     for after in Kind:
         place = directory / f"{before.value} to {after.value}"
         root = os.fsencode(place / "base")
@@ -123,7 +129,9 @@ def _in_base(root: bytes, kind: Kind) -> None:
 
 
 def _in_view(scribe: CommitScribe, before: Kind, after: Kind) -> None:
-    """Make the path of the kind ``after``, and never what it was: where the kind is the same, it is another of it."""
+    """Make the path of the kind ``after``, and never what it was: where the kind is the same, it is
+    another of it.
+    """
 
     def change_what_is_in_it() -> None:
         scribe.remove(join(PATH, b"sub"))

@@ -15,8 +15,8 @@ from pathlib import Path
 from tests.cli import forked
 
 GRACE_S = 60.0
-"""How long something may take to go away after a test, in seconds; what the daemon has done at low priority takes long
-on a busy machine."""
+"""How long something may take to go away after a test, in seconds; what the daemon has done at low
+priority takes long on a busy machine."""
 
 _LOOKS = 50
 """How often a process with an empty environment is looked at, a millisecond apart."""
@@ -33,7 +33,9 @@ class Leftovers:
         return bool(self.mounts or self.processes)
 
     def __sub__(self, other: Leftovers) -> Leftovers:
-        """Return what is not in ``other``; a process that runs another program by now is still the same one."""
+        """Return what is not in ``other``; a process that runs another program by now is still the
+        same one.
+        """
         known = {pid for pid, _ in other.processes}
         return Leftovers(self.mounts - other.mounts, frozenset(one for one in self.processes if one[0] not in known))
 
@@ -59,14 +61,18 @@ class Traces:
         return Leftovers(frozenset(self._mounts()), frozenset(self._processes()))
 
     def find_after_grace(self, before: Leftovers) -> Leftovers:
-        """Return what is there beyond ``before`` once it had :data:`GRACE_S` to go away; usually at once nothing."""
+        """Return what is there beyond ``before`` once it had :data:`GRACE_S` to go away; usually at
+        once nothing.
+        """
         deadline = time.monotonic() + GRACE_S
         while (left := self.find() - before) and time.monotonic() < deadline:
             time.sleep(0.02)  # between two looks at a condition with a deadline
         return left
 
     def clear(self, left: Leftovers) -> None:
-        """Kill the processes and detach the mounts in ``left``, so that the next test starts clean."""
+        """Kill the processes and detach the mounts in ``left``, so that the next test starts
+        clean.
+        """
         for pid, _ in left.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -95,13 +101,17 @@ class Traces:
 
 
 def _read(path: str) -> bytes:
-    """Read a file: before and after each test that mounts, one of each process there is, so that it has to be quick."""
+    """Read a file: before and after each test that mounts, one of each process there is, so that it
+    has to be quick.
+    """
     with open(path, "rb", buffering=0) as file:
         return file.read()
 
 
 def _environment(process: str) -> bytes:
-    """Return the environment of a process; one that has just been started shows none until the kernel has set it up."""
+    """Return the environment of a process; one that has just been started shows none until the
+    kernel has set it up.
+    """
     for _ in range(_LOOKS):
         found = _read(f"{process}/environ")
         if found or not _read(f"{process}/maps"):  # without memory: a zombie, or of the kernel

@@ -1,4 +1,6 @@
-"""A directory in memory, for tests that make many thousands of files and wait for none of them to be durable."""
+"""A directory in memory, for tests that make many thousands of files and wait for none of them to
+be durable.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _MEMORY = "/dev/shm"
 
 @contextmanager
 def memory_directory() -> Iterator[Path]:
-    """Give a directory that is gone at the end; on a disk, where the machine has no place in memory for one."""
+    """Give a directory that is gone at the end; on a disk, where the machine has no place in memory
+    for one.
+    """
     place = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
     directory = Path(tempfile.mkdtemp(prefix="yolofs-test.", dir=place))
     try:

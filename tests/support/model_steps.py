@@ -24,5 +24,7 @@ def model_settings(*, ci: tuple[int, int], nightly: tuple[int, int]) -> settings
 
 
 def so_many(*, ci: int, nightly: int) -> settings:
-    """Return the settings for a property that takes long: how many examples are drawn in each of the profiles."""
+    """Return the settings for a property that takes long: how many examples are drawn in each of
+    the profiles.
+    """
     return model_settings(ci=(ci, 1), nightly=(nightly, 1))

@@ -1,4 +1,6 @@
-"""The handlers of a view without a mount: what they answer and what they leave to others, step by step."""
+"""The handlers of a view without a mount: what they answer and what they leave to others, step by
+step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""For tests that try many rows in one world, as making it takes most of the time: each says itself that it failed."""
+"""For tests that try many rows in one world, as making it takes most of the time: each says itself
+that it failed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""States for tests, made by hand: operations on a view as the records and store inodes that they leave.
+"""States for tests, made by hand: operations on a view as the records and store inodes that they
+leave.
 
 Nothing here uses the overlay, so that what reads states can be tested without it.
 """
@@ -86,7 +87,9 @@ class Scribe:
             os.utime(fd, ns=(0, self._now()))
 
     def copy_up(self, path: bytes, *, data: bool = True) -> StoreIno:
-        """Make the path one that may be changed in place, with all its names, and return its store inode."""
+        """Make the path one that may be changed in place, with all its names, and return its store
+        inode.
+        """
         shown = self.shown(path)
         assert shown is not None
         staged = shown.staged

@@ -1,6 +1,8 @@
-"""The seed of all that a run of the tests draws: fresh each time, printed, and drawn from again if it is given.
+"""The seed of all that a run of the tests draws: fresh each time, printed, and drawn from again if
+it is given.
 
-``YOLOFS_TEST_SEED=123 make test`` repeats what a run with that seed has drawn; so does ``make test SEED=123``.
+``YOLOFS_TEST_SEED=123 make test`` repeats what a run with that seed has drawn; so does
+``make test SEED=123``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ T = TypeVar("T")
 
 
 def seed() -> int:
-    """Return the seed; the first to ask draws it, and the processes that it starts have the same."""
+    """Return the seed; the first to ask draws it, and the processes that it starts have the
+    same.
+    """
     return int(os.environ.setdefault(VARIABLE, str(random.SystemRandom().randrange(1 << 32))))
 
 
@@ -26,7 +30,9 @@ def dice(*what: object) -> random.Random:
 
 
 def sample(found: Sequence[T], count: int, *what: object) -> list[T]:
-    """Return so many of what was found, in order, one from each of as many equal stretches; all if they are no more."""
+    """Return so many of what was found, in order, one from each of as many equal stretches; all if
+    they are no more.
+    """
     if count >= len(found):
         return list(found)
     drawing = dice(*what)

@@ -1,7 +1,8 @@
 """Removing the sessions of projects that a test makes by the hundred.
 
-Each would be looked through by every later command.  And a directory that lived for less than a tick of the kernel's
-clock may leave its inode number and its time of birth to the next one, which no user's does.
+Each would be looked through by every later command.  And a directory that lived for less than a
+tick of the kernel's clock may leave its inode number and its time of birth to the next one, which
+no user's does.
 """
 
 from __future__ import annotations

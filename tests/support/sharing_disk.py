@@ -1,4 +1,6 @@
-"""A disk on which files can share blocks (reflinks), for a test: an image of XFS or btrfs, mounted by a loop device."""
+"""A disk on which files can share blocks (reflinks), for a test: an image of XFS or btrfs, mounted
+by a loop device.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _SYNC, _SHARED = 1, 0x2000
 
 @contextlib.contextmanager
 def sharing_disk(kind: str, directory: Path) -> Iterator[Path]:
-    """Give the root of an empty disk that lies in ``directory``; skip the test where there can be none."""
+    """Give the root of an empty disk that lies in ``directory``; skip the test where there can be
+    none.
+    """
     maker, *options = _MAKERS[kind]
     program = shutil.which(maker, path=_PATH)
     if program is None:

@@ -50,7 +50,9 @@ class Commits(NamedTuple):
         self.scribe.tree = tree
 
     def prepare(self, number: int, restored: Mapping[int, int] = {}) -> Undo:
-        """Prepare to undo all of a commit, which nobody has changed since, but for the ctimes ``restored``."""
+        """Prepare to undo all of a commit, which nobody has changed since, but for the ctimes
+        ``restored``.
+        """
         scribe = self.scribe
         inverse = invert(Applied.read(number, self.parking(number)), scribe.base, scribe.store, restored=restored)
         assert not inverse.drifted, inverse.drifted

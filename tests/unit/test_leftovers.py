@@ -1,4 +1,6 @@
-"""The watch over tests: it finds what a test left running or mounted, and nothing that is not its own."""
+"""The watch over tests: it finds what a test left running or mounted, and nothing that is not its
+own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Without /dev/fuse tests that mount are skipped, unless YOLOFS_REQUIRE_MOUNT=1 makes that a failure."""
+"""Without /dev/fuse tests that mount are skipped, unless YOLOFS_REQUIRE_MOUNT=1 makes that a
+failure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every file and every function that ``docs/design/walks.md`` names is there, and each walk is numbered."""
+"""Every file and every function that ``docs/design/walks.md`` names is there, and each walk is
+numbered.
+"""
 
 from __future__ import annotations
 

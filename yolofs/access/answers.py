@@ -35,7 +35,9 @@ class Answer(msgspec.Struct, frozen=True):
     """ALLOW or DENY; None for what would be given if nobody answered."""
     lifetime: Lifetime = Lifetime.ONCE
     scope: bytes | None = None
-    """The path of the rule: the asked one or a directory above it; None for the asked path (of a group, each)."""
+    """The path of the rule: the asked one or a directory above it; None for the asked path (of a
+    group, each).
+    """
     state: RuleState | None = None
     """The state of the rule; None for :func:`least_state`."""
 
@@ -49,7 +51,9 @@ def settles(state: RuleState, question: Question) -> Decision | None:
 
 
 def least_state(question: Question, decision: Decision) -> RuleState:
-    """Return the state that gives this answer to a question and else changes as little as possible."""
+    """Return the state that gives this answer to a question and else changes as little as
+    possible.
+    """
     if question.operation.is_change:
         if decision is Decision.ALLOW:
             return RuleState.ALLOW

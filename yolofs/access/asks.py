@@ -1,8 +1,9 @@
-"""The asks that wait, in their order: who shares one, which belong together, how each ends.  No threads, no clock.
+"""The asks that wait, in their order: who shares one, which belong together, how each ends.  No
+threads, no clock.
 
-An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one process asks at a
-time below one directory (:func:`yolofs.access.scopes.group_directory`): a person sees it as one card.  It has the
-number of its first ask.
+An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one
+process asks at a time below one directory (:func:`yolofs.access.scopes.group_directory`): a person
+sees it as one card.  It has the number of its first ask.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ class Ask:
         self.id = ask_id
         self.group = ask_id
         self.group_key: tuple[int, bool, bytes] | None = None
-        """Process, kind of access and directory that it is grouped by; None if the process is not known."""
+        """Process, kind of access and directory that it is grouped by; None if the process is not
+        known.
+        """
         self.question = question
         self.since_ns = since_ns
         """When it was first asked, in nanoseconds since 1970."""
@@ -107,11 +110,14 @@ class Ended(NamedTuple):
     """Who or what ended it, in words."""
     waited_ns: int
     records: int | None
-    """How many records the journal had just before those who asked were answered; None if nobody could tell."""
+    """How many records the journal had just before those who asked were answered; None if nobody
+    could tell.
+    """
 
 
 class Queue:
-    """All asks that wait.  ``on_end`` is called for each that ends, after its requesters were answered.
+    """All asks that wait.  ``on_end`` is called for each that ends, after its requesters were
+    answered.
 
     ``last_id``: the highest number that an ask has had before.
     """

@@ -1,4 +1,6 @@
-"""Why a path is allowed, asked or refused: which rule decides, where it is written, and what it comes before."""
+"""Why a path is allowed, asked or refused: which rule decides, where it is written, and what it
+comes before.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class OtherName:
     state: RuleState
     rule: Rule | None
     is_staged: bool
-    """Whether the view has noted this name: reads of the file are judged by it, too, else once it was looked at."""
+    """Whether the view has noted this name: reads of the file are judged by it, too, else once it
+    was looked at.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +57,27 @@ class Explanation:
     place: bytes
     """The path or the directory above it that the rule is about; the root where there is none."""
     is_way: bool
-    """Whether this is a hidden directory that can be passed and listed, as something below it is open."""
+    """Whether this is a hidden directory that can be passed and listed, as something below it is
+    open.
+    """
     overridden: tuple[Rule, ...]
     """Rules about the same as :attr:`rule` from sources that come after it, nearest first."""
     closed: Rule | None = None
-    """The rule that hides a directory above, so that nothing leads here (patterns open no way); None if none does."""
+    """The rule that hides a directory above, so that nothing leads here (patterns open no way);
+    None if none does.
+    """
     held: Rule | None = None
-    """The rule whose path goes on from here, so that no directory or symbolic link here goes away; None if none."""
+    """The rule whose path goes on from here, so that no directory or symbolic link here goes away;
+    None if none.
+    """
     others: tuple[OtherName, ...] = ()
     """The other names of the file by which not all changes are allowed."""
     link: bytes | None = None
     """Where a symbolic link here leads, absolute: what is done through it is judged there."""
     has_more: bool = False
-    """Whether the file has names that were not found, and no rule for just the file says that this does not matter."""
+    """Whether the file has names that were not found, and no rule for just the file says that this
+    does not matter.
+    """
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -107,11 +119,12 @@ def explain(
     names: Sequence[bytes] = (),
     more_names_of: bytes | None = None,
 ) -> Explanation:
-    """Return what the rules say of an absolute path; ``kind`` is the type of what is there, as ``stat.S_IFMT``.
+    """Return what the rules say of an absolute path; ``kind`` is the type of what is there, as
+    ``stat.S_IFMT``.
 
-    ``staged_names`` are other names of the file, absolute too, that the view has noted, ``names`` those that base has.
-    ``link`` is where a symbolic link there leads.  ``more_names_of`` is where base has the file, if it has names that
-    were not found.
+    ``staged_names`` are other names of the file, absolute too, that the view has noted, ``names``
+    those that base has.  ``link`` is where a symbolic link there leads.  ``more_names_of`` is where
+    base has the file, if it has names that were not found.
     """
     verdict, place, closed = find_deciding(book, path)
     held = verdict.astray_by_link() if kind == stat.S_IFLNK else None
@@ -127,7 +140,8 @@ def explain(
 
 
 def find_deciding(book: RuleBook, path: bytes) -> tuple[Verdict, bytes, Rule | None]:
-    """Return the verdict over an absolute path, the place it comes from, and the rule that hides a directory above.
+    """Return the verdict over an absolute path, the place it comes from, and the rule that hides a
+    directory above.
 
     The place is the path itself or a directory above it; the root where there is no rule.
     """

@@ -1,9 +1,10 @@
-"""Judges every access to the view by the rules, before the overlay carries it out (``docs/design/gate.md``).
+"""Judges every access to the view by the rules, before the overlay carries it out
+(``docs/design/gate.md``).
 
 All of it runs on the thread that owns the view.  An access that a rule refuses raises
 :class:`~yolofs.access.refusals.RefusedError`, one that somebody has to answer
-:class:`~yolofs.access.refusals.UndecidedError`; after an answer the whole operation is tried again inside
-:meth:`Gate.granting`.
+:class:`~yolofs.access.refusals.UndecidedError`; after an answer the whole operation is tried again
+inside :meth:`Gate.granting`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ _NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
 _LEADING_ON = frozenset([stat.S_IFDIR, stat.S_IFLNK])
 """What paths can go through."""
 FMODE_EXEC = 0x20
-"""Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in linux/fs.h)."""
+"""Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in
+linux/fs.h).
+"""
 
 
 class _Touch(NamedTuple):
@@ -81,7 +84,9 @@ class Gate:
     # ---- verdicts
 
     def verdict(self, inode: Inode) -> Verdict:
-        """Return the verdict over the name under which an inode was last seen; O(1) while the rules stay."""
+        """Return the verdict over the name under which an inode was last seen; O(1) while the rules
+        stay.
+        """
         version = self.book.version
         if inode.judgement.version == version:
             return inode.judgement.verdict
@@ -125,7 +130,9 @@ class Gate:
         return [name for name in names if shows(verdict, name)]
 
     def counts_links(self, inode: Inode) -> bool:
-        """Tell whether the link count of a file may be told: a directory's tells how many are in it."""
+        """Tell whether the link count of a file may be told: a directory's tells how many are in
+        it.
+        """
         if not inode.is_directory:
             return True
         judged = inode.judgement
@@ -133,7 +140,9 @@ class Gate:
         return not verdict.hides_inside
 
     def check_stat(self, inode: Inode) -> None:
-        """Raise unless attributes may be read: under one of its names, or because it is open already."""
+        """Raise unless attributes may be read: under one of its names, or because it is open
+        already.
+        """
         judged = inode.judgement
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not verdict.seems_absent or (inode.opens and not inode.is_directory):
@@ -197,8 +206,9 @@ class Gate:
     def check_mkdir(self, directory: Inode, name: bytes, mode: int) -> None:
         """Raise unless a directory may be made.
 
-        Nobody is asked about one that leads to what the built-in rules know by its path, such as ``~/.local``: it is
-        empty, and what comes into it is judged by itself.  Not one that others may write to.
+        Nobody is asked about one that leads to what the built-in rules know by its path, such as
+        ``~/.local``: it is empty, and what comes into it is judged by itself.  Not one that others
+        may write to.
         """
         verdict = self.verdict_below(directory, name)
         if not verdict.may_write and not (verdict.leads_to_built_in and not mode & 0o7022):
@@ -223,7 +233,9 @@ class Gate:
             self._require(changes, _refusal(changes))
 
     def check_rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int) -> None:
-        """Raise unless a name may become another: both are changed, and nothing leaves the rules below it."""
+        """Raise unless a name may become another: both are changed, and nothing leaves the rules
+        below it.
+        """
         source, target = self.verdict_below(parent, name), self.verdict_below(new_parent, new_name)
         if source.seems_absent:
             self._require([self._old(parent, name, source, Operation.RENAME)], errno.ENOENT)
@@ -265,8 +277,8 @@ class Gate:
     def replace_rules(self, index: Index) -> Callable[[], Invalidation]:
         """Put other rules in force.
 
-        Returns a function that tells what the kernel must forget as it is hidden now.  It walks over all known inodes,
-        so it is for another thread.
+        Returns a function that tells what the kernel must forget as it is hidden now.  It walks
+        over all known inodes, so it is for another thread.
         """
         before = self.book.sources
         self.book.adopt(index)
@@ -283,8 +295,8 @@ class Gate:
     def _names(self, inode: Inode, verdict: Verdict) -> Iterator[tuple[bytes, Verdict]]:
         """Yield every path by which an inode can be reached, with the verdict over it.
 
-        The kernel does not say by which of its names a file was opened, so all of them have to agree.  One that is gone
-        has no say.
+        The kernel does not say by which of its names a file was opened, so all of them have to
+        agree.  One that is gone has no say.
         """
         if not _is_linked(inode):
             yield self._path(inode), verdict
@@ -300,10 +312,12 @@ class Gate:
             yield path, self.book.at(path)
 
     def _require_all_names(self, inode: Inode, operation: Operation, touches: list[_Touch], number: int) -> None:
-        """Raise unless all paths may be changed, and all names that base has for a file which the change would reach.
+        """Raise unless all paths may be changed, and all names that base has for a file which the
+        change would reach.
 
-        They are looked for near the file.  If some are not found, somebody has to be asked: they may be anywhere.  Who
-        has a rule for the very file has answered that.  ``number`` is the errno of a refusal of one of ``touches``.
+        They are looked for near the file.  If some are not found, somebody has to be asked: they
+        may be anywhere.  Who has a rule for the very file has answered that.  ``number`` is the
+        errno of a refusal of one of ``touches``.
         """
         self._refuse(touches, number)
         home = inode.home
@@ -330,7 +344,9 @@ class Gate:
             raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
 
     def _names_in_base(self, home: RelPath) -> tuple[list[RelPath], bool]:
-        """Return the names that base has for a file, and whether these are all; what was found is good for a second."""
+        """Return the names that base has for a file, and whether these are all; what was found is
+        good for a second.
+        """
         now = self._clock()
         known = self._found.get(home)
         if known is None or known[0] <= now:
@@ -353,14 +369,17 @@ class Gate:
         return _Touch(self._path_below(directory, name), verdict, operation, lambda: None)
 
     def _require(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
-        """Raise unless all paths may be changed.  Nobody is asked about one path if another is refused anyway."""
+        """Raise unless all paths may be changed.  Nobody is asked about one path if another is
+        refused anyway.
+        """
         self._refuse(touches, number)
         self._ask(touches)
 
     def _refuse(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
         """Raise if a path may not be changed, whoever would be asked.
 
-        ``number`` is the errno of a refusal: to create what is hidden is EACCES, whether something is there or not.
+        ``number`` is the errno of a refusal: to create what is hidden is EACCES, whether something
+        is there or not.
         """
         for path, verdict, operation, _ in touches:
             if not (verdict.may_write or verdict.asks_to_write):
@@ -381,24 +400,27 @@ class Gate:
     ) -> None:
         """Raise if a rule below a name protects more than what protects the name itself.
 
-        A directory there must not go away, nor a symbolic link (``is_link``) come or go: the rule's path would lead
-        elsewhere.
+        A directory there must not go away, nor a symbolic link (``is_link``) come or go: the rule's
+        path would lead elsewhere.
         """
         rule = verdict.astray_by_link() if is_link else verdict.stricter_below()
         if rule is not None:
             raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
 
     def _check_no_new_link(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> None:
-        """Raise if a symbolic link that comes to a name would take a rule elsewhere when links are followed next."""
+        """Raise if a symbolic link that comes to a name would take a rule elsewhere when links are
+        followed next.
+        """
         rule = verdict.led_by_new_link()
         if rule is not None:
             raise RefusedError(errno.EACCES, Question(self._path_below(directory, name), operation, rule.state, rule))
 
     def _check_patterns_stay(self, directory: Inode, name: bytes, old: Verdict, new: Verdict) -> None:
-        """Raise if a directory would leave patterns that guard what may be in it, or come under other ones.
+        """Raise if a directory would leave patterns that guard what may be in it, or come under
+        other ones.
 
-        The same if a link in it could come to where a rule's path leads through.  The error is that of a rename between
-        two disks: who then moves it file by file has each of them judged.
+        The same if a link in it could come to where a rule's path leads through.  The error is that
+        of a rename between two disks: who then moves it file by file has each of them judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new) or self.book.pattern_closing(old, new)
         rule = rule or new.led_by_link_inside()
@@ -420,7 +442,9 @@ class Gate:
         return stat.S_IFMT(st.st_mode) if st is not None else 0
 
     def _path(self, inode: Inode) -> bytes:
-        """Return the absolute path under which an inode was last seen, also if it is gone from there."""
+        """Return the absolute path under which an inode was last seen, also if it is gone from
+        there.
+        """
         names = []
         while inode.parent is not None:
             names.append(inode.name)
@@ -432,7 +456,8 @@ class Gate:
         return (b"" if path == b"/" else path) + b"/" + name
 
     def _directory_moved(self, directory: Inode) -> None:
-        """Void the verdicts over what lies in a directory that got another place, unless they stay the same.
+        """Void the verdicts over what lies in a directory that got another place, unless they stay
+        the same.
 
         If the directory itself has no verdict, nothing in it has one.
         """
@@ -453,5 +478,7 @@ def _is_linked(inode: Inode) -> bool:
 
 
 def _refusal(names: Sequence[tuple[bytes, Verdict] | _Touch]) -> int:
-    """Return the errno with which a file is refused that has these names: ENOENT if none of them may be known."""
+    """Return the errno with which a file is refused that has these names: ENOENT if none of them
+    may be known.
+    """
     return errno.ENOENT if all(name[1].seems_absent for name in names) else errno.EACCES

@@ -1,8 +1,9 @@
-"""What the kernel must forget after a change of rules: the names that it may know and that are hidden now.
+"""What the kernel must forget after a change of rules: the names that it may know and that are
+hidden now.
 
-Every other state lets attributes be read, and each open comes to us anyway.  Finding the names walks over all known
-inodes, so it is for another thread than the one that owns the view.  It only looks; what changes meanwhile is judged
-by the new rules already.
+Every other state lets attributes be read, and each open comes to us anyway.  Finding the names
+walks over all known inodes, so it is for another thread than the one that owns the view.  It only
+looks; what changes meanwhile is judged by the new rules already.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from yolofs.state.tree import Entry
 
 
 def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) -> Invalidation:
-    """Return the names that may be known since the rules were those of ``before``, and that are hidden now.
+    """Return the names that may be known since the rules were those of ``before``, and that are
+    hidden now.
 
     No others: a directory whose name is forgotten is lost as a working directory.
     """
@@ -43,7 +45,9 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
 
 
 def _readmits_patterns(rule: Rule, book: RuleBook) -> bool:
-    """Tell whether patterns may decide, now that a rule has come or gone, where they did not before."""
+    """Tell whether patterns may decide, now that a rule has come or gone, where they did not
+    before.
+    """
     if not isinstance(rule, PathRule):
         return True
     return rule.is_whole or book.at(os.path.dirname(rule.path)).outside > 0
@@ -83,7 +87,9 @@ class _Known:
             yield also, name, self._book.below(self._verdict(also), name)
 
     def place(self, path: bytes) -> tuple[int, bytes] | None:
-        """Return the number of the directory of an absolute path and its last name, None if it is not known."""
+        """Return the number of the directory of an absolute path and its last name, None if it is
+        not known.
+        """
         rel = self._overlay.base.relative(path)
         if not rel:
             return None

@@ -1,6 +1,7 @@
 """What is asked when no rule settles an access, what can be answered, and who is asked.
 
-The gate in front of the view makes a :class:`Question`; the ask broker of the daemon is the :class:`Asker`.
+The gate in front of the view makes a :class:`Question`; the ask broker of the daemon is the
+:class:`Asker`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Question(msgspec.Struct, frozen=True):
     rule: Rule | None
     """The rule that led to it, None where there is none."""
     size: int | None = None
-    """For a change, the bytes that the file has now; None if there is none, or it is no regular file."""
+    """For a change, the bytes that the file has now; None if there is none, or it is no regular
+    file.
+    """
 
     @property
     def key(self) -> tuple[bytes, bool]:
@@ -53,7 +56,9 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def is_about_other_names(self) -> bool:
-        """Whether the path's rule lets it be changed, and it is asked as the file has names that are not known."""
+        """Whether the path's rule lets it be changed, and it is asked as the file has names that
+        are not known.
+        """
         return self.operation.is_change and self.rule is not None and self.rule.state.may_write
 
     def is_left_by(self, verdict: Verdict) -> bool:
@@ -66,7 +71,9 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def opens_all_names(rule: Rule | None, path: bytes) -> bool:
-    """Tell whether a rule is about the very file at ``path`` and lets it be changed, by whichever names it has."""
+    """Tell whether a rule is about the very file at ``path`` and lets it be changed, by whichever
+    names it has.
+    """
     return isinstance(rule, PathRule) and rule.path == path and rule.state.may_write
 
 
@@ -89,7 +96,8 @@ class Asker(Protocol):
     def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
         """Have a question of the process (or thread) ``pid`` answered.
 
-        ``answer`` is called once, from any thread, with what was decided; every question is answered in the end.
+        ``answer`` is called once, from any thread, with what was decided; every question is
+        answered in the end.
         """
 
     def refused(self, question: Question, pid: int) -> None:

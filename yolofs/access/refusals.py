@@ -10,8 +10,8 @@ from yolofs.access.questions import Question
 class RefusedError(OSError):
     """A rule refuses an access.
 
-    The errno is ENOENT for what is hidden, EXDEV for a directory whose files patterns would not guard at the new place,
-    else EACCES.
+    The errno is ENOENT for what is hidden, EXDEV for a directory whose files patterns would not
+    guard at the new place, else EACCES.
     """
 
     def __init__(self, number: int, question: Question) -> None:

@@ -1,4 +1,6 @@
-"""What the rules make of accesses that were recorded, and which rules would have spared most questions.  Pure."""
+"""What the rules make of accesses that were recorded, and which rules would have spared most
+questions.  Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 K = TypeVar("K")
 
 MIN_PATHS = 3
-"""How many paths somebody has to have been asked about before a rule for their directory is suggested."""
+"""How many paths somebody has to have been asked about before a rule for their directory is
+suggested.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,12 @@ def with_rules(book: RuleBook, rules: Iterable[PathRule]) -> RuleBook:
 
 
 def suggest(book: RuleBook, accesses: Iterable[Access], never: Iterable[bytes]) -> list[Suggestion]:
-    """Return rules that would have settled the most questions: those that refuse first, then by their number.
+    """Return rules that would have settled the most questions: those that refuse first, then by
+    their number.
 
-    Each gives the answer that somebody gave about a path, or about at least :data:`MIN_PATHS` of them in a directory,
-    and contradicts no other answer.  None is about one of the directories ``never`` or one above them.
+    Each gives the answer that somebody gave about a path, or about at least :data:`MIN_PATHS` of
+    them in a directory, and contradicts no other answer.  None is about one of the directories
+    ``never`` or one above them.
     """
     excluded = {b"/"}.union(*(_up(directory) for directory in never))
     places = _places([_Replayed(book, access) for access in accesses], excluded)
@@ -97,7 +103,9 @@ def suggest(book: RuleBook, accesses: Iterable[Access], never: Iterable[bytes]) 
 
 
 def _worth(found: Suggestion) -> tuple[bool, int, int]:
-    """Return what is compared: denials come first, as then the rest of a directory may be of one mind."""
+    """Return what is compared: denials come first, as then the rest of a directory may be of one
+    mind.
+    """
     return found.rule.state is RuleState.DENY, found.asks, len(found.rule.path)
 
 
@@ -125,7 +133,9 @@ class _Place:
         self.inside: list[_Replayed] = []
         self._answers: dict[bool, int] = {}
         self._paths: dict[bytes, int] = {}
-        """Of those accesses that are asked: what was answered, and their paths, with the number of each."""
+        """Of those accesses that are asked: what was answered, and their paths, with the number of
+        each.
+        """
 
     def count(self, one: _Replayed, by: int) -> None:
         """Count an access that is asked (``by`` = 1), or is not any more (-1)."""
@@ -134,7 +144,9 @@ class _Place:
         _add(self._paths, one.access.path, by)
 
     def may_have_rule(self, path: bytes) -> bool:
-        """Tell whether all answers here agree, and are about just this ``path`` or about enough of them."""
+        """Tell whether all answers here agree, and are about just this ``path`` or about enough of
+        them.
+        """
         return len(self._answers) == 1 and (len(self._paths) >= MIN_PATHS or list(self._paths) == [path])
 
 
@@ -173,7 +185,9 @@ def _take_up(rule: PathRule, places: dict[bytes, _Place]) -> set[bytes]:
 
 
 def _candidate(path: bytes, there: _Place) -> Suggestion | None:
-    """Return a rule for a path that would have spared some questions and contradicts nothing, None if there is none."""
+    """Return a rule for a path that would have spared some questions and contradicts nothing, None
+    if there is none.
+    """
     if not there.may_have_rule(path):
         return None
     below = [one for one in there.inside if one.outcome is Outcome.ASKS]
@@ -199,7 +213,9 @@ def _state(accesses: Sequence[Access], *, is_allowed: bool) -> RuleState:
 
 
 def _agrees(found: Outcome, access: Access) -> bool:
-    """Tell whether an outcome does not contradict what somebody answered, or what a rule allowed."""
+    """Tell whether an outcome does not contradict what somebody answered, or what a rule
+    allowed.
+    """
     if access.was_free:
         return found in (Outcome.ALLOWED, Outcome.ASKS)
     return found is Outcome.ASKS or access.was_allowed in (None, found is Outcome.ALLOWED)

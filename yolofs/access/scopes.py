@@ -1,4 +1,6 @@
-"""Which directories an answer can be about, and which asks belong together.  Pure: paths and rules in, paths out."""
+"""Which directories an answer can be about, and which asks belong together.  Pure: paths and rules
+in, paths out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def common_directory(paths: Iterable[bytes]) -> bytes:
 
 
 def widest_scope(question: Question) -> bytes:
-    """Return the highest path a rule for which settles a question: nearer rules decide over what a higher one is about.
+    """Return the highest path a rule for which settles a question: nearer rules decide over what a
+    higher one is about.
 
     It is the asked path itself where no other will do.
     """
@@ -40,10 +43,12 @@ def widest_scope(question: Question) -> bytes:
 
 
 def group_directory(question: Question) -> bytes:
-    """Return the directory below which what a process asks at a time belongs together with a question.
+    """Return the directory below which what a process asks at a time belongs together with a
+    question.
 
-    It is the one that the rule is about by which it is asked; of a rule that is about all there is (a pattern, one for
-    ``/``, none at all), the highest directory on the path, but never ``/``: ``/etc`` and ``/home`` are two matters.
+    It is the one that the rule is about by which it is asked; of a rule that is about all there is
+    (a pattern, one for ``/``, none at all), the highest directory on the path, but never ``/``:
+    ``/etc`` and ``/home`` are two matters.
     """
     path, rule = question.path, question.rule
     if isinstance(rule, PathRule) and rule.path == path:

@@ -1,8 +1,10 @@
-"""``audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was run.
+"""``audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was
+run.
 
-One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).  Paths, names and
-arguments are bytes of anybody's choice: they are percent-encoded.  The last line may be torn by a crash: a reader
-passes over what is no record, and the next writer begins on a new line.
+One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).
+Paths, names and arguments are bytes of anybody's choice: they are percent-encoded.  The last line
+may be torn by a crash: a reader passes over what is no record, and the next writer begins on a new
+line.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ class Point(msgspec.Struct, frozen=True):
 
     generation: int
     marker_ns: int
-    """The time of its marker, 0 for base: with the number it tells which generation of which journal is meant."""
+    """The time of its marker, 0 for base: with the number it tells which generation of which
+    journal is meant.
+    """
 
 
 class RunStart(msgspec.Struct, frozen=True, tag="run", tag_field="kind"):
@@ -133,17 +137,23 @@ class RunEnd(msgspec.Struct, frozen=True, tag="run-end", tag_field="kind"):
 
 
 def records_before(note: Note) -> int | None:
-    """Return how many records the journal had when something was noted, None if nobody could tell."""
+    """Return how many records the journal had when something was noted, None if nobody could
+    tell.
+    """
     return note.records if isinstance(note, AskNote | RefusalNote | RuleChange) else None
 
 
 Note: TypeAlias = AskNote | RefusalNote | RuleChange | JournalEnd | RunStart | RunEnd
 _RUN_LINE, _ASK_LINE = b'{"kind":"run', b'{"kind":"ask"'
-"""How the lines about runs and asks begin; where these are wanted, all others are passed over unread."""
+"""How the lines about runs and asks begin; where these are wanted, all others are passed over
+unread.
+"""
 
 
 class AuditLog:
-    """Appends to the audit of a session; the file is opened or made when it is needed.  For one thread at a time."""
+    """Appends to the audit of a session; the file is opened or made when it is needed.  For one
+    thread at a time.
+    """
 
     def __init__(self, directory: bytes) -> None:
         """``directory`` is the session's."""
@@ -187,7 +197,9 @@ class AuditLog:
             self._fd = -1
 
     def _is_there(self) -> bool:
-        """Tell whether readers find the file that is open: somebody may have moved it away, to begin another one."""
+        """Tell whether readers find the file that is open: somebody may have moved it away, to
+        begin another one.
+        """
         try:
             found = os.lstat(self._path)
         except OSError:
@@ -222,7 +234,9 @@ def append_notes(directory: bytes, notes: Iterable[Note]) -> None:
 
 
 def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
-    """Note that another journal begins, if there are notes; that this fails is no reason to stop a commit."""
+    """Note that another journal begins, if there are notes; that this fails is no reason to stop a
+    commit.
+    """
     if not os.path.isfile(os.path.join(directory, FILE_NAME)):
         return
     with contextlib.suppress(OSError):
@@ -230,13 +244,17 @@ def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
 
 
 def read_audit(directory: bytes) -> Iterator[Note]:
-    """Yield the notes since the journal began that is there now, oldest first; what is no note is passed over."""
+    """Yield the notes since the journal began that is there now, oldest first; what is no note is
+    passed over.
+    """
     *_, (notes, _) = read_sections(directory)
     yield from notes
 
 
 def read_sections(directory: bytes) -> Iterator[tuple[list[Note], JournalEnd | None]]:
-    """Yield the notes of each journal, oldest first, with what ended it: of the one that is there now nothing."""
+    """Yield the notes of each journal, oldest first, with what ended it: of the one that is there
+    now nothing.
+    """
     notes: list[Note] = []
     for note in _decoded(_lines(directory)):
         if isinstance(note, JournalEnd):
@@ -261,7 +279,9 @@ def last_ask(directory: bytes) -> int:
 
 
 def _lines(directory: bytes) -> Iterator[bytes]:
-    """Yield the lines of the audit; none if something else has taken its place, which may have no end."""
+    """Yield the lines of the audit; none if something else has taken its place, which may have no
+    end.
+    """
     try:
         fd = os.open(os.path.join(directory, FILE_NAME), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:

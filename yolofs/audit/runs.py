@@ -1,4 +1,6 @@
-"""The runs of a session, as its audit has them: which command ran when, and which generations it lies between."""
+"""The runs of a session, as its audit has them: which command ran when, and which generations it
+lies between.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The net difference between two states, one :class:`Change` for each line of it.
 
-Net means that how it came about does not matter: what was made and removed again is nothing, a chain of renames
-is one R from the first place to the last, and a file that is back in its place is nothing.  A renamed directory
-is one R, however much is below it; what differs below has lines of its own, with its path in either state.
+Net means that how it came about does not matter: what was made and removed again is nothing, a
+chain of renames is one R from the first place to the last, and a file that is back in its place is
+nothing.  A renamed directory is one R, however much is below it; what differs below has lines of
+its own, with its path in either state.
 
 Two states are symmetrical: the older one may be either of them.
 """
@@ -70,8 +71,8 @@ class Side(msgspec.Struct, frozen=True):
     meta: bytes
     """The absolute path of what has the metadata."""
     data: bytes | None
-    """The absolute path of a regular file's data or of a symlink; of a directory the base directory that its
-    children come from where nothing overrides them.  None if there is nothing to read."""
+    """The absolute path of a regular file's data or of a symlink; of a directory the base directory
+    that its children come from where nothing overrides them.  None if there is nothing to read."""
     ino: StoreIno | None
     """The store inode that ``data`` is; None if it is in base."""
 
@@ -133,7 +134,9 @@ class Change(msgspec.Struct, frozen=True):
     path: RelPath
     """In the new state; of D in the old one."""
     old_path: RelPath | None = None
-    """In the old state, if that is another one than ``path``: of R, and of M, T or X below a renamed directory."""
+    """In the old state, if that is another one than ``path``: of R, and of M, T or X below a
+    renamed directory.
+    """
     old: Side | None = None
     new: Side | None = None
     content: bool = False
@@ -141,10 +144,12 @@ class Change(msgspec.Struct, frozen=True):
     metadata: tuple[Aspect, ...] = ()
     """What of the metadata differs, where both sides are of the same type."""
     unseen_names: int = 0
-    """How many more names base has for this file, which change with it, and which were not found."""
+    """How many more names base has for this file, which change with it, and which were not
+    found.
+    """
     is_subtree: bool = False
-    """Of an R of a directory: all below it that has no line of its own has come along.  False where the
-    comparison was told to list each of them."""
+    """Of an R of a directory: all below it that has no line of its own has come along.  False where
+    the comparison was told to list each of them."""
 
     @property
     def paths(self) -> tuple[RelPath, ...]:
@@ -164,11 +169,12 @@ def compare(
 ) -> list[Change]:
     """Return the net changes that lead from ``old`` to ``new``, sorted by path.
 
-    With ``paths`` only those with their path (or old path) at or below one of these.  With ``expand_renames``
-    a renamed directory is followed by an R for each thing below it, as a patch needs it.
+    With ``paths`` only those with their path (or old path) at or below one of these.  With
+    ``expand_renames`` a renamed directory is followed by an R for each thing below it, as a patch
+    needs it.
 
-    Blocks while it reads files of which both states have their own copy of the same size.  A file that cannot be
-    read counts as different.  What the host removes meanwhile counts as gone.
+    Blocks while it reads files of which both states have their own copy of the same size.  A file
+    that cannot be read counts as different.  What the host removes meanwhile counts as gone.
 
     Raises:
         YolofsError: a tree names a store inode that is not there.
@@ -193,7 +199,9 @@ def compare(
 
 
 def _order(change: Change) -> tuple[bytes, bool]:
-    """Sort by path; where something was deleted and another thing is in its place, the deletion goes first."""
+    """Sort by path; where something was deleted and another thing is in its place, the deletion
+    goes first.
+    """
     return change.path, change.kind is not Kind.DELETED
 
 
@@ -211,7 +219,9 @@ def _is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
 
 
 def compare_two(old: Node, new: Node, old_state: StateReader, new_state: StateReader) -> Change | None:
-    """Return what differs between two things, each of its own state, wherever they are; None if nothing does."""
+    """Return what differs between two things, each of its own state, wherever they are; None if
+    nothing does.
+    """
     return _Judge(old_state, new_state, expand_renames=True).change(Match(old, new))
 
 
@@ -318,7 +328,9 @@ def _read_xattrs(node: Node) -> copying.Metadata | None:
 
 
 def _is_the_users(name: str) -> bool:
-    """Tell whether copy-up carries an xattr along, whoever the user is; labels of the system it does not."""
+    """Tell whether copy-up carries an xattr along, whoever the user is; labels of the system it
+    does not.
+    """
     return name.startswith(("user.", "system.posix_acl_"))
 
 

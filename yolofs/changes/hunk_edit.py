@@ -1,4 +1,6 @@
-"""A hunk as somebody edits it: a patch with its lines, and what the new text is with the lines as they came back."""
+"""A hunk as somebody edits it: a patch with its lines, and what the new text is with the lines as
+they came back.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class _Place(NamedTuple):
 
 
 def to_edit(hunk: Hunk, before: bytes, after: bytes, *, context: int = 3) -> bytes:
-    """Return a hunk of a text as a patch to be edited, with lines that say how (they start with ``#``).
+    """Return a hunk of a text as a patch to be edited, with lines that say how (they start with
+    ``#``).
 
     ``before`` and ``after`` are all of the old and of the new text; ``context`` is a number of
     lines.
@@ -48,7 +51,8 @@ def to_edit(hunk: Hunk, before: bytes, after: bytes, *, context: int = 3) -> byt
 
 
 def edited(hunk: Hunk, before: bytes, after: bytes, patch: bytes, *, context: int = 3) -> bytes | None:
-    """Return all of the new text with a hunk as its patch came back; None if nothing but comments is left of it.
+    """Return all of the new text with a hunk as its patch came back; None if nothing but comments
+    is left of it.
 
     Raises:
         UsageError: it does not fit the old text, so it would not apply: the message says which
@@ -69,7 +73,9 @@ def edited(hunk: Hunk, before: bytes, after: bytes, patch: bytes, *, context: in
 
 
 def _place(hunk: Hunk, old: Sequence[bytes], new: Sequence[bytes], context: int) -> _Place:
-    """Return the range to be shown: the hunk, and lines around it as far as both texts have the same there."""
+    """Return the range to be shown: the hunk, and lines around it as far as both texts have the
+    same there.
+    """
     old_end, new_end = hunk.old_start + len(hunk.old_lines), hunk.new_start + len(hunk.new_lines)
     head = tail = 0
     while (

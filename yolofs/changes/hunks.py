@@ -1,4 +1,5 @@
-"""A change as hunks: the smallest parts of it that can be committed, dropped or edited by themselves.
+"""A change as hunks: the smallest parts of it that can be committed, dropped or edited by
+themselves.
 
 A text that differs has one hunk for each run of lines that differ, without context.  Each fact
 about a file as a whole (added, deleted, renamed, its mode …) is a hunk, too.
@@ -31,7 +32,8 @@ ID_CHARS = 16
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file counts as binary, and is never held in memory as a whole."""
 MAX_DIGEST_BYTES = 256 << 20
-"""Above this size a version is known by its size, times and place, as reading all of it takes longer than a look may.
+"""Above this size a version is known by its size, times and place, as reading all of it takes
+longer than a look may.
 
 Its ctime is among these: a program in the view can set no other one.
 """
@@ -91,13 +93,17 @@ class Hunk(msgspec.Struct, frozen=True):
     new_lines: tuple[bytes, ...] = ()
     """The lines that come."""
     old: str = ""
-    """In words, what it was (``0644``, ``17:4``, a symlink's target with bytes that are no UTF-8 as U+FFFD)."""
+    """In words, what it was (``0644``, ``17:4``, a symlink's target with bytes that are no UTF-8 as
+    U+FFFD).
+    """
     new: str = ""
     """What it is now."""
 
     @property
     def line_count(self) -> int:
-        """How many changed lines it has: those that go are counted first, from 1, then those that come."""
+        """How many changed lines it has: those that go are counted first, from 1, then those that
+        come.
+        """
         return len(self.old_lines) + len(self.new_lines)
 
     @property
@@ -139,7 +145,8 @@ def all_hunks(
 
 
 def read_text(side: Side | None, store: StoreFiles, *, max_text_bytes: int = MAX_TEXT_BYTES) -> bytes | None:
-    """Return the content of a regular file, None if it is no text or too large; of no file it is empty.
+    """Return the content of a regular file, None if it is no text or too large; of no file it is
+    empty.
 
     Raises:
         OSError: it cannot be read.
@@ -201,7 +208,9 @@ class _Making:
         return self._whole(HunkKind.DELETED, self._told(side), b"", old_lines=lines)
 
     def _told(self, side: Side | None) -> bytes:
-        """Return all that is told of a file that comes or goes: its type, its content and its metadata."""
+        """Return all that is told of a file that comes or goes: its type, its content and its
+        metadata.
+        """
         assert side is not None
         facts = b"%o %o %d %d %d " % (side.type, side.mode, side.uid, side.gid, side.rdev)
         return facts + self._digest(side) + _xattrs(side)

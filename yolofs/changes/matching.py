@@ -1,18 +1,23 @@
-"""Which file of one state is which file of another: the part of a comparison that looks at names only.
+"""Which file of one state is which file of another: the part of a comparison that looks at names
+only.
 
-Two trees over the same base are walked side by side, from the root down, in *slots*: the same name in two
-directories that are already known to belong together.
+Two trees over the same base are walked side by side, from the root down, in *slots*: the same name
+in two directories that are already known to belong together.
 
-- A slot whose two sides have the same identity (:attr:`Node.identity`) is the same file in its old place.
-- A directory whose identity the other state has elsewhere has moved; its two places are walked side by side, too.
-- Two directories in a slot of which neither has moved belong together all the same: one replaced the other.
-- What is left is settled at the end, when every file that stayed in its place is known: files that went are
-  paired with files of the same identity that came (a move; hard links to what stayed are not), and what then is
-  still in one slot belongs together, one having replaced the other.
+- A slot whose two sides have the same identity (:attr:`Node.identity`) is the same file in its old
+  place.
+- A directory whose identity the other state has elsewhere has moved; its two places are walked side
+  by side, too.
+- Two directories in a slot of which neither has moved belong together all the same: one replaced
+  the other.
+- What is left is settled at the end, when every file that stayed in its place is known: files that
+  went are paired with files of the same identity that came (a move; hard links to what stayed are
+  not), and what then is still in one slot belongs together, one having replaced the other.
 
-Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and those that base has
-for a file with hard links that was changed through another name (:mod:`yolofs.state.link_names`).  So the walk
-costs what the two override trees cost, and base is listed only below directories that came, went or were replaced.
+Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and
+those that base has for a file with hard links that was changed through another name
+(:mod:`yolofs.state.link_names`).  So the walk costs what the two override trees cost, and base is
+listed only below directories that came, went or were replaced.
 """
 
 from __future__ import annotations
@@ -33,8 +38,9 @@ from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
 
 Identity: TypeAlias = bytes | int
-"""Which file something is over all its versions and places: the base path that it was first, or the number of
-its first store inode, or what stands for a file that has several names in base (``Staged.key``)."""
+"""Which file something is over all its versions and places: the base path that it was first, or the
+number of its first store inode, or what stands for a file that has several names in base
+(``Staged.key``)."""
 
 
 class Node:
@@ -58,7 +64,9 @@ class Node:
         self.staged = staged
         self.link_key = link_key
         self.source = source
-        """The base path that data or children come from where nothing overrides them; None if none do."""
+        """The base path that data or children come from where nothing overrides them; None if none
+        do.
+        """
         self.meta = meta
         """The absolute path of what has its attributes."""
         self.st = st
@@ -137,7 +145,9 @@ class StateReader:
         return self._at_base(path, join(directory.source, name)) if directory.source is not None else None
 
     def names(self, directory: Node) -> set[bytes]:
-        """Return all names in a directory, and perhaps some that show nothing; none if base cannot be listed."""
+        """Return all names in a directory, and perhaps some that show nothing; none if base cannot
+        be listed.
+        """
         names = set(directory.entry.children or ()) if directory.entry is not None else set()
         if directory.source is not None:
             try:
@@ -156,7 +166,9 @@ class StateReader:
             yield from self._places_below_sources(identity)
 
     def _places_below_sources(self, base_path: bytes) -> Iterator[Node]:
-        """Yield where a base path shows because a directory above it does, and no entry is in between."""
+        """Yield where a base path shows because a directory above it does, and no entry is in
+        between.
+        """
         end = len(base_path)
         while end > 0:
             end = base_path.rfind(b"/", 0, end)
@@ -204,7 +216,9 @@ class StateReader:
 
 
 _LOST_DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0))
-"""Stands for a base directory that the host removed while there was staged work below: that work has to be seen."""
+"""Stands for a base directory that the host removed while there was staged work below: that work
+has to be seen.
+"""
 
 
 def _has_work(directory: Entry) -> bool:
@@ -222,7 +236,9 @@ def entries(top: Entry) -> Iterator[Entry]:
 
 
 class Match(NamedTuple):
-    """Two nodes that belong together; or one alone, which came (``old`` is None) or went (``new`` is None)."""
+    """Two nodes that belong together; or one alone, which came (``old`` is None) or went (``new``
+    is None).
+    """
 
     old: Node | None
     new: Node | None
@@ -233,9 +249,9 @@ class Match(NamedTuple):
 def match(old: StateReader, new: StateReader, *, expand_renames: bool = False) -> list[Match]:
     """Return what belongs together in two states, in no particular order.
 
-    Pairs that show one and the same thing in the same place are left out, as far as that is seen without looking
-    at them.  With ``expand_renames`` everything below a directory that moved counts as moved, too, which lists
-    that directory.
+    Pairs that show one and the same thing in the same place are left out, as far as that is seen
+    without looking at them.  With ``expand_renames`` everything below a directory that moved counts
+    as moved, too, which lists that directory.
 
     Raises:
         YolofsError: a tree names a store inode that is not there.
@@ -253,7 +269,9 @@ class _Matcher:
         self._directories: list[tuple[Node | None, Node | None]] = []
         self._moved: set[Identity] = set()
         self._by_links: defaultdict[RelPath, set[bytes]] = defaultdict(set)
-        """The names in base directories that are, or lead to, names of files with hard links that differ."""
+        """The names in base directories that are, or lead to, names of files with hard links that
+        differ.
+        """
         for path in find_names(old.base, _differing_links(old.tree, new.tree)):
             rest = path
             while rest:
@@ -288,13 +306,17 @@ class _Matcher:
         return names
 
     def _differing_names(self, old: Entry | None, new: Entry | None) -> set[bytes]:
-        """Return the names with an entry on either side, without those that plainly show the same."""
+        """Return the names with an entry on either side, without those that plainly show the
+        same.
+        """
         names = set(old.children or ()) if old is not None else set()
         names.update((new.children or ()) if new is not None else ())
         return {name for name in names if not self._is_same(_child_entry(old, name), _child_entry(new, name))}
 
     def _is_same(self, old: Entry | None, new: Entry | None) -> bool:
-        """Tell whether two entries show the same with nothing below them, as can be seen from them alone."""
+        """Tell whether two entries show the same with nothing below them, as can be seen from them
+        alone.
+        """
         if old is None or new is None or old.children or new.children or old.base != new.base:
             return False
         if old.staged is None or new.staged is None:
@@ -302,7 +324,9 @@ class _Matcher:
         return old.staged.ino == new.staged.ino and old.staged.origin == new.staged.origin
 
     def _leads_to_links(self, base: RelPath | None) -> bool:
-        """Tell whether a base path is, or leads to, a name of a file with hard links that differs."""
+        """Tell whether a base path is, or leads to, a name of a file with hard links that
+        differs.
+        """
         if base is None or not self._by_links:
             return False
         directory, name = split(base)
@@ -332,12 +356,16 @@ class _Matcher:
             self._directories.append((old, new))
 
     def _follow_old(self, old: Node) -> bool:
-        """Tell whether a directory of the old state is somewhere else in the new one; if so, it is joined once."""
+        """Tell whether a directory of the old state is somewhere else in the new one; if so, it is
+        joined once.
+        """
         new = next((node for node in self._new.places(old.identity) if node.is_directory), None)
         return new is not None and self._move(old, new)
 
     def _follow_new(self, new: Node) -> bool:
-        """Tell whether a directory of the new state was somewhere else in the old one; if so, it is joined once."""
+        """Tell whether a directory of the new state was somewhere else in the old one; if so, it is
+        joined once.
+        """
         old = next((node for node in self._old.places(new.identity) if node.is_directory), None)
         return old is not None and self._move(old, new)
 
@@ -380,7 +408,9 @@ class _Matcher:
 
 
 def _pair(went: list[Node], came: list[Node]) -> Iterator[tuple[Node, Node]]:
-    """Pair names of one file that went with those that came: such as base had at the same path, then the others."""
+    """Pair names of one file that went with those that came: such as base had at the same path,
+    then the others.
+    """
     if len(went) > 1 or len(came) > 1:
         by_home = {node.home: node for node in sorted(came, key=_path, reverse=True)}  # of several the first name
         for old in sorted(went, key=_path):

@@ -1,10 +1,11 @@
 """Changes as a patch that ``git apply`` takes, and notes about all that git has no words for.
 
-The form is that of ``git diff --binary --full-index``.  What git knows is regular files (mode 644 or 755) and
-symlinks; a directory is there when a file is in it.  ``git apply`` looks at all of a patch before it changes
-anything: names that swap, chains and files that make way for directories are fine, as long as a name's deletion
-comes before what takes its place.  So all deletions come first.  ``git apply --reverse`` is not as thorough (2.47
-makes deleted files again with mode 644): the patch of the two states the other way round is.
+The form is that of ``git diff --binary --full-index``.  What git knows is regular files (mode 644
+or 755) and symlinks; a directory is there when a file is in it.  ``git apply`` looks at all of a
+patch before it changes anything: names that swap, chains and files that make way for directories
+are fine, as long as a name's deletion comes before what takes its place.  So all deletions come
+first.  ``git apply --reverse`` is not as thorough (2.47 makes deleted files again with mode 644):
+the patch of the two states the other way round is.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Out: TypeAlias = Callable[[bytes], object]
 
 
 class Look(msgspec.Struct, frozen=True):
-    """What a patch is made for people by; each of these makes it one that `git apply` may not take."""
+    """What a patch is made for people by; each of these makes it one that `git apply` may not
+    take.
+    """
 
     tells_sizes: bool = False
     """Of binary files the sizes alone."""
@@ -50,17 +53,19 @@ def write_patch(
     store: Store | None = None,
     look: Look = EXACT,
 ) -> list[str]:
-    """Write the changes as a patch with paths relative to ``prefix``; return what it cannot express.
+    """Write the changes as a patch with paths relative to ``prefix``; return what it cannot
+    express.
 
-    The changes have to come from ``compare(..., expand_renames=True)``, as git knows no directories.  Each note is
-    a sentence without a full stop.  A file that cannot be read is left out, and noted.  A file moved across
-    ``prefix`` is added or deleted; below a repository's top, ``git apply`` needs ``--directory`` for such a patch.
-    ``context`` is a number of lines.  With ``store``, store inodes are read even where their own mode forbids it.
+    The changes have to come from ``compare(..., expand_renames=True)``, as git knows no
+    directories.  Each note is a sentence without a full stop.  A file that cannot be read is left
+    out, and noted.  A file moved across ``prefix`` is added or deleted; below a repository's top,
+    ``git apply`` needs ``--directory`` for such a patch.  ``context`` is a number of lines.  With
+    ``store``, store inodes are read even where their own mode forbids it.
 
     Raises:
         ValueError: a change stands for all that is below a renamed directory.
-        OSError: a file larger than ``max_text_bytes`` became unreadable or shorter while it was written; or what
-            ``out`` raises.  The patch is then incomplete.
+        OSError: a file larger than ``max_text_bytes`` became unreadable or shorter while it was
+            written; or what ``out`` raises.  The patch is then incomplete.
     """
     notes = Notes(prefix)
     reading = Reading(store, max_text_bytes, look.ignores_space)
@@ -131,7 +136,9 @@ def _head(pair: Pair, similarity: int) -> Iterator[bytes]:
 
 
 def _similarity(old: Content, new: Content, texts: line_diff.Texts | None) -> int:
-    """Return a number for git's similarity index: true for text; of binary files only the sizes are compared."""
+    """Return a number for git's similarity index: true for text; of binary files only the sizes are
+    compared.
+    """
     if old.name == new.name:
         return 100
     if texts is not None:
@@ -166,7 +173,9 @@ def _label(path: bytes) -> bytes:
 
 
 def quoted(path: bytes) -> bytes:
-    """Return a name as git writes it; one that starts or ends with a space in quotes, as git 2.39 loses such spaces."""
+    """Return a name as git writes it; one that starts or ends with a space in quotes, as git 2.39
+    loses such spaces.
+    """
     is_plain = all(32 <= byte < 127 for byte in path) and b'"' not in path and b"\\" not in path
     if is_plain and not any(name.startswith(b" ") or name.endswith(b" ") for name in path.split(b"/")):
         return path

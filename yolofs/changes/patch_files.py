@@ -19,8 +19,8 @@ MAX_TEXT_BYTES = 16 << 20
 """Above this size a file is written as binary, and never held in memory as a whole."""
 
 MOST_BYTES = (1 << 30) - (1 << 20)
-"""What is larger is left out: git (from 2.38 on) takes no patch of more than 1,023 MiB, and a file of 15 TiB costs
-whoever makes it nothing."""
+"""What is larger is left out: git (from 2.38 on) takes no patch of more than 1,023 MiB, and a file
+of 15 TiB costs whoever makes it nothing."""
 
 
 class Version(NamedTuple):
@@ -145,7 +145,8 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def pairs_of(changes: Iterable[Change], prefix: RelPath, notes: Notes) -> list[Pair]:
-    """Return the files of a patch in their order, deletions first, and note what git has no words for.
+    """Return the files of a patch in their order, deletions first, and note what git has no words
+    for.
 
     Raises:
         ValueError: a change stands for all that is below a renamed directory.
@@ -192,8 +193,9 @@ def _version(path: RelPath, side: Side | None, prefix: RelPath) -> Version | Non
 
 
 def is_symlink(pair: Pair) -> bool:
-    """Tell whether it is a symlink: these have an index line always, from which alone git learns, when one is renamed
-    and a directory takes its place, that what it puts into that directory is not beyond a symlink."""
+    """Tell whether it is a symlink: these have an index line always, from which alone git learns,
+    when one is renamed and a directory takes its place, that what it puts into that directory is
+    not beyond a symlink."""
     version = pair.new or pair.old
     return version is not None and version.side.type == stat.S_IFLNK
 

@@ -18,8 +18,9 @@ _TYPE_NAMES = {
     stat.S_IFCHR: "a character device",
 }
 
-# As verify_path() of git's read-cache.c, which keeps patches out of repositories' own files, the names included
-# that would come to the same on NTFS (is_ntfs_dotgit, is_ntfs_dotgitmodules in path.c).
+# As verify_path() of git's read-cache.c, which keeps patches out of repositories' own files, the
+# names included that would come to the same on NTFS (is_ntfs_dotgit, is_ntfs_dotgitmodules in
+# path.c).
 _refused_name = re.compile(rb"(\.git|git~1)[ .]*([:\\].*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _short_names = b"|".join(b"gi7eba"[:length] + b"~[1-9]" + b"[0-9]" * (6 - length) for length in range(7))
 _refused_link = re.compile(
@@ -42,7 +43,9 @@ def _refused_part(path: bytes) -> bytes:
 
 
 class Notes:
-    """Collects the notes of one patch; they name paths as it does, from the directory ``prefix`` on."""
+    """Collects the notes of one patch; they name paths as it does, from the directory ``prefix``
+    on.
+    """
 
     def __init__(self, prefix: RelPath = ROOT) -> None:
         self._prefix = prefix
@@ -79,7 +82,9 @@ class Notes:
         return self._notes + refused + new + gone
 
     def see(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
-        """Note what cannot be said about a change; ``has_old`` and ``has_new`` tell which side can at all."""
+        """Note what cannot be said about a change; ``has_old`` and ``has_new`` tell which side can
+        at all.
+        """
         if is_outside:
             self.add(f"{display(change.path)} is outside of the patch's directory")
             return

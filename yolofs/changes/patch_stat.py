@@ -28,7 +28,8 @@ class FileStat(msgspec.Struct, frozen=True):
 def stat_changes(
     changes: Iterable[Change], reading: Reading, *, prefix: RelPath = ROOT
 ) -> tuple[list[FileStat], list[str]]:
-    """Return how much changed in each file of a patch of the changes, sorted by path, and what no patch can express.
+    """Return how much changed in each file of a patch of the changes, sorted by path, and what no
+    patch can express.
 
     The changes are as for :func:`yolofs.changes.patch.write_patch`.
 

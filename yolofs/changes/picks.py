@@ -126,7 +126,9 @@ def whole_if_all(hunk: Hunk, lines: Lines | None) -> Lines | None:
 
 
 def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, Lines | None]:
-    """Return what ``picks`` leaves: the hunks that it does not have, and of those that it has a part of, the rest."""
+    """Return what ``picks`` leaves: the hunks that it does not have, and of those that it has a
+    part of, the rest.
+    """
     rest: dict[str, Lines | None] = {}
     for file in files:
         for hunk in file.hunks:

@@ -1,4 +1,5 @@
-"""Committing: base becomes what the view shows, or of it what was selected (``docs/design/commit.md``).
+"""Committing: base becomes what the view shows, or of it what was selected
+(``docs/design/commit.md``).
 
 In the order in which a commit goes through them::
 
@@ -7,7 +8,7 @@ In the order in which a commit goes through them::
       units        what belongs together and goes or stays as one
       choice       which of these a selection takes, and what is held back
       split        the state in two: what is applied, and what stays staged
-      compose      what stays staged when base has become what one tree shows, and the view is what another does
+      compose      what stays staged when base is what one tree shows, and the view another
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
@@ -41,7 +42,7 @@ In the order in which a commit goes through them::
       steps        the steps of it
       step_log     those that are done, with the identities of what came and went
       interrupts   Ctrl-C, which is never in the middle of a step
-      trees        copying and removing whole directories, where another device keeps them from being renamed
+      trees        copying and removing whole directories, where no rename reaches
       part_links   what is kept of a file that lost a name gets apart from the others
       resume       how far a commit came that was killed
       rollback     undoes the steps

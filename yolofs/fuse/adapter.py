@@ -1,6 +1,7 @@
 """Translates between pyfuse3 and :mod:`yolofs.fuse.handlers`; decides nothing.
 
-What becomes of errors, and of requests that cannot be answered at once, is in :mod:`yolofs.fuse.requests`.
+What becomes of errors, and of requests that cannot be answered at once, is in
+:mod:`yolofs.fuse.requests`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Adapter(Requests):
 
     @contextlib.contextmanager
     def unjudged(self) -> Iterator[None]:
-        """Open files for the calling thread without judging while the block runs: it is :meth:`Mount.flush`'s."""
+        """Open files for the calling thread without judging while the block runs: it is
+        :meth:`Mount.flush`'s.
+        """
         thread = threading.get_native_id()  # what the kernel calls the request's pid
         self._own_threads.add(thread)
         try:
@@ -196,7 +199,9 @@ class Adapter(Requests):
         self._handlers.removexattr(number, name)
 
     def _check_xattrs(self) -> None:
-        """Where they are off: the kernel takes ENOSYS for an answer once and for all, and never asks again."""
+        """Where they are off: the kernel takes ENOSYS for an answer once and for all, and never
+        asks again.
+        """
         if not self._xattrs:
             raise FUSEError(errno.ENOSYS)
 
@@ -223,7 +228,9 @@ class Adapter(Requests):
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages), _entry(answer)
 
     async def read(self, handle: int, offset: int, size: int) -> Any:  # bytes in pyfuse3's stubs; it takes any buffer
-        """Answer from memory, or have a worker thread wait for the disk; the loop goes on serving meanwhile."""
+        """Answer from memory, or have a worker thread wait for the disk; the loop goes on serving
+        meanwhile.
+        """
         try:
             data = self._handlers.read(handle, offset, size)
             if data is None:
@@ -260,7 +267,9 @@ class Adapter(Requests):
         await self._sync(lambda: None)
 
     async def _sync(self, find_fd: Callable[[], int | None]) -> None:
-        """Make data, then the journal durable, in a worker thread; the loop goes on serving meanwhile."""
+        """Make data, then the journal durable, in a worker thread; the loop goes on serving
+        meanwhile.
+        """
         try:
             await self._loop.in_thread(self._handlers.sync_job(find_fd()))
         except OSError as error:

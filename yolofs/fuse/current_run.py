@@ -1,4 +1,6 @@
-"""Which run the request that is being carried out belongs to: what the records that it makes are marked with."""
+"""Which run the request that is being carried out belongs to: what the records that it makes are
+marked with.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 RunOf = Callable[[int], int]
-"""Gives the run that a process (or thread) belongs to, 0 for none; is asked while its request waits."""
+"""Gives the run that a process (or thread) belongs to, 0 for none; is asked while its request
+waits.
+"""
 
 
 class CurrentRun:
     """The request that is being carried out, and the runs of open files.
 
-    A write does not tell who writes, so that whoever opened the file counts; so it is for mmap, too.
+    A write does not tell who writes, so that whoever opened the file counts; so it is for mmap,
+    too.
     """
 
     __slots__ = ("_run_of", "_runs", "request")

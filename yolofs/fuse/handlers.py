@@ -1,9 +1,10 @@
 """What answers the kernel: numbers, bytes and small tuples in and out, :class:`OSError` for errors.
 
-Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be cached), but not
-pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it runs on the device loop and nothing
-here waits: what somebody has to answer first raises :class:`yolofs.access.refusals.UndecidedError`, what needs a
-large copy :class:`PostponedError`, before anything is done.
+Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
+cached), but not pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it
+runs on the device loop and nothing here waits: what somebody has to answer first raises
+:class:`yolofs.access.refusals.UndecidedError`, what needs a large copy :class:`PostponedError`,
+before anything is done.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 log = logging.getLogger("yolofs.fuse")
 
 MAX_READ = 1 << 20
-"""No request asks for more bytes as the kernel is set up by default (``/proc/sys/fs/fuse/max_pages_limit``)."""
+"""No request asks for more bytes as the kernel is set up by default
+(``/proc/sys/fs/fuse/max_pages_limit``).
+"""
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -52,7 +55,9 @@ class Opened(msgspec.Struct, gc=False):
 
 
 class DirHandle:
-    """An open directory: its names as they were when reading began, so that offsets stay what they are."""
+    """An open directory: its names as they were when reading began, so that offsets stay what they
+    are.
+    """
 
     __slots__ = ("inode", "listing", "names", "was_told")
 
@@ -67,11 +72,17 @@ class DirHandle:
 
 
 _ABSENT = Answer(None, 0.0, 0.0)
-"""A hidden name: the kernel asks again each time, so that it need not be told when the rules change."""
+"""A hidden name: the kernel asks again each time, so that it need not be told when the rules
+change.
+"""
 _CONTENT_XATTRS = (b"user.", b"trusted.")
-"""What begins so is content, and judged as such; other extended attributes are looked at as stat(2) looks."""
+"""What begins so is content, and judged as such; other extended attributes are looked at as stat(2)
+looks.
+"""
 _UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
-"""A name in a listing that cannot be looked at: in a directory that one may read and not enter, for instance."""
+"""A name in a listing that cannot be looked at: in a directory that one may read and not enter, for
+instance.
+"""
 
 
 class PostponedError(Exception):
@@ -102,7 +113,8 @@ class Handlers:
         self._read_buffer = memoryview(bytearray(MAX_READ))
 
     def errno_of(self, error: OSError) -> int:
-        """Return what to tell the kernel of an error: EIO where the store lacks what the view should show.
+        """Return what to tell the kernel of an error: EIO where the store lacks what the view
+        should show.
 
         That a store inode does not exist must not say that the file does not.
         """
@@ -195,7 +207,8 @@ class Handlers:
         *,
         is_open: bool = False,
     ) -> Answer:
-        """Change those attributes that are not None; ``is_open``: through a handle that was opened for writing.
+        """Change those attributes that are not None; ``is_open``: through a handle that was opened
+        for writing.
 
         Such a handle is good for what comes with writing: the size and the times.
         """
@@ -294,7 +307,9 @@ class Handlers:
         return bool(self._files)
 
     def open_in_base(self) -> dict[int, bytes]:
-        """Return the numbers of the open files that have their data in base, with its absolute path."""
+        """Return the numbers of the open files that have their data in base, with its absolute
+        path.
+        """
         base = self.overlay.base
         inodes = set(self._files.values())
         return {inode.number: base.path(inode.source) for inode in inodes if inode.source and not inode.is_orphan}
@@ -323,7 +338,8 @@ class Handlers:
         return room[:count]
 
     def read_job(self, handle: int, offset: int, size: int) -> Callable[[], bytes]:
-        """Return a call that reads from an open file, waiting as long as it takes; it may run in another thread.
+        """Return a call that reads from an open file, waiting as long as it takes; it may run in
+        another thread.
 
         The descriptor that it holds is a copy: the original may be closed meanwhile.
         """
@@ -338,11 +354,14 @@ class Handlers:
         return self.overlay.write(inode, offset, data)
 
     def sync_fd(self, handle: int) -> int | None:
-        """Return the descriptor to fsync for an open file, None if there is nothing to make durable."""
+        """Return the descriptor to fsync for an open file, None if there is nothing to make
+        durable.
+        """
         return self.overlay.sync_fd(self._files[handle])
 
     def sync_job(self, fd: int | None) -> Callable[[], None]:
-        """Return a call that makes a file and then the journal durable; it may run in another thread.
+        """Return a call that makes a file and then the journal durable; it may run in another
+        thread.
 
         The descriptor that it holds is a copy of ``fd``: the original may be closed meanwhile.
         """
@@ -360,7 +379,9 @@ class Handlers:
         return self._last_handle
 
     def directory(self, handle: int, start: int) -> DirHandle:
-        """Return an open directory for reading on from offset ``start``; at 0 its names are read anew."""
+        """Return an open directory for reading on from offset ``start``; at 0 its names are read
+        anew.
+        """
         opened = self._directories[handle]
         listings, listing = self.listings, opened.listing
         if start == 0:
@@ -391,9 +412,11 @@ class Handlers:
         return Answer(self._told(inode, self.overlay.getattr(inode)), 0.0, 0.0)
 
     def listed(self, directory: DirHandle, name: bytes) -> Answer:
-        """Look up a name of an open directory; one that cannot be looked at is named all the same, without a type.
+        """Look up a name of an open directory; one that cannot be looked at is named all the same,
+        without a type.
 
-        The kernel makes nothing of such an answer but the name; it takes back one look-up of a number nobody has.
+        The kernel makes nothing of such an answer but the name; it takes back one look-up of a
+        number nobody has.
         """
         try:
             return self.lookup(directory.inode.number, name)
@@ -401,7 +424,9 @@ class Handlers:
             return _UNKNOWN
 
     def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: Answer, entry: Any) -> None:
-        """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name at an offset."""
+        """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name
+        at an offset.
+        """
         listing, attr = directory.listing, answer.attr
         if listing is None:
             return
@@ -461,7 +486,9 @@ class Handlers:
         return Answer(self._told(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
 
     def _told(self, inode: Inode, attr: Attr) -> Attr:
-        """Return attributes as they may be told; a link count of 1 means for a directory that it is not known."""
+        """Return attributes as they may be told; a link count of 1 means for a directory that it is
+        not known.
+        """
         if not self.gate.counts_links(inode):
             attr.nlink = min(attr.nlink, 1)
         return attr

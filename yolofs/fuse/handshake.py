@@ -1,10 +1,12 @@
-"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about: who drops pages.
+"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about: who drops
+pages.
 
-By itself the kernel drops what it has cached of a file whenever it hears of another mtime than it knew
-(``FUSE_AUTO_INVAL_DATA``), also where it has just written the file itself, and then has to read it back from us: a
-fifth of all requests of a ``make`` (``docs/design/kernel-options.md``).  With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves
-that to us.  libfuse knows both but asks for the first, and pyfuse3 does not let us say otherwise.  So for the one
-message of each side with which a mount begins we stand between libfuse and the kernel, and change two bits.
+By itself the kernel drops what it has cached of a file whenever it hears of another mtime than it
+knew (``FUSE_AUTO_INVAL_DATA``), also where it has just written the file itself, and then has to
+read it back from us: a fifth of all requests of a ``make`` (``docs/design/kernel-options.md``).
+With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves that to us.  libfuse knows both but asks for the first,
+and pyfuse3 does not let us say otherwise.  So for the one message of each side with which a mount
+begins we stand between libfuse and the kernel, and change two bits.
 """
 
 from __future__ import annotations
@@ -22,10 +24,14 @@ log = logging.getLogger("yolofs.fuse")
 
 _DEVICE = "/dev/fuse"
 _MAX_BYTES = 1 << 17
-"""Of a message; the kernel refuses to give one to whoever has less room than for its largest write."""
+"""Of a message; the kernel refuses to give one to whoever has less room than for its largest
+write.
+"""
 _FLAGS = struct.Struct("=I")
 _OFFERED_AT = 52
-"""Where the kernel's message has its flags (``struct fuse_in_header`` and ``struct fuse_init_in`` in linux/fuse.h)."""
+"""Where the kernel's message has its flags (``struct fuse_in_header`` and ``struct fuse_init_in``
+in linux/fuse.h).
+"""
 _ACCEPTED_AT = 28
 """The same in the answer (``struct fuse_out_header`` and ``struct fuse_init_out``)."""
 _AUTO_INVAL_DATA = 1 << 12
@@ -45,8 +51,9 @@ def open_devices() -> frozenset[int]:
 class Handshake:
     """Has the kernel leave it to us to drop pages, if it can.
 
-    It stands in for the device at ``number``, the descriptor of a mount that was just made and from which nothing has
-    been read, until the answer has been passed on by ``loop``, which is to serve the mount.
+    It stands in for the device at ``number``, the descriptor of a mount that was just made and from
+    which nothing has been read, until the answer has been passed on by ``loop``, which is to serve
+    the mount.
     """
 
     def __init__(self, number: int, loop: DeviceLoop) -> None:
@@ -54,7 +61,8 @@ class Handshake:
 
         Raises:
             NoDeviceError: there is none.
-            OSError: as of socketpair(2) and read(2); the device is as it was, and nothing is left open.
+            OSError: as of socketpair(2) and read(2); the device is as it was, and nothing is left
+                open.
         """
         self._number = number
         self._loop = loop
@@ -75,7 +83,9 @@ class Handshake:
         loop.add_reader(self._ours.fileno(), select.POLLIN, lambda _: self._pass_answer())
 
     def end(self) -> None:
-        """Bring libfuse and the kernel together, whether they have agreed or not; twice does no harm."""
+        """Bring libfuse and the kernel together, whether they have agreed or not; twice does no
+        harm.
+        """
         if self._device >= 0:
             os.set_blocking(self._device, os.get_blocking(self._number))  # the loop has set it for what stood in for it
             os.dup2(self._device, self._number, inheritable=False)

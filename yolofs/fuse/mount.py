@@ -42,14 +42,18 @@ FILESYSTEM_NAME = "yolofs"
 _LAST_MESSAGES_S = 1.0
 """How long the end waits for messages to the kernel."""
 _LAST_FREED_S = 1.0
-"""How long the end waits for the blocks of what was removed; the end of the process frees the rest."""
+"""How long the end waits for the blocks of what was removed; the end of the process frees the
+rest.
+"""
 LOOK_AT_OPEN_S = 0.5
 """How often somebody has to call :meth:`Mount.look_at_open`, in seconds."""
 _EVERYTHING = RuleSet((PathRule(b"/", RuleState.ALLOW, "no rules"),))
 
 
 _LATELY_NS = 1_000_000
-"""See :attr:`yolofs.overlay.recent_looks.RecentLooks.lately_ns`: requests that belong together come within less."""
+"""See :attr:`yolofs.overlay.recent_looks.RecentLooks.lately_ns`: requests that belong together come
+within less.
+"""
 
 
 class NobodyToAsk:
@@ -69,8 +73,8 @@ class NobodyToAsk:
 class Mount:
     """The view of ``overlay`` at ``mountpoint``, served by a thread of its own.
 
-    ``book`` holds the rules (without one everything is allowed), ``asker`` answers what they leave open.
-    ``trace`` counts the requests.  ``run_of`` tells which run a process belongs to.
+    ``book`` holds the rules (without one everything is allowed), ``asker`` answers what they leave
+    open.  ``trace`` counts the requests.  ``run_of`` tells which run a process belongs to.
 
     From :meth:`start` on the overlay belongs to that thread: reach it through :meth:`call` only.
     """
@@ -125,7 +129,8 @@ class Mount:
     # ---- life
 
     def start(self, on_end: Callable[[], None] = lambda: None) -> None:
-        """Mount and serve.  ``on_end`` is called, on the serving thread, once it has ended for whatever reason.
+        """Mount and serve.  ``on_end`` is called, on the serving thread, once it has ended for
+        whatever reason.
 
         Raises:
             MountError: the kernel or fusermount3 refuses.
@@ -148,7 +153,8 @@ class Mount:
         self._thread = self.loop.start(self._serve(on_end))
 
     def _agree(self, devices: Collection[int]) -> None:
-        """Have the kernel leave it to us to drop pages, where it hears soon enough of what it reads anew.
+        """Have the kernel leave it to us to drop pages, where it hears soon enough of what it reads
+        anew.
 
         Without that we tell it the same, and it finds out by itself, too.
         """
@@ -161,7 +167,8 @@ class Mount:
             log.warning("the kernel drops more pages than it has to: %s", error)
 
     def stop(self, *, unmount: bool = True) -> None:
-        """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does no harm.
+        """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does
+        no harm.
 
         Without ``unmount`` the mount has been taken away already.
 
@@ -200,7 +207,9 @@ class Mount:
             on_end()
 
     def _watch_mounts(self) -> None:
-        """Keep the list of pseudo filesystems true: the kernel signals POLLPRI when the mount table changes."""
+        """Keep the list of pseudo filesystems true: the kernel signals POLLPRI when the mount table
+        changes.
+        """
         with contextlib.suppress(OSError):
             self._mounts_fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             self.overlay.base.refresh_mounts()  # our own mountpoint, should it lie below base, is new
@@ -225,10 +234,11 @@ class Mount:
             self.loop.call(self.loop.resume)
 
     def invalidate(self, stale: Invalidation) -> None:
-        """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from another thread.
+        """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from
+        another thread.
 
-        It waits for no answer of anybody.  Attributes come first: for them no directory's lock is needed, and without
-        them nothing is told of a file whose name the kernel still knows.
+        It waits for no answer of anybody.  Attributes come first: for them no directory's lock is
+        needed, and without them nothing is told of a file whose name the kernel still knows.
         """
         for number in stale.attributes:
             _tell(pyfuse3.invalidate_inode, number, True)
@@ -243,7 +253,8 @@ class Mount:
                 os.lstat(os.path.join(self.mountpoint, path))
 
     def unnoticed(self) -> list[RelPath]:
-        """Return the watched base files that have changed without a notice: through a shared mapping.
+        """Return the watched base files that have changed without a notice: through a shared
+        mapping.
 
         Looks at each file of which the kernel trusts the attributes for long.  Blocks.
         """
@@ -253,9 +264,11 @@ class Mount:
         return [path for path, _ in changed]
 
     def look_at_open(self) -> None:
-        """Have the kernel drop the pages of open base files that the host has changed, where no watch tells us.
+        """Have the kernel drop the pages of open base files that the host has changed, where no
+        watch tells us.
 
-        To be called every :data:`LOOK_AT_OPEN_S`.  Looks at each.  Blocks, and needs the loop to serve meanwhile.
+        To be called every :data:`LOOK_AT_OPEN_S`.  Looks at each.  Blocks, and needs the loop to
+        serve meanwhile.
         """
         found = {}
         for number, path in self.loop.call(self.handlers.open_in_base).items():
@@ -269,8 +282,9 @@ class Mount:
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes.
 
-        Blocks, and needs the loop to serve meanwhile.  Only a file that is open for writing can have such data.
-        syncfs(2) would not do: for FUSE it starts the writing and does not wait for it.
+        Blocks, and needs the loop to serve meanwhile.  Only a file that is open for writing can
+        have such data.  syncfs(2) would not do: for FUSE it starts the writing and does not wait
+        for it.
         """
         with self._adapter.unjudged():
             for path, number in self.loop.call(self._writers):
@@ -291,7 +305,8 @@ class Mount:
 
 
 def sync_cached(path: bytes) -> None:
-    """fsync(2) a file of the mount through the mount; the adapter knows our thread and leaves out the disk.
+    """fsync(2) a file of the mount through the mount; the adapter knows our thread and leaves out
+    the disk.
 
     Raises:
         OSError: as open(2) and fsync(2).

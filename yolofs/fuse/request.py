@@ -63,18 +63,24 @@ _NAMES_AT = {
 
 
 class Request:
-    """One request.  Made only for those that wait or are refused: all others are answered without it."""
+    """One request.  Made only for those that wait or are refused: all others are answered without
+    it.
+    """
 
     __slots__ = ("args", "kind")
 
     def __init__(self, kind: Kind, args: Sequence[Any]) -> None:
-        """``args``: what the adapter's method got; a request that is judged ends with its context."""
+        """``args``: what the adapter's method got; a request that is judged ends with its
+        context.
+        """
         self.kind = kind
         self.args = tuple(args)
 
     @property
     def thread(self) -> int:
-        """The thread that waits for the answer; 0 if our pid namespace does not show it, or the request tells none."""
+        """The thread that waits for the answer; 0 if our pid namespace does not show it, or the
+        request tells none.
+        """
         return thread_of(self.args)
 
     @property

@@ -1,8 +1,8 @@
 """Carries requests out: every one ends in an answer, whatever is in its way.
 
-An :class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount lives on.  A
-request that somebody has to decide over, or that needs a large copy, is suspended meanwhile, and then carried out from
-its beginning.
+An :class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount
+lives on.  A request that somebody has to decide over, or that needs a large copy, is suspended
+meanwhile, and then carried out from its beginning.
 """
 
 from __future__ import annotations
@@ -31,18 +31,23 @@ log = logging.getLogger("yolofs.fuse")
 
 Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 Obstacle: TypeAlias = UndecidedError | PostponedError | OSError
-"""What keeps a request from being carried out now: a question, a large copy, or a disk that was full a moment ago."""
+"""What keeps a request from being carried out now: a question, a large copy, or a disk that was
+full a moment ago.
+"""
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
-"""So often the copy of a file that others keep changing is made in another thread; then the loop does it by itself."""
+"""So often the copy of a file that others keep changing is made in another thread; then the loop
+does it by itself.
+"""
 
 
 def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
-    What is judged has its request context as the last argument.  ``tells``: it tells attributes, and keeps nothing
-    locked that has to do with pages, so it may wait until the kernel has dropped the pages that they do not fit.
+    What is judged has its request context as the last argument.  ``tells``: it tells attributes,
+    and keeps nothing locked that has to do with pages, so it may wait until the kernel has dropped
+    the pages that they do not fit.
     """
 
     def decorate(handler: Callable[..., Any]) -> Answering:
@@ -88,7 +93,9 @@ def drop_pages(numbers: Iterable[int]) -> None:
 
 
 class _SoFar:
-    """What has come of a request that is carried out again and again, until nothing is in its way any more."""
+    """What has come of a request that is carried out again and again, until nothing is in its way
+    any more.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[Grant, Decision] = {}
@@ -134,7 +141,9 @@ class Requests(pyfuse3.Operations):
         return handler(self, *args)
 
     async def _carry_out(self, handler: Callable[..., Any], request: Request, obstacle: Obstacle) -> Any:
-        """Carry out a request that something is in the way of: wait until that is gone, and begin anew."""
+        """Carry out a request that something is in the way of: wait until that is gone, and begin
+        anew.
+        """
         so_far = _SoFar()
         if isinstance(obstacle, UndecidedError):
             answers = self._sent_back.arrived(request)
@@ -193,7 +202,9 @@ class Requests(pyfuse3.Operations):
             yield
 
     def _errno_of(self, error: OSError | LoopClosedError, kind: Kind, args: tuple[Any, ...]) -> int:
-        """Return what the kernel is told of a request that failed, and note what is to be noted of that."""
+        """Return what the kernel is told of a request that failed, and note what is to be noted of
+        that.
+        """
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
         if isinstance(error, RefusedError):
@@ -205,10 +216,11 @@ class Requests(pyfuse3.Operations):
         return self._handlers.errno_of(error)
 
     def _makes_room(self, error: OSError) -> bool:
-        """Tell whether a request that failed may be carried out again: the disk was full, and is perhaps not any more.
+        """Tell whether a request that failed may be carried out again: the disk was full, and is
+        perhaps not any more.
 
-        What was removed and not freed yet is not to be missing.  Until it is freed the loop waits, as that request
-        would have, had it been freed on the spot.
+        What was removed and not freed yet is not to be missing.  Until it is freed the loop waits,
+        as that request would have, had it been freed on the spot.
         """
         return error.errno in _NO_SPACE and self._freeing.settle()
 
@@ -240,7 +252,9 @@ class Requests(pyfuse3.Operations):
     # ---- pages that are outdated
 
     async def _drop_pages(self, *, waits: bool) -> None:
-        """Have the kernel drop the pages that the host has made wrong; ``waits``: before the request is answered."""
+        """Have the kernel drop the pages that the host has made wrong; ``waits``: before the
+        request is answered.
+        """
         if waits:
             await self._dropped_pages()
         else:
@@ -249,8 +263,8 @@ class Requests(pyfuse3.Operations):
     async def _dropped_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong, and wait until it has.
 
-        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time: what answers the
-        readers has to find a thread, too.
+        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time:
+        what answers the readers has to find a thread, too.
         """
         try:
             while self._dropping is not None:

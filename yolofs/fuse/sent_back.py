@@ -1,11 +1,12 @@
 """Waiting for an answer without a locked directory.
 
-The kernel keeps a directory locked while a name in it is made, removed or renamed.  If somebody were asked about that
-meanwhile, nobody could list the directory, or look up a name that is not cached.  But a system call that is told ESTALE
-looks its path up anew and comes again, once (``retry_estale`` in the kernel's ``fs/namei.c``), and it locks nothing on
-its way there.  So a request that has to wait is sent back.  Its thread waits in the first request of that path walk:
-the look-up of a directory, or, for a name in the current directory, a request for that directory's attributes.  The
-kernel is told to forget these, so that it has to ask.
+The kernel keeps a directory locked while a name in it is made, removed or renamed.  If somebody
+were asked about that meanwhile, nobody could list the directory, or look up a name that is not
+cached.  But a system call that is told ESTALE looks its path up anew and comes again, once
+(``retry_estale`` in the kernel's ``fs/namei.c``), and it locks nothing on its way there.  So a
+request that has to wait is sent back.  Its thread waits in the first request of that path walk: the
+look-up of a directory, or, for a name in the current directory, a request for that directory's
+attributes.  The kernel is told to forget these, so that it has to ask.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from yolofs.fuse.request import Kind, Name, Request
 T = TypeVar("T")
 
 _KEPT_S = 5.0
-"""How long a request that was sent back is waited for, and then its answers hold: it comes within microseconds.  As
-long the kernel is to ask for the attributes of its directory each time that it needs them."""
+"""How long a request that was sent back is waited for, and then its answers hold: it comes within
+microseconds.  As long the kernel is to ask for the attributes of its directory each time that it
+needs them."""
 _REMEMBERED = 65_536
-"""How many threads are remembered of each kind: more than wait at a time, as a forgotten one is told ESTALE twice."""
+"""How many threads are remembered of each kind: more than wait at a time, as a forgotten one is
+told ESTALE twice.
+"""
 
 
 class _Awaited:
@@ -48,7 +52,9 @@ class _Awaited:
         """Until when it is awaited."""
 
     def may_be(self, request: Request) -> bool:
-        """Tell whether a request can be this one, perhaps in other directories, as others have renamed some."""
+        """Tell whether a request can be this one, perhaps in other directories, as others have
+        renamed some.
+        """
         if request.kind is not self.request.kind:
             return False
         if request.kind is Kind.CREATE:  # of a name that a link tells
@@ -59,20 +65,24 @@ class _Awaited:
 class SentBack:
     """The requests that were sent back, by thread; belongs to the device loop.
 
-    ``is_open`` tells whether a question is still to be asked as the rules are by now, ``clock`` counts seconds.
+    ``is_open`` tells whether a question is still to be asked as the rules are by now, ``clock``
+    counts seconds.
     """
 
     def __init__(self, is_open: Callable[[Question], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self.awaited: dict[int, _Awaited] = {}
         """Read-only outside, and there only to see whether there are any."""
         self._unsettled: dict[int, float] = {}
-        """Directories that a path walk leads to, and until when the kernel may not keep their attributes."""
+        """Directories that a path walk leads to, and until when the kernel may not keep their
+        attributes.
+        """
         self._were_told: dict[int, bool] = {}
         self._is_open = is_open
         self._clock = clock
 
     def send_back(self, request: Request, questions: Sequence[Question]) -> Sequence[int]:
-        """Return the directories whose attributes the kernel must forget before the request is answered with ESTALE.
+        """Return the directories whose attributes the kernel must forget before the request is
+        answered with ESTALE.
 
         Then it comes again.  If there are none, it would not: it has to wait where it is.
         """
@@ -90,11 +100,15 @@ class SentBack:
         return sorted(directories)
 
     def told_stale(self, thread: int) -> None:
-        """Note that a thread was told ESTALE for another reason: what it does next may be its second attempt."""
+        """Note that a thread was told ESTALE for another reason: what it does next may be its
+        second attempt.
+        """
         _note(self._were_told, thread, True)
 
     def is_settled(self, directory: int) -> bool:
-        """Tell whether the kernel may remember a directory's attributes: not if somebody has to ask for them soon."""
+        """Tell whether the kernel may remember a directory's attributes: not if somebody has to ask
+        for them soon.
+        """
         until = self._unsettled.get(directory)
         if until is None:
             return True
@@ -104,10 +118,11 @@ class SentBack:
         return True
 
     def question_for(self, thread: int, name: Name | None = None) -> Question | None:
-        """Return what a thread is to be asked while it walks along its path: looks up a ``name``, or attributes.
+        """Return what a thread is to be asked while it walks along its path: looks up a ``name``,
+        or attributes.
 
-        Nothing if a directory may be locked now.  Its first request tells that: if it looks up the very name, no
-        directory came before it, and later requests are about something else.
+        Nothing if a directory may be locked now.  Its first request tells that: if it looks up the
+        very name, no directory came before it, and later requests are about something else.
         """
         awaited = self.awaited.get(thread)
         if awaited is None:
@@ -144,10 +159,12 @@ class SentBack:
                 awaited.questions.clear()
 
     def arrived(self, request: Request) -> dict[Grant, Decision] | None:
-        """Return the answers that a request got during its path walk; None if it cannot have been sent back.
+        """Return the answers that a request got during its path walk; None if it cannot have been
+        sent back.
 
-        What was sent back need not come again: if somebody else has made the name meanwhile, the kernel says so by
-        itself.  So an answer is for the very same request alone, and not for the next one about that name.
+        What was sent back need not come again: if somebody else has made the name meanwhile, the
+        kernel says so by itself.  So an answer is for the very same request alone, and not for the
+        next one about that name.
         """
         awaited = self._take(request)
         if awaited is None:
@@ -155,7 +172,9 @@ class SentBack:
         return awaited.answers if self._is_it(awaited, request) else {}
 
     def was_asked(self, request: Request, key: Grant) -> bool:
-        """Tell whether a request that a rule refuses was asked about that during its path walk, and not allowed."""
+        """Tell whether a request that a rule refuses was asked about that during its path walk, and
+        not allowed.
+        """
         awaited = self._take(request)
         return awaited is not None and key in awaited.not_allowed and self._is_it(awaited, request)
 

@@ -1,4 +1,5 @@
-"""Counting requests by kind, for benchmarks and tests.  Unless somebody asks, nothing of this is in the way.
+"""Counting requests by kind, for benchmarks and tests.  Unless somebody asks, nothing of this is in
+the way.
 
 A request is what pyfuse3 hands to the adapter; what it or libfuse answers alone is not counted.
 """
@@ -35,7 +36,9 @@ class Figure:
 
 
 class Trace:
-    """Figures by kind of request: in memory, or in a file that other processes may read meanwhile."""
+    """Figures by kind of request: in memory, or in a file that other processes may read
+    meanwhile.
+    """
 
     def __init__(self, memory: bytearray | mmap.mmap | None = None) -> None:
         """Keep them in ``memory``: two native 64-bit numbers for each of :data:`KINDS`."""
@@ -78,7 +81,9 @@ class Trace:
         return {kind: figure.count for kind, figure in self.figures().items() if figure.count}
 
     def install(self, operations: Any) -> None:
-        """Count the requests to ``operations``, an object with a coroutine method for each of :data:`KINDS`."""
+        """Count the requests to ``operations``, an object with a coroutine method for each of
+        :data:`KINDS`.
+        """
         for at, kind in enumerate(KINDS):
             setattr(operations, kind, self._counted(2 * at, getattr(operations, kind)))
 

@@ -1,4 +1,5 @@
-"""What becomes code on the host: files that something there executes, or goes by, without being told to.
+"""What becomes code on the host: files that something there executes, or goes by, without being
+told to.
 
 ::
 

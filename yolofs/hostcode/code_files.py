@@ -1,4 +1,6 @@
-"""Which changes make files that something on the host executes or goes by: by their paths, and of git's by content."""
+"""Which changes make files that something on the host executes or goes by: by their paths, and of
+git's by content.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Table:
     """The table as it is for a user and a project: the built-in one, and what settings add."""
 
     def __init__(self, base: Base, project: bytes, home: bytes, more: Iterable[str], mountpoint: bytes | None) -> None:
-        """``more``: patterns of settings, relative ones from ``project`` on.  Looks at links of base."""
+        """``more``: patterns of settings, relative ones from ``project`` on.  Looks at links of
+        base.
+        """
         self._project = base.relative(project)
         self._links = Links(base, project, home, mountpoint)
         table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows()]
@@ -49,7 +53,9 @@ class Table:
         """The built-in patterns that are about paths anywhere, absolute."""
 
     def fixed(self, directories: Iterable[RelPath]) -> Patterns[Mark]:
-        """Return all other patterns; ``directories`` of base may hold repositories, whose links count, too."""
+        """Return all other patterns; ``directories`` of base may hold repositories, whose links
+        count, too.
+        """
         tops = [self._project] if self._project is not None else []
         more = self._links.of_directories(dict.fromkeys([*tops, *directories]), tops, self._anywhere)
         return Patterns([*self._fixed, *more])
@@ -102,7 +108,9 @@ class FileMarker:
         return Mark.GIT if mark is None and self._git.is_code(change) else mark
 
     def _is_plain(self, path: RelPath) -> bool:
-        """Tell of most files, by their directories and names alone, that nothing is said of them."""
+        """Tell of most files, by their directories and names alone, that nothing is said of
+        them.
+        """
         directory, _, name = path.rpartition(b"/")
         if directory not in self._plain:
             full = self._prefix + directory if directory else self._prefix.rstrip(b"/")
@@ -117,7 +125,9 @@ class FileMarker:
         return Mark.GIT if mark is None and self._git.is_code_at(path, is_link=is_link) else mark
 
     def _of_directory(self, change: Change, new: Side) -> Mark | None:
-        """Return the mark of a directory: one that others may write to, or that makes a repository of what is there."""
+        """Return the mark of a directory: one that others may write to, or that makes a repository
+        of what is there.
+        """
         if new.mode & stat.S_IWOTH and (change.old is None or Aspect.MODE in change.metadata):
             mark = self._by_path(change.path, is_link=False)
             return Mark.GIT if mark is None and self._git.holds_code(change.path) else mark
@@ -138,7 +148,9 @@ class FileMarker:
     # ---- what there is (:class:`yolofs.hostcode.git_files.Look`)
 
     def has(self, path: RelPath) -> bool:
-        """Tell whether something is at a path after all changes; perhaps, where more than one of them touches it."""
+        """Tell whether something is at a path after all changes; perhaps, where more than one of
+        them touches it.
+        """
         return path in self._new or (path not in self._gone and self.had(path))
 
     def had(self, path: RelPath) -> bool:
@@ -146,14 +158,18 @@ class FileMarker:
         return self._base.has(self._place(path))
 
     def names(self, path: RelPath) -> list[bytes] | None:
-        """Return the names that base has in a directory, or in what a rename brings there; None if it is none."""
+        """Return the names that base has in a directory, or in what a rename brings there; None if
+        it is none.
+        """
         try:
             return self._base.names(self._place(path))
         except OSError:
             return None
 
     def read(self, side: Side, most: int) -> bytes | None:
-        """Return the content of a regular file; None if it is longer than ``most``, or cannot be read."""
+        """Return the content of a regular file; None if it is longer than ``most``, or cannot be
+        read.
+        """
         return _read(lambda: side.open(self._store), most) if side.size <= most else None
 
     def read_at(self, path: RelPath, most: int) -> bytes | None:
@@ -178,7 +194,9 @@ class FileMarker:
 
 
 def _rows() -> Iterator[tuple[str, Mark]]:
-    """Yield the patterns of the table; those of settings twice, where the user has them elsewhere."""
+    """Yield the patterns of the table; those of settings twice, where the user has them
+    elsewhere.
+    """
     configured = os.environ.get("XDG_CONFIG_HOME", "")
     for row in rows():
         yield row.pattern, row.mark

@@ -1,4 +1,6 @@
-"""Where the host's commands lie: what is run by its name alone, as a directory of ``PATH`` has it."""
+"""Where the host's commands lie: what is run by its name alone, as a directory of ``PATH`` has
+it.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,20 @@ _MOST_LINKS = 40
 
 
 class SearchPath:
-    """Where the shell of whoever commits finds commands: directories, the links that lead there, and those in them."""
+    """Where the shell of whoever commits finds commands: directories, the links that lead there,
+    and those in them.
+    """
 
     def __init__(self, base: Base, directories: Iterable[bytes], mountpoint: bytes | None = None) -> None:
-        """Resolve absolute paths by base; what is not there yet counts, too.  A path in the mount stands for base's."""
+        """Resolve absolute paths by base; what is not there yet counts, too.  A path in the mount
+        stands for base's.
+        """
         self._base = base
         self._mountpoint = mountpoint
         self.directories: set[RelPath] = set()
-        """Relative to base: where the paths lead, and where they would if a link on the way became a directory."""
+        """Relative to base: where the paths lead, and where they would if a link on the way became
+        a directory.
+        """
         self.ways: set[RelPath] = set()
         """What is on the way to one: a link put there leads to other commands."""
         self._places: list[bytes] = []
@@ -46,7 +54,9 @@ class SearchPath:
 
     @classmethod
     def of_environment(cls, base: Base, mountpoint: bytes | None) -> SearchPath:
-        """Return that of this process; an empty or relative entry is meant from the current directory."""
+        """Return that of this process; an empty or relative entry is meant from the current
+        directory.
+        """
         words = os.fsencode(os.environ.get("PATH", os.defpath)).split(b":")
         try:
             current = os.getcwdb()
@@ -56,10 +66,11 @@ class SearchPath:
         return cls(base, [path for path in absolute if path.startswith(b"/")], mountpoint)
 
     def _resolve(self, path: bytes, leads: set[RelPath], ways: set[RelPath]) -> bytes | None:
-        """Return where an absolute path leads, None if nowhere; add that and where it may lead to ``leads``.
+        """Return where an absolute path leads, None if nowhere; add that and where it may lead to
+        ``leads``.
 
-        What it comes by is added to ``ways``.  Danger: the mount itself must not be touched here, as it may wait for
-        this very process.
+        What it comes by is added to ``ways``.  Danger: the mount itself must not be touched here,
+        as it may wait for this very process.
         """
         todo = _reversed_names(path)
         place = b""

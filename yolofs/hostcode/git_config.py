@@ -1,9 +1,10 @@
 """Git's settings: read as git reads them, and which of them are harmless.
 
-The text is hostile: git is never asked to read it, and what is not surely harmless is not.  Harmless is what git's own
-commands write (``init``, ``clone``, ``remote add``, ``branch -u``, ``checkout -b``, ``submodule add``,
-``worktree add``, ``config user.name``) and what runs no program, reads no other file of settings, and leads nowhere
-else that was there before.  The grammar is that of git-config(1), as its ``config.c`` has it.
+The text is hostile: git is never asked to read it, and what is not surely harmless is not.
+Harmless is what git's own commands write (``init``, ``clone``, ``remote add``, ``branch -u``,
+``checkout -b``, ``submodule add``, ``worktree add``, ``config user.name``) and what runs no
+program, reads no other file of settings, and leads nowhere else that was there before.  The grammar
+is that of git-config(1), as its ``config.c`` has it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class _MalformedError(Exception):
 
 
 def parse(text: bytes) -> list[Entry] | None:
-    """Return the entries of a file of settings in their order, None if git would not read it, or not all of it."""
+    """Return the entries of a file of settings in their order, None if git would not read it, or
+    not all of it.
+    """
     if len(text) > MOST_BYTES or b"\0" in text:
         return None
     decoded = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").replace("\r\n", "\n")
@@ -163,7 +166,9 @@ def _boolean(value: str) -> bool:
 
 
 def _remote_name(value: str) -> bool:
-    """Tell whether this is the name of a remote, or an address in its place, as ``gh pr checkout`` writes of a fork."""
+    """Tell whether this is the name of a remote, or an address in its place, as ``gh pr checkout``
+    writes of a fork.
+    """
     return value == "." or _is_name(value) or ("://" in value and _url(value))
 
 
@@ -173,7 +178,9 @@ def _is_name(value: str) -> bool:
 
 
 def _url(value: str) -> bool:
-    """Tell whether an address is fetched by git itself or by ssh, without a program that the address names."""
+    """Tell whether an address is fetched by git itself or by ssh, without a program that the
+    address names.
+    """
     if not value or value.startswith("-") or not value.isprintable() or _HELPER.match(value):
         return False
     scheme, has_scheme, rest = value.partition("://")
@@ -184,7 +191,9 @@ def _url(value: str) -> bool:
 
 
 def _refspec(value: str) -> bool:
-    """Tell whether what is fetched comes to lie with what was fetched, and not on a branch of one's own."""
+    """Tell whether what is fetched comes to lie with what was fetched, and not on a branch of one's
+    own.
+    """
     return value.isprintable() and value.rpartition(":")[2].startswith(("refs/remotes/", "refs/tags/"))
 
 
@@ -197,14 +206,18 @@ def _one_of(*words: str) -> _Check:
 
 
 def _key(value: str) -> bool:
-    """Tell whether this names a key by its number or an address, and is no path, key text or option."""
+    """Tell whether this names a key by its number or an address, and is no path, key text or
+    option.
+    """
     return _KEY_ID.fullmatch(value) is not None
 
 
 def _alias(value: str) -> bool:
-    """Tell whether this is one of git's commands that only look, or add a commit, with options that only shape that.
+    """Tell whether this is one of git's commands that only look, or add a commit, with options that
+    only shape that.
 
-    An alias can carry ``-c`` options and shell commands, write files (``log --output=``) and discard work.
+    An alias can carry ``-c`` options and shell commands, write files (``log --output=``) and
+    discard work.
     """
     command, *options = value.split(" ")
     return command in _ALIASED and _ALIAS_OPTIONS.issuperset(options)
@@ -318,7 +331,9 @@ _SHAPING: Final = """
     submodule.fetchJobs submodule.propagateBranches tag.forceSignAnnotated tag.sort transfer.unpackLimit
     versionsort.suffix worktree.guessRemote worktree.useRelativePaths
 """
-"""Settings without a subsection that say how much, how fast or how it looks, and name no program and no settings."""
+"""Settings without a subsection that say how much, how fast or how it looks, and name no program
+and no settings.
+"""
 _SHAPING_KEYS: Final = frozenset(tuple(name.split(".")) for name in _SHAPING.lower().split())
 _SECTIONS: Final[Mapping[str, _Check]] = {
     "advice": _boolean,
@@ -373,9 +388,9 @@ def is_harmless_change(
 ) -> bool:
     """Tell whether settings may come in the place of others without anybody looking at them.
 
-    ``old``: those that the repository has on the host; None if it has none, so that all of it is new.  ``new``: None
-    if they cannot be read.  ``is_own_worktree`` tells of a value of ``core.worktree`` whether it leads where git puts
-    it in a submodule; without it no value does.
+    ``old``: those that the repository has on the host; None if it has none, so that all of it is
+    new.  ``new``: None if they cannot be read.  ``is_own_worktree`` tells of a value of
+    ``core.worktree`` whether it leads where git puts it in a submodule; without it no value does.
     """
     if new is None:
         return False
@@ -397,7 +412,8 @@ def is_harmless_change(
             return check in (_boolean, _word)
         return check is not None and check(entry.value)
 
-    # Whatever is not plain has to be as it was, in its order too: of two values git goes by the later one.
+    # Whatever is not plain has to be as it was, in its order too: of two values git goes by the
+    # later one.
     if [entry for entry in before if not is_plain(entry)] != [entry for entry in new if not is_plain(entry)]:
         return False
     if old is not None and hash_bytes_of(old) != hash_bytes_of(new):
@@ -422,7 +438,9 @@ def _by_name(entries: Sequence[Entry]) -> _Values:
 
 
 def _leads_elsewhere(before: _Values, after: _Values) -> bool:
-    """Tell whether what a user fetches or pushes by a name that he knows would go elsewhere from now on."""
+    """Tell whether what a user fetches or pushes by a name that he knows would go elsewhere from
+    now on.
+    """
     for name, values in after.items():
         section, subsection, key = name
         if before.get(name, values) != values and (section, key) in _LEADING:

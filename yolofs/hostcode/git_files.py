@@ -1,8 +1,10 @@
-"""What in a repository is code: hooks, settings that run something, and what leads git to other ones.
+"""What in a repository is code: hooks, settings that run something, and what leads git to other
+ones.
 
-A repository is each directory called ``.git``, and each that git would take for one: it has ``HEAD``, and either
-``objects`` and ``refs`` or ``commondir``.  So are bare repositories, and what lies in ``.git/modules``.  Such a
-directory may come about piece by piece, and by renames: what is there after all changes counts.
+A repository is each directory called ``.git``, and each that git would take for one: it has
+``HEAD``, and either ``objects`` and ``refs`` or ``commondir``.  So are bare repositories, and what
+lies in ``.git/modules``.  Such a directory may come about piece by piece, and by renames: what is
+there after all changes counts.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ GIT_NAMES = _SETTINGS | _MAKING | {b"hooks", _GIT, _INDEX}
 _INNER = (b"/.git/", b"/hooks/", b"/worktrees/")
 """What code of git's lies in elsewhere, too: a bare repository may have hooks and work trees."""
 _RUN = (b"rebase-merge", b"sequencer/opts", b"remotes", b"branches")
-"""What git goes by in a repository: ``exec`` lines and strategies of what is to go on, and addresses of remotes."""
+"""What git goes by in a repository: ``exec`` lines and strategies of what is to go on, and
+addresses of remotes.
+"""
 _OPEN = (b"hooks", b"modules", b"worktrees")
 _SAMPLE = b".sample"
 
@@ -46,11 +50,15 @@ class Look(Protocol):
         ...
 
     def names(self, path: RelPath) -> list[bytes] | None:
-        """Return the names in a directory that is there already; None if it cannot be read, or is none."""
+        """Return the names in a directory that is there already; None if it cannot be read, or is
+        none.
+        """
         ...
 
     def read(self, side: Side, most: int) -> bytes | None:
-        """Return the content of a regular file; None if it is longer than that, or cannot be read."""
+        """Return the content of a regular file; None if it is longer than that, or cannot be
+        read.
+        """
         ...
 
     def read_at(self, path: RelPath, most: int) -> bytes | None:
@@ -99,7 +107,9 @@ class GitFiles:
         return self._is_code(path, is_link, lambda: self._look.read_at(path, MOST_BYTES), settings, index)
 
     def holds_code(self, path: RelPath) -> bool:
-        """Tell whether a directory is a repository, or one in it where whoever may write gives git something to run."""
+        """Tell whether a directory is a repository, or one in it where whoever may write gives git
+        something to run.
+        """
         return self._is_repository(path) or any(self._is_in(join(path, b"x"), name) for name in _OPEN)
 
     def _is_code(
@@ -130,7 +140,9 @@ class GitFiles:
         return self.makes_repository(path)
 
     def _is_in(self, path: RelPath, name: bytes) -> bool:
-        """Tell whether a path lies in the directory ``name`` of a repository, or is the file of that name."""
+        """Tell whether a path lies in the directory ``name`` of a repository, or is the file of
+        that name.
+        """
         full, inner = b"/" + path + b"/", b"/" + name + b"/"
         at = full.find(inner)
         while at >= 0:
@@ -153,7 +165,9 @@ class GitFiles:
         return self._known[key]
 
     def makes_repository(self, path: RelPath) -> bool:
-        """Tell whether by what comes to a path its directory becomes a repository with something to run in it."""
+        """Tell whether by what comes to a path its directory becomes a repository with something to
+        run in it.
+        """
         directory, name = split(path)
         if name not in _MAKING or not self._is_repository(directory) or self._looks_like_one(directory, before=True):
             return False
@@ -162,7 +176,9 @@ class GitFiles:
         return self._had_code(directory)
 
     def _had_code(self, directory: RelPath) -> bool:
-        """Tell whether base has something in a directory that git would run or go by if it is a repository."""
+        """Tell whether base has something in a directory that git would run or go by if it is a
+        repository.
+        """
         for name in _SETTINGS:
             path = join(directory, name)
             text = self._look.read_at(path, MOST_BYTES) if self._look.had(path) else b""
@@ -210,10 +226,12 @@ class GitFiles:
         return is_harmless_change(before, entries, is_own_worktree=lambda value: _is_submodules(path, value))
 
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
-        """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a worktree.
+        """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a
+        worktree.
 
-        What is in there counts by itself.  So it does in a directory that is made in the view, be it a repository
-        (``git init --separate-git-dir``) or a worktree of a bare one, if that one has nothing to run either.
+        What is in there counts by itself.  So it does in a directory that is made in the view, be
+        it a repository (``git init --separate-git-dir``) or a worktree of a bare one, if that one
+        has nothing to run either.
         """
         if text is None or not text.startswith(b"gitdir: "):
             return False
@@ -232,14 +250,18 @@ class GitFiles:
         return not is_worktree or (self._is_repository(above) and not self._had_code(above))
 
     def _is_worktree(self, directory: RelPath, text: bytes | None) -> bool:
-        """Tell whether ``commondir`` leads from a worktree's directory to the repository that it lies in."""
+        """Tell whether ``commondir`` leads from a worktree's directory to the repository that it
+        lies in.
+        """
         above, name = split(split(directory)[0])
         is_own = name == b"worktrees" and self._is_repository(above)
         return is_own and text is not None and text.rstrip(b"\r\n") == b"../.."
 
 
 def may_be_code(path: RelPath) -> bool:
-    """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies in."""
+    """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies
+    in.
+    """
     name, full = path.rpartition(b"/")[2], b"/" + path
     return name in GIT_NAMES or name.startswith(SHARED_INDEX) or any(inner in full for inner in _INNER)
 
@@ -249,7 +271,9 @@ def _normal(directory: RelPath, target: bytes) -> bytes:
 
 
 def _is_submodules(path: RelPath, value: str) -> bool:
-    """Tell whether ``core.worktree`` leads from a submodule's settings into the directory that has the submodule."""
+    """Tell whether ``core.worktree`` leads from a submodule's settings into the directory that has
+    the submodule.
+    """
     top, in_modules, _ = (b"/" + path).partition(b"/.git/modules/")
     if not in_modules or value.startswith("/"):
         return False

@@ -1,8 +1,9 @@
 """What git ignores and what it tracks, by the real files: what is staged decides nothing here.
 
-An agent may write any ``.gitignore``, ``.git/config`` or index into the view.  So all comes from base, and git gets no
-repository at all: only copies of the ignore files that count, in a private directory.  It runs no hook, no monitor and
-no filter of the repository, and reads no index and no settings of it; those of the user it reads, as ever.
+An agent may write any ``.gitignore``, ``.git/config`` or index into the view.  So all comes from
+base, and git gets no repository at all: only copies of the ignore files that count, in a private
+directory.  It runs no hook, no monitor and no filter of the repository, and reads no index and no
+settings of it; those of the user it reads, as ever.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _TIMEOUT_S = 10.0
 """How long git may take, for all repositories together."""
 _MOST_IGNORE_BYTES = 1 << 20
 _MOST_COPIED_BYTES = 16 << 20
-"""How much the ignore files of one repository may have: links to one may lie in thousands of directories."""
+"""How much the ignore files of one repository may have: links to one may lie in thousands of
+directories.
+"""
 _MOST_ASKED = 20_000
 _MOST_REPOSITORIES = 16
 _GITDIR = b"gitdir:"
@@ -54,7 +57,9 @@ class Tracked:
         self._names = names
 
     def has(self, path: bytes) -> bool:
-        """Tell whether a path, or anything below it, is tracked; ``path`` is relative to the work tree."""
+        """Tell whether a path, or anything below it, is tracked; ``path`` is relative to the work
+        tree.
+        """
         if self._names is None:
             return True
         at = bisect_left(self._names, path)
@@ -92,7 +97,9 @@ class Repositories:
         return found
 
     def is_tracked(self, path: RelPath) -> bool:
-        """Tell whether git tracks a path, or anything below it; so it counts where that cannot be told."""
+        """Tell whether git tracks a path, or anything below it; so it counts where that cannot be
+        told.
+        """
         top = self.top(split(path)[0])
         if top is None:
             return False
@@ -140,7 +147,9 @@ class Repositories:
             return set()
 
     def _copy_ignore_files(self, top: RelPath, directories: Iterable[bytes], tree: bytes) -> None:
-        """Copy what some directories of a work tree, and those above them, have as ``.gitignore``."""
+        """Copy what some directories of a work tree, and those above them, have as
+        ``.gitignore``.
+        """
         known: set[bytes] = set()
         left = _MOST_COPIED_BYTES
         for directory in directories:
@@ -152,7 +161,9 @@ class Repositories:
                 directory = split(place)[0]
 
     def _git_directory(self, top: RelPath) -> bytes:
-        """Return the absolute path of a repository; of a linked work tree or a submodule where its file leads."""
+        """Return the absolute path of a repository; of a linked work tree or a submodule where its
+        file leads.
+        """
         path = self._base.path(join(top, b".git"))
         if stat.S_ISREG(_mode_of(path)):
             with contextlib.suppress(OSError):

@@ -1,7 +1,8 @@
 """Git's index: whether ``git checkout`` writes what it names into the work tree alone.
 
-Git checks names as it puts them into the index, and not as it takes them out: an index that something else has written
-may name ``.git/hooks/pre-commit``, or a path out of the work tree, and ``git checkout .`` or ``git stash`` writes it.
+Git checks names as it puts them into the index, and not as it takes them out: an index that
+something else has written may name ``.git/hooks/pre-commit``, or a path out of the work tree, and
+``git checkout .`` or ``git stash`` writes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ _NAMES_OUT = frozenset({b"", b".", b"..", b".git"})
 
 
 def is_harmless(data: bytes, hash_bytes: int) -> bool:
-    """Tell whether an index names nothing in a directory ``.git`` and nothing outside of the work tree.
+    """Tell whether an index names nothing in a directory ``.git`` and nothing outside of the work
+    tree.
 
     ``hash_bytes``: how long the repository's hashes are.
     """

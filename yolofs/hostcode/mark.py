@@ -1,4 +1,6 @@
-"""What a file becomes by a change, so that a commit takes it only by its name or with ``--trusted``."""
+"""What a file becomes by a change, so that a commit takes it only by its name or with
+``--trusted``.
+"""
 
 from __future__ import annotations
 

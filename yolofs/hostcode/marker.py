@@ -1,10 +1,12 @@
-"""Which changes give the host something to run that it did not have: what only a commit that names it makes real.
+"""Which changes give the host something to run that it did not have: what only a commit that names
+it makes real.
 
-Four kinds.  A regular file that runs with the rights of its owner or group, not of who runs it (setuid, or setgid
-where its group may execute it; without that bit setgid once stood for mandatory locks, and on a directory it is
-ordinary: what is made there gets its group).  A device, which may be a disk that anybody reads.  A *command*: what
-somebody runs by its name alone, as it lies in a directory of ``PATH``, or a link there leads to it.  And what the table
-names.  A directory that was renamed is one change, so it counts for what is in it.
+Four kinds.  A regular file that runs with the rights of its owner or group, not of who runs it
+(setuid, or setgid where its group may execute it; without that bit setgid once stood for mandatory
+locks, and on a directory it is ordinary: what is made there gets its group).  A device, which may
+be a disk that anybody reads.  A *command*: what somebody runs by its name alone, as it lies in a
+directory of ``PATH``, or a link there leads to it.  And what the table names.  A directory that was
+renamed is one change, so it counts for what is in it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Marker:
         self._files = files
 
     def marks(self, changes: Sequence[Change]) -> Marks:
-        """Return what becomes of the files at which paths, of all changes from one state to another."""
+        """Return what becomes of the files at which paths, of all changes from one state to
+        another.
+        """
         found: dict[RelPath, tuple[Mark, ...]] = {}
         files = self._files(changes)
         gone = {change.paths[0] for change in changes if change.old is not None}
@@ -70,7 +74,9 @@ class Marker:
         return path.rpartition(b"/")[0] in self._directories or path in self._search.linked
 
     def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarker) -> set[Mark]:
-        """Return what a renamed directory brings along; ``gone``: the old paths of what has a line of its own."""
+        """Return what a renamed directory brings along; ``gone``: the old paths of what has a line
+        of its own.
+        """
         assert change.new is not None
         top, source = change.path, change.old_path
         if change.new.data is None or source is None:

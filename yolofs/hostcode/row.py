@@ -25,6 +25,8 @@ class Part(NamedTuple):
 
 
 def part(title: str, reason: str, mark: Mark, *rows: str | tuple[str, str]) -> Part:
-    """Return a part whose lines share a mark; a line is a pattern, or a pattern and a reason of its own."""
+    """Return a part whose lines share a mark; a line is a pattern, or a pattern and a reason of its
+    own.
+    """
     lines = [(row, "") if isinstance(row, str) else row for row in rows]
     return Part(title, reason, tuple(Row(pattern, mark, why) for pattern, why in lines))

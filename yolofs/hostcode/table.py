@@ -1,10 +1,12 @@
-"""The built-in table of files that something on the host executes, or goes by, without being told to.
+"""The built-in table of files that something on the host executes, or goes by, without being told
+to.
 
-``docs/reference/preset.md`` is a copy of it for people; a test keeps the two equal.  What belongs in it takes effect
-by itself (as one enters a directory, opens it, commits, logs in) or in programs that have nothing to do with the
-project.  What does not: what the project is made of, and runs when one builds, tests or starts it (``Makefile``,
-``package.json``, ``.npmrc``, ``conftest.py``, ``.vscode/launch.json``, CI's workflows), and texts that agents read
-(``AGENTS.md``): they change with ordinary work, and a warning at each commit is read by nobody.
+``docs/reference/preset.md`` is a copy of it for people; a test keeps the two equal.  What belongs
+in it takes effect by itself (as one enters a directory, opens it, commits, logs in) or in programs
+that have nothing to do with the project.  What does not: what the project is made of, and runs when
+one builds, tests or starts it (``Makefile``, ``package.json``, ``.npmrc``, ``conftest.py``,
+``.vscode/launch.json``, CI's workflows), and texts that agents read (``AGENTS.md``): they change
+with ordinary work, and a warning at each commit is read by nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.row import Part, Row
 
 EXEMPT = frozenset({b"dist-packages", b"node_modules", b"site-packages"})
-"""Below these lies what others have published, which nobody opens or enters: ``**/`` does not count there."""
+"""Below these lies what others have published, which nobody opens or enters: ``**/`` does not count
+there.
+"""
 
 GIT_ROWS = (
     Row("**/.git/hooks/**", Mark.GIT, "but for `*.sample`, which git does not run"),
@@ -34,8 +38,9 @@ GIT_ROWS = (
         "a file or link that leads elsewhere than to a submodule's or worktree's own directory, or a new one",
     ),
 )
-"""Of git's directories.  So is each directory that git would take for a repository, whatever it is called (bare
-repositories, ``.git/modules/…``), and what ``core.hooksPath`` and ``include.path`` in base name."""
+"""Of git's directories.  So is each directory that git would take for a repository, whatever it is
+called (bare repositories, ``.git/modules/…``), and what ``core.hooksPath`` and ``include.path`` in
+base name."""
 
 PARTS: tuple[Part, ...] = (
     Part("Repositories", "git runs it at the next `git status`, commit or checkout there.", GIT_ROWS),
@@ -46,7 +51,9 @@ PARTS: tuple[Part, ...] = (
 
 
 def rows() -> Iterator[Row]:
-    """Yield the lines of the table that paths alone decide over, in their order; git's have a module of their own."""
+    """Yield the lines of the table that paths alone decide over, in their order; git's have a
+    module of their own.
+    """
     for part in PARTS:
         if part.rows is not GIT_ROWS:
             yield from part.rows

@@ -1,4 +1,5 @@
-"""Where else files of the table lie, as base has it: links lead there, and settings of git's name it.
+"""Where else files of the table lie, as base has it: links lead there, and settings of git's name
+it.
 
 Whoever writes to ``dotfiles/bashrc`` writes to ``~/.bashrc`` if that is a link to it.
 """
@@ -42,10 +43,14 @@ class Links:
         self._mountpoint = mountpoint
         self._targets: dict[bytes, bytes | None] = {}
         self._missing: set[bytes] = set()
-        """Where nothing is: nothing is below that either, and most of what is looked for is not there."""
+        """Where nothing is: nothing is below that either, and most of what is looked for is not
+        there.
+        """
 
     def fixed(self, lines: Lines) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield where else lies what absolute patterns are about, and what links in their directories lead to."""
+        """Yield where else lies what absolute patterns are about, and what links in their
+        directories lead to.
+        """
         for names, mark in lines:
             if names[:1] != (ANY_DEPTH,):
                 looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
@@ -54,7 +59,8 @@ class Links:
     def of_directories(
         self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: Lines
     ) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield where else lies what patterns are about, in projects and in those directories that are repositories.
+        """Yield where else lies what patterns are about, in projects and in those directories that
+        are repositories.
 
         ``directories`` and ``projects`` are relative to base, ``lines`` to each of them.
         """
@@ -81,7 +87,9 @@ class Links:
         return [os.path.normpath(os.path.join(target, name)) for name in (b"config", b"../../config")]
 
     def named_by_git(self, path: bytes, directory: bytes) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield the hooks and settings that settings of git's at ``path`` name; hooks relative to ``directory``."""
+        """Yield the hooks and settings that settings of git's at ``path`` name; hooks relative to
+        ``directory``.
+        """
         for section, _, key, value in self._git_settings(path):
             if value is None:
                 continue
@@ -148,7 +156,9 @@ class Links:
         return follow(path, self._target).place
 
     def _target(self, path: bytes) -> bytes | None:
-        """Return what the host's link at a path holds; the mount stands for base, and is not touched."""
+        """Return what the host's link at a path holds; the mount stands for base, and is not
+        touched.
+        """
         if path == self._mountpoint:
             return self._base.root
         if path not in self._targets:

@@ -1,7 +1,9 @@
-"""Which store inodes ended commits name: noted in ``commits/numbers``, so that what they put away is read once.
+"""Which store inodes ended commits name: noted in ``commits/numbers``, so that what they put away
+is read once.
 
-It stays as it is, so what it names does, too.  The note counts for a commit as long as its journal is the file that was
-read: size, time and inode number.  The note may be deleted; then all are read once more.
+It stays as it is, so what it names does, too.  The note counts for a commit as long as its journal
+is the file that was read: size, time and inode number.  The note may be deleted; then all are read
+once more.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ class _Known(msgspec.Struct, frozen=True, array_like=True):
 def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[int], tuple[set[int], bool]]) -> set[int]:
     """Return what all ended commits name, given their journals by the number of the commit.
 
-    ``read`` returns what one names, and whether that stays so.  One call of the system for each that is known already.
-    ``commits`` is the directory that the note is in; it is written if anything had to be read and that is permitted.
+    ``read`` returns what one names, and whether that stays so.  One call of the system for each
+    that is known already.  ``commits`` is the directory that the note is in; it is written if
+    anything had to be read and that is permitted.
     """
     before = _read(os.path.join(commits, _NAME))
     known: dict[int, _Known] = {}

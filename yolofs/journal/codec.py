@@ -7,19 +7,20 @@
     S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
     D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
     R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [key=value...]
-    K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number] [links=count]
-        [unlinked=ino:count] [touched=time] [since=time] [name=none] [over=base] [key=value...]
+    K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number]
+        [links=count] [unlinked=ino:count] [touched=time] [since=time] [name=none] [over=base]
+        [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
 
-The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1 (:class:`Form`), so
-that a line is good in one place of one journal alone, and tells which place that is wherever it turns up.  Version 1
-had no stamps (they are 0): there a line is good anywhere.
+The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1
+(:class:`Form`), so that a line is good in one place of one journal alone, and tells which place
+that is wherever it turns up.  Version 1 had no stamps (they are 0): there a line is good anywhere.
 
-``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling: space, ``%``,
-``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing else does, and an empty
-string is a lone ``%``.  :func:`decode` refuses every other spelling, so ``encode(decode(line)) == line`` for a
-line whose options stand in the order above.
+``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling:
+space, ``%``, ``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing
+else does, and an empty string is a lone ``%``.  :func:`decode` refuses every other spelling, so
+``encode(decode(line)) == line`` for a line whose options stand in the order above.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 _is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
 """Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
 _ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no literal: mypyc cannot write surrogates
-"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are not UTF-8."""
+"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are
+not UTF-8.
+"""
 _ESCAPE = re.compile(rb"%([0-9A-F]{2})")
 _is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
 """30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
@@ -73,7 +76,9 @@ _is_usual_delete = re.compile(rb"D %b(?: (?:(base=none)|%b))?%b" % (_START, _BAS
 _is_usual_rename = re.compile(
     rb"R %b %b(?: (exchange))?(?: (base=none))?(?: (over=base))?%b" % (_START, _PATH, _END)
 ).fullmatch
-"""These match nearly every line of nearly every journal; reading them at once takes a third of the time."""
+"""These match nearly every line of nearly every journal; reading them at once takes a third of the
+time.
+"""
 _is_mode = re.compile(_MODE).fullmatch
 _has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
 _is_key_field = re.compile(rb"[0-7][0-9a-f]{7}").fullmatch
@@ -100,11 +105,13 @@ _LEAST_LINKS = 2
 """Fewer names than this are not worth a word."""
 
 
-# --- strings -----------------------------------------------------------------------------------------------
+# --- strings --------------------------------------------------------------------------------------
 
 
 def quote(raw: bytes) -> bytes:
-    """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline in it."""
+    """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline
+    in it.
+    """
     if _is_plain(raw):
         return raw
     if not raw:
@@ -150,7 +157,7 @@ def _read_path(field: bytes) -> RelPath:
     return RelPath(path) if _has_simple_names(path) else parse_relpath(path)
 
 
-# --- numbers -----------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def _int(field: bytes, least: int | None = None) -> int:
@@ -197,7 +204,7 @@ def _fingerprint(
     return Fingerprint(int(mtime), int(size), int(ino), (int(mode, 8), int(uid), int(gid)))
 
 
-# --- the first line ----------------------------------------------------------------------------------------
+# --- the first line -------------------------------------------------------------------------------
 
 
 class Form(NamedTuple):
@@ -209,7 +216,9 @@ class Form(NamedTuple):
     header_bytes: int
     """Where the first record stands."""
     step: int
-    """By how much the stamp of a record exceeds that of the one before it: 1, in version 1 it is 0."""
+    """By how much the stamp of a record exceeds that of the one before it: 1, in version 1 it
+    is 0.
+    """
 
     def stamp(self, number: int) -> int:
         """Return the stamp of the record with this number, from 1."""
@@ -232,7 +241,8 @@ def read_header(line: bytes) -> Form:
     """Return what the first line of a journal, without its newline, says.
 
     Raises:
-        JournalError: it is of no journal, of a version that is not known, or damaged.  The message goes after a path.
+        JournalError: it is of no journal, of a version that is not known, or damaged.  The message
+            goes after a path.
     """
     if line == HEADER_1[:-1]:
         return Form(1, 0, len(HEADER_1), 0)
@@ -251,7 +261,7 @@ def read_header(line: bytes) -> Form:
     return Form(VERSION, int(key[:8], 16), len(line) + 1, 1)
 
 
-# --- encoding ----------------------------------------------------------------------------------------------
+# --- encoding -------------------------------------------------------------------------------------
 
 
 def seal(body: bytes, stamp: int = 0) -> bytes:
@@ -263,8 +273,8 @@ def encode(record: Record, stamp: int = 0) -> bytes:
     """Return ``record`` as one line, newline included.
 
     Raises:
-        ValueError: it holds what :func:`decode` would refuse (a path that is not relative to base, store inode 0,
-            a bad key).  Better no record than a journal that cannot be read.
+        ValueError: it holds what :func:`decode` would refuse (a path that is not relative to base,
+            store inode 0, a bad key).  Better no record than a journal that cannot be read.
     """
     match record:
         case Stage():
@@ -344,7 +354,7 @@ def _encode_extra(record: Record) -> bytes:
     return b"".join(fields)
 
 
-# --- decoding ----------------------------------------------------------------------------------------------
+# --- decoding -------------------------------------------------------------------------------------
 
 
 def is_sealed(line: bytes, stamp: int = 0) -> bool:
@@ -353,7 +363,9 @@ def is_sealed(line: bytes, stamp: int = 0) -> bool:
 
 
 def stamp_of(line: bytes) -> int | None:
-    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends in no checksum."""
+    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends
+    in no checksum.
+    """
     found = _is_closing(line[-10:])
     return None if found is None else int(found[1], 16) ^ crc32(line[:-9])
 
@@ -362,8 +374,8 @@ def decode(line: bytes, stamp: int = 0) -> Record:
     """Return the record in ``line``; a newline at its end is optional.
 
     Raises:
-        JournalError: the checksum is wrong, the tag is unknown, or a field is missing, superfluous or not well
-            formed.  The message is one clause without a line number.
+        JournalError: the checksum is wrong, the tag is unknown, or a field is missing, superfluous
+            or not well formed.  The message is one clause without a line number.
     """
     if line.endswith(b"\n"):
         line = line[:-1]
@@ -377,7 +389,8 @@ def decode(line: bytes, stamp: int = 0) -> Record:
 
 
 def _read_usual(line: bytes) -> Record | None:
-    """Return the record in a line of the usual kinds, as :func:`_read_fields` would; None if it is of another kind.
+    """Return the record in a line of the usual kinds, as :func:`_read_fields` would; None if it is
+    of another kind.
 
     Raises:
         ValueError: a path is not well formed.

@@ -1,7 +1,9 @@
-"""What a journal has lost at its end, a torn tail or whole lines: noted in ``journal.cuts``, so that it is told.
+"""What a journal has lost at its end, a torn tail or whole lines: noted in ``journal.cuts``, so
+that it is told.
 
-A note is one JSON object a line.  It is about one journal, which its key tells, and is of no account any more when that
-journal has ended, when the user has acknowledged it (:func:`forget`), or has taken away what was kept.
+A note is one JSON object a line.  It is about one journal, which its key tells, and is of no
+account any more when that journal has ended, when the user has acknowledged it (:func:`forget`), or
+has taken away what was kept.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Cut(msgspec.Struct, frozen=True):
     is_missing: bool = False
     """The lines were not there any more, and nothing of them could be kept."""
     lost: int = 0
-    """In which directory below ``lost`` the staged files are that only those lines had named, 0 if there were none."""
+    """In which directory below ``lost`` the staged files are that only those lines had named, 0 if
+    there were none.
+    """
 
     @classmethod
     def now(cls, key: int, line: int, offset: int, tail: bytes) -> Cut:
@@ -67,7 +71,9 @@ def line_count(tail: bytes) -> int:
 
 
 def read(journal: bytes, key: int) -> list[Cut]:
-    """Return what the journal at a path, which has this key, has lost and is to be told; the oldest first."""
+    """Return what the journal at a path, which has this key, has lost and is to be told; the oldest
+    first.
+    """
     try:
         with open(open_plain(journal + SUFFIX, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_BYTES).split(b"\n")

@@ -1,6 +1,8 @@
-"""Where a journal is damaged, what has become of its lines there, and what can be kept of those after it.
+"""Where a journal is damaged, what has become of its lines there, and what can be kept of those
+after it.
 
-Not on the way of a request: all of it reads the journal again, and is for who is told of damage or repairs it.
+Not on the way of a request: all of it reads the journal again, and is for who is told of damage or
+repairs it.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from yolofs.journal.cuts import line_count
 from yolofs.journal.file import read_lines, read_tail
 
 MOST_MISSING = 4096
-"""So many lines more than there are in the file may be missing from it.  With a larger number a line that was changed
-would more often be taken for one that stands in the wrong place: for each it is one chance in 2**32."""
+"""So many lines more than there are in the file may be missing from it.  With a larger number a
+line that was changed would more often be taken for one that stands in the wrong place: for each it
+is one chance in 2**32."""
 
 
 class Damage(NamedTuple):
@@ -35,7 +38,9 @@ class Damage(NamedTuple):
 
 
 def number_of(line: bytes, form: Form, most: int) -> int | None:
-    """Return which record of a journal ``line`` is, wherever it stands; None if it is none of the first ``most``."""
+    """Return which record of a journal ``line`` is, wherever it stands; None if it is none of the
+    first ``most``.
+    """
     if not form.step:
         return None
     stamp = stamp_of(line)
@@ -44,7 +49,8 @@ def number_of(line: bytes, form: Form, most: int) -> int | None:
 
 
 def is_misplaced(line: bytes, form: Form, number: int) -> bool:
-    """Tell whether ``line``, which is not record ``number`` and the last of its file, is another record of the journal.
+    """Tell whether ``line``, which is not record ``number`` and the last of its file, is another
+    record of the journal.
 
     Then it is no torn tail: lines before it are missing, or it is there twice.
     """
@@ -75,7 +81,9 @@ def _damage(fd: int, offset: int, number: int, reason: str, *, is_torn: bool) ->
 
 
 def explain(fd: int, form: Form, offset: int, number: int) -> str:
-    """Return, as a clause, what is wrong with the line at ``offset``, where record ``number`` should stand."""
+    """Return, as a clause, what is wrong with the line at ``offset``, where record ``number``
+    should stand.
+    """
     lines = read_tail(fd, offset).split(b"\n")
     found = number_of(lines[0], form, number + len(lines) + MOST_MISSING)
     if found is None:

@@ -1,7 +1,7 @@
 """The bytes of a journal file: header, lines, torn tail and damage.
 
-All functions take an open descriptor and use pread, so its file position does not matter.  What the records
-mean to a session is :mod:`yolofs.journal.journal`'s business.
+All functions take an open descriptor and use pread, so its file position does not matter.  What the
+records mean to a session is :mod:`yolofs.journal.journal`'s business.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _NO_END = 1 << 64
 
 
 class Room:
-    """Space on the disk that a journal has ahead of its end, so that removals can be recorded when the disk is full.
+    """Space on the disk that a journal has ahead of its end, so that removals can be recorded when
+    the disk is full.
 
     Up to :data:`ROOM_BYTES`; the last half of it is for removals alone.
     """
@@ -41,7 +42,8 @@ class Room:
         return start + length + ROOM_BYTES // 2 <= self._end
 
     def take(self, start: int, length: int, *, is_removal: bool) -> None:
-        """See that ``length`` bytes can be written at ``start``, as far as that can be told beforehand.
+        """See that ``length`` bytes can be written at ``start``, as far as that can be told
+        beforehand.
 
         Raises:
             OSError: ENOSPC: the disk is full, and what room is left is for removals.
@@ -62,10 +64,11 @@ class Room:
 
 
 def create(path: bytes, key: int, *, spare: bytes | None = None) -> int:
-    """Make a journal with a key and without records (mode 0600); return a descriptor for reading and appending.
+    """Make a journal with a key and without records (mode 0600); return a descriptor for reading
+    and appending.
 
-    It is durable when this returns, and appears complete or not at all.  On a full disk the file ``spare`` becomes it,
-    if there is one: what it has of the disk is enough.
+    It is durable when this returns, and appears complete or not at all.  On a full disk the file
+    ``spare`` becomes it, if there is one: what it has of the disk is enough.
 
     Raises:
         FileExistsError: there is something at ``path`` already.
@@ -102,7 +105,9 @@ def create(path: bytes, key: int, *, spare: bytes | None = None) -> int:
 
 
 def _written_over(path: bytes, data: bytes) -> int:
-    """Make ``data`` all that a file holds, without more of the disk; return a descriptor for reading and appending."""
+    """Make ``data`` all that a file holds, without more of the disk; return a descriptor for
+    reading and appending.
+    """
     fd = open_plain(path, os.O_WRONLY)  # by O_APPEND nothing is written over
     try:
         write_whole(fd, data)
@@ -116,7 +121,8 @@ def write_whole(fd: int, data: bytes) -> None:
     """Write ``data`` by one write(2).
 
     Raises:
-        OSError: it failed, or wrote less: on a regular file that is a disk (or a quota) that is full.
+        OSError: it failed, or wrote less: on a regular file that is a disk (or a quota) that is
+            full.
     """
     if os.write(fd, data) != len(data):
         raise OSError(errno.ENOSPC, "the write was cut short")
@@ -160,7 +166,9 @@ def read_chunks(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def may_have_marks(path: bytes) -> bool:
-    """Tell whether a journal may have a record with ``marks=``: by its bytes, as to decode all takes much longer."""
+    """Tell whether a journal may have a record with ``marks=``: by its bytes, as to decode all
+    takes much longer.
+    """
     fd = open_plain(path, os.O_RDONLY)
     try:
         before = b""
@@ -213,13 +221,15 @@ def read_tail(fd: int, offset: int) -> bytes:
 def keep_tail(path: bytes, offset: int, tail: bytes) -> None:
     """Append ``tail``, which stands at ``offset``, to ``journal.torn``, durably.
 
-    That file grows by a line ``# <count> bytes cut from offset <offset>``, those bytes and a newline.
+    That file grows by a line ``# <count> bytes cut from offset <offset>``, those bytes and a
+    newline.
     """
     append_to(path + TORN_SUFFIX, b"# %d bytes cut from offset %d\n%b\n" % (len(tail), offset, tail))
 
 
 def move_tail(fd: int, path: bytes, offset: int, note: Cut | None = None) -> None:
-    """Move all from ``offset`` on to ``journal.torn``: first made durable there, then cut from ``fd``.
+    """Move all from ``offset`` on to ``journal.torn``: first made durable there, then cut from
+    ``fd``.
 
     The ``note`` of it is durable before the cut, so that no cut goes untold.
     """

@@ -1,13 +1,14 @@
 """The journal: the append-only file of records that a session is replayed from.
 
-The line format is in :mod:`yolofs.journal.codec` and in ``docs/reference/format.md``.  Opening reads the whole
-file once and checks every checksum, but builds objects for markers only; :meth:`Journal.read` decodes.
+The line format is in :mod:`yolofs.journal.codec` and in ``docs/reference/format.md``.  Opening
+reads the whole file once and checks every checksum, but builds objects for markers only;
+:meth:`Journal.read` decodes.
 
-One process writes (the session's lock sees to that), any number read.  A writer that dies in the middle of a
-write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next writer moves it to
-``journal.torn`` and notes that (:mod:`yolofs.journal.cuts`), readers ignore it.  A bad line with others after it,
-or one that is good but stands in another's place, is no crash but damage: a :class:`~yolofs.errors.JournalError`, until
-:meth:`Journal.repair` cuts the file there.
+One process writes (the session's lock sees to that), any number read.  A writer that dies in the
+middle of a write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next
+writer moves it to ``journal.torn`` and notes that (:mod:`yolofs.journal.cuts`), readers ignore it.
+A bad line with others after it, or one that is good but stands in another's place, is no crash but
+damage: a :class:`~yolofs.errors.JournalError`, until :meth:`Journal.repair` cuts the file there.
 """
 
 from __future__ import annotations
@@ -66,17 +67,18 @@ class Known(NamedTuple):
 
 
 class Journal:
-    """An open journal.  Not safe for concurrent use, except :meth:`sync`, which may run in another thread.
+    """An open journal.  Not safe for concurrent use, except :meth:`sync`, which may run in another
+    thread.
 
     Attributes:
-        path: of the file, as given.
-        read_only: opened for reading only; nothing is ever moved, cut or appended.
-        size: how many bytes are good; everything is addressed by byte offsets below it.
-        markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
+        path: of the file, as given.  read_only: opened for reading only; nothing is ever moved, cut
+        or appended.  size: how many bytes are good; everything is addressed by byte offsets below
+        it.  markers: every marker in order; the one that starts generation i is ``markers[i - 1]``.
         known_bytes: how much of the beginning was as known, and was not looked at line by line.
-        torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.
-        cuts: what it was found to have lost at its end when it was opened: a torn tail that was cut, missing lines.
-        missing_records: how many whole records the journal had at its end when it was last noted, and has not now; its
+        torn_bytes: how long the torn tail was that the last scan found, 0 if there was none.  cuts:
+        what it was found to have lost at its end when it was opened: a torn tail that was cut,
+        missing lines.  missing_records: how many whole records the journal had at its end when it
+        was last noted, and has not now; its
             writer has to :meth:`accept_loss` before that is forgotten.
         form: what the first line says.
     """
@@ -105,7 +107,8 @@ class Journal:
 
     @classmethod
     def create(cls, path: bytes, *, key: int | None = None, spare: bytes | None = None) -> Self:
-        """Make an empty journal (mode 0600) and open it for writing.  It appears complete or not at all.
+        """Make an empty journal (mode 0600) and open it for writing.  It appears complete or not at
+        all.
 
         On a full disk the file ``spare`` becomes it.
 
@@ -130,7 +133,8 @@ class Journal:
         Blocks while the whole file is read: about a second and a half for a million records.
 
         Raises:
-            JournalError: it is no journal, of an unknown version, or has a bad line that is not the last.
+            JournalError: it is no journal, of an unknown version, or has a bad line that is not the
+                last.
             OSError: it cannot be opened, read or (to move a torn tail) written.
         """
         journal = cls._open(path, read_only=read_only)
@@ -201,7 +205,8 @@ class Journal:
     def give_back(self) -> None:
         """Free what was taken of the disk for more records, as nothing is to be appended any more.
 
-        Not at each close: where the disk is full, removals are recorded in that room after the next open.
+        Not at each close: where the disk is full, removals are recorded in that room after the next
+        open.
         """
         with contextlib.suppress(OSError):  # it is only room
             if self._is_whole and os.fstat(self._fd).st_size == self.size:
@@ -247,12 +252,15 @@ class Journal:
         os.fdatasync(self._fd)
 
     def note_length(self) -> None:
-        """Note how many records there are, for whoever opens the journal next.  Some microseconds."""
+        """Note how many records there are, for whoever opens the journal next.  Some
+        microseconds.
+        """
         if self._notes_length and not self.missing_records:
             journal_length.write(self.path, self._key, self._record_count)
 
     def accept_loss(self, lost: int) -> Cut:
-        """Go on without the records that are missing at the end, and note that durably, for the user to be told.
+        """Go on without the records that are missing at the end, and note that durably, for the
+        user to be told.
 
         ``lost`` is where the files are kept that only those named (:attr:`Cut.lost`).
 
@@ -280,7 +288,9 @@ class Journal:
                     self._cut_back()
 
     def _cut_back(self) -> None:
-        """Drop what a failed write may have left.  Danger: cutting anywhere else would lose staged work."""
+        """Drop what a failed write may have left.  Danger: cutting anywhere else would lose staged
+        work.
+        """
         os.ftruncate(self._fd, self.size)
         self._room.forget()
         self._is_whole = True
@@ -294,8 +304,8 @@ class Journal:
     def read(self, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield the records between two byte offsets, each the start of a line or :attr:`size`.
 
-        ``start`` 0 means the first record; ``end`` None means :attr:`size` as it is now.  A million records
-        take about three seconds.
+        ``start`` 0 means the first record; ``end`` None means :attr:`size` as it is now.  A million
+        records take about three seconds.
 
         Raises:
             JournalError: a line cannot be decoded, or an offset is not the start of a line.
@@ -327,9 +337,11 @@ class Journal:
         return count + journal_file.count_lines(self._fd, start, offset)
 
     def segment_range(self, segment: int) -> tuple[int, int]:
-        """Return the byte offsets between which segment ``segment`` stands, its marker not included.
+        """Return the byte offsets between which segment ``segment`` stands, its marker not
+        included.
 
-        Segments count from 1; the last one, ``len(markers) + 1``, holds the records after the last marker.
+        Segments count from 1; the last one, ``len(markers) + 1``, holds the records after the last
+        marker.
         """
         if not 1 <= segment <= len(self.markers) + 1:
             raise IndexError(f"no segment {segment}")
@@ -342,7 +354,9 @@ class Journal:
         return self.read(*self.segment_range(segment))
 
     def segment_counts(self) -> list[int]:
-        """Return how many records each segment holds, its marker not counted, from segment 1 to the last."""
+        """Return how many records each segment holds, its marker not counted, from segment 1 to the
+        last.
+        """
         starts = [0, *(before + 1 for before in self._counts_before)]
         ends = [*self._counts_before, self._record_count]
         return [end - start for start, end in zip(starts, ends, strict=True)]
@@ -359,7 +373,8 @@ class Journal:
     def refresh(self) -> bool:
         """Take in what another process has appended since; return whether there was anything new.
 
-        If the writer has cut the file (after a failed write, or by a repair), all of it is read again.
+        If the writer has cut the file (after a failed write, or by a repair), all of it is read
+        again.
 
         Raises:
             JournalError: as :meth:`open`.
@@ -382,12 +397,16 @@ class Journal:
         self._counted = (self.form.header_bytes, 0)
 
     def known(self) -> Known:
-        """Return what is known of the journal as it is now.  Blocks while the whole file is read."""
+        """Return what is known of the journal as it is now.  Blocks while the whole file is
+        read.
+        """
         crc = journal_file.checksum(self._fd, self.size)
         return Known(self.size, crc, self._record_count, list(self.markers), list(self._counts_before))
 
     def begins_as(self, known: Known) -> bool:
-        """Tell whether ``known`` is about a beginning of this journal.  Blocks while that is read."""
+        """Tell whether ``known`` is about a beginning of this journal.  Blocks while that is
+        read.
+        """
         if known.size > self.size or journal_file.checksum(self._fd, known.size) != known.crc:
             return False
         self._counted = (known.size, known.record_count)
@@ -455,10 +474,12 @@ class Journal:
 
     @classmethod
     def find_damage(cls, path: bytes) -> Damage | None:
-        """Decode every line; return where the first bad one is (a torn tail too), None if there is none.
+        """Decode every line; return where the first bad one is (a torn tail too), None if there is
+        none.
 
         Raises:
-            JournalError: it is no journal of a known version, so that nothing can be said about its lines.
+            JournalError: it is no journal of a known version, so that nothing can be said about its
+                lines.
             OSError: it cannot be read.
         """
         with cls._open(path, read_only=True) as journal:
@@ -466,12 +487,13 @@ class Journal:
 
     @classmethod
     def repair(cls, path: bytes) -> Damage | None:
-        """Cut the journal before its first bad line and move the rest, byte for byte, to ``journal.torn``.
+        """Cut the journal before its first bad line and move the rest, byte for byte, to
+        ``journal.torn``.
 
         Returns what was cut, None if the journal is sound.
 
-        Danger: the store inodes that only the cut records name look unreferenced from now on; whoever
-        collects the store next deletes the staged data in them.
+        Danger: the store inodes that only the cut records name look unreferenced from now on;
+        whoever collects the store next deletes the staged data in them.
 
         Raises:
             JournalError: it is no journal of a known version.

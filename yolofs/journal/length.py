@@ -1,8 +1,10 @@
-"""How many records a journal has, noted beside it in ``journal.length``, so that lines missing at its end show.
+"""How many records a journal has, noted beside it in ``journal.length``, so that lines missing at
+its end show.
 
-Each line of a journal tells its place, so that a gap shows by the line after it; after the last there is none.  The
-note is written after the records, and not after each of them: it never tells more than there was, and tells all as soon
-as the writer has written a marker, has rested for some seconds, or has closed.
+Each line of a journal tells its place, so that a gap shows by the line after it; after the last
+there is none.  The note is written after the records, and not after each of them: it never tells
+more than there was, and tells all as soon as the writer has written a marker, has rested for some
+seconds, or has closed.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ from yolofs.system.plain_files import open_plain
 
 SUFFIX = b".length"
 _SIZE_BYTES = 33
-"""Key, count and checksum in hex, blanks between them, and a newline: so little is written at once or not at all."""
+"""Key, count and checksum in hex, blanks between them, and a newline: so little is written at once
+or not at all.
+"""
 
 
 def write(journal: bytes, key: int, record_count: int) -> None:
-    """Note how many records the journal at a path has, if the disk takes it; else it takes no records either."""
+    """Note how many records the journal at a path has, if the disk takes it; else it takes no
+    records either.
+    """
     with contextlib.suppress(OSError):
         fd = open_plain(journal + SUFFIX, os.O_WRONLY | os.O_CREAT)
         try:
@@ -29,9 +35,11 @@ def write(journal: bytes, key: int, record_count: int) -> None:
 
 
 def read(journal: bytes, key: int) -> int:
-    """Return how many records the journal at a path, which has this key, is known to have had; 0 if nothing tells.
+    """Return how many records the journal at a path, which has this key, is known to have had; 0 if
+    nothing tells.
 
-    Danger: a reader calls it before it reads the journal, or it may be told of lines that it has not seen.
+    Danger: a reader calls it before it reads the journal, or it may be told of lines that it has
+    not seen.
     """
     try:
         fd = open_plain(journal + SUFFIX, os.O_RDONLY)

@@ -1,8 +1,8 @@
 """The records of the journal: what can be said about a change, as frozen values.
 
-The union :data:`Record` is closed: match on it with ``assert_never`` so that the type checker lists the arm
-that a new record lacks.  The text form lives in :mod:`yolofs.journal.journal`, their effect in
-:mod:`yolofs.state.tree`.
+The union :data:`Record` is closed: match on it with ``assert_never`` so that the type checker lists
+the arm that a new record lacks.  The text form lives in :mod:`yolofs.journal.journal`, their effect
+in :mod:`yolofs.state.tree`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ from yolofs.paths import Generation, RelPath, StoreIno
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """What a base file looked like when it was copied up; a later difference is a conflict at commit."""
+    """What a base file looked like when it was copied up; a later difference is a conflict at
+    commit.
+    """
 
     mtime_ns: int
     size: int
     """In bytes."""
     ino: int
     owner: tuple[int, int, int] | None = None
-    """Mode (as ``st_mode``), user and group; None if they are not known, as in journals of earlier versions."""
+    """Mode (as ``st_mode``), user and group; None if they are not known, as in journals of earlier
+    versions.
+    """
 
     def fits(self, other: Fingerprint) -> bool:
-        """Tell whether the other is of the same file with the same content, as far as that can be told."""
+        """Tell whether the other is of the same file with the same content, as far as that can be
+        told.
+        """
         return (self.mtime_ns, self.size, self.ino) == (other.mtime_ns, other.size, other.ino)
 
 
@@ -38,13 +44,15 @@ def owner_of(st: os.stat_result) -> tuple[int, int, int]:
 class Stage(msgspec.Struct, frozen=True):
     """S: ``path`` is shown by store inode ``ino``.
 
-    Where the view already shows a file at ``path``, it is a new version of the same file (a copy-up); otherwise
-    the file is new.  ``base`` is given when it was copied up from base.  ``origin`` (``from=``) says that the
-    store inode holds metadata only: the data (or, for a directory, the children) still come from that base path.
+    Where the view already shows a file at ``path``, it is a new version of the same file (a
+    copy-up); otherwise the file is new.  ``base`` is given when it was copied up from base.
+    ``origin`` (``from=``) says that the store inode holds metadata only: the data (or, for a
+    directory, the children) still come from that base path.
 
-    ``links`` is given with ``base`` where the base file had more than one name: it is how many, and all of them show
-    the store inode from now on.  Where no name of the view is known (a file that is open under a name that is gone),
-    ``is_nameless`` says that ``path`` is no path of the view but one at which base has the file.
+    ``links`` is given with ``base`` where the base file had more than one name: it is how many, and
+    all of them show the store inode from now on.  Where no name of the view is known (a file that
+    is open under a name that is gone), ``is_nameless`` says that ``path`` is no path of the view
+    but one at which base has the file.
     """
 
     time_ns: int
@@ -61,9 +69,9 @@ class Stage(msgspec.Struct, frozen=True):
 class Delete(msgspec.Struct, frozen=True):
     """D: ``path`` is gone.
 
-    ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is needed; otherwise
-    ``base`` tells what base had there.  ``unlinks`` is the inode number of the base file that lost one of its several
-    names by this.
+    ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is
+    needed; otherwise ``base`` tells what base had there.  ``unlinks`` is the inode number of the
+    base file that lost one of its several names by this.
     """
 
     time_ns: int
@@ -77,9 +85,10 @@ class Delete(msgspec.Struct, frozen=True):
 class Rename(msgspec.Struct, frozen=True):
     """R: what was at ``src`` is at ``dst``; with ``exchange`` the two have swapped places.
 
-    ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed there.  ``unlinks``
-    is the inode number of the base file that was at ``dst``, if that was one of several names of it.  ``replaces``
-    (``over=base``) says that the view showed at ``dst`` what base has there, which no record had named so far.
+    ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed
+    there.  ``unlinks`` is the inode number of the base file that was at ``dst``, if that was one of
+    several names of it.  ``replaces`` (``over=base``) says that the view showed at ``dst`` what
+    base has there, which no record had named so far.
     """
 
     time_ns: int
@@ -95,8 +104,8 @@ class Rename(msgspec.Struct, frozen=True):
 class Keep(msgspec.Struct, frozen=True):
     """K: ``path`` has this entry, whatever led to it: what a commit of some changes left staged.
 
-    Such records stand at the beginning of a journal, parents before children.  With ``ino`` the entry is staged, with
-    ``source`` it shows that base path, with neither it is a tombstone.
+    Such records stand at the beginning of a journal, parents before children.  With ``ino`` the
+    entry is staged, with ``source`` it shows that base path, with neither it is a tombstone.
     """
 
     time_ns: int
@@ -110,11 +119,15 @@ class Keep(msgspec.Struct, frozen=True):
     """The base path that it was copied up from; with ``base``."""
     base: Fingerprint | None = None
     key: int = 0
-    """The number of its first store inode, if that is another; or what stands for a base file with several names."""
+    """The number of its first store inode, if that is another; or what stands for a base file with
+    several names.
+    """
     links: int = 0
     """How many names its base file has, if all of them show it."""
     unlinked: tuple[int, int] | None = None
-    """The inode number of a base file with several names, and how many of them the whole state has taken from it."""
+    """The inode number of a base file with several names, and how many of them the whole state has
+    taken from it.
+    """
     touched_ns: int = 0
     """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
     since_ns: int = 0
@@ -122,7 +135,9 @@ class Keep(msgspec.Struct, frozen=True):
     is_nameless: bool = False
     """As of :class:`Stage`: ``path`` is no path of the view."""
     replaces: bool = False
-    """Whether base had something at this name when the view put something else there; of a tombstone it is known."""
+    """Whether base had something at this name when the view put something else there; of a
+    tombstone it is known.
+    """
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -135,7 +150,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Travel(msgspec.Struct, frozen=True):
-    """T: a marker; the state from here on is that of ``generation``.  ``name`` is what the user typed."""
+    """T: a marker; the state from here on is that of ``generation``.  ``name`` is what the user
+    typed.
+    """
 
     time_ns: int
     generation: Generation

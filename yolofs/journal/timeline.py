@@ -1,14 +1,14 @@
 """The timeline: which generations there are, what each is built from, and how users name them.
 
-Pure: it is told the markers and looks at nothing else.  Marker i starts generation i, and segment i holds the
-records before it, back to marker i - 1::
+Pure: it is told the markers and looks at nothing else.  Marker i starts generation i, and segment i
+holds the records before it, back to marker i - 1::
 
     state(0) = base
     state(i) = state(i - 1) + segment i     for a snapshot (P)
     state(i) = state(g)                     for a travel (T) to g
 
-So every state is base plus the segments of a chain of snapshots.  Segment i of a travel belongs to no state: a
-travel first snapshots, which leaves its segment empty.
+So every state is base plus the segments of a chain of snapshots.  Segment i of a travel belongs to
+no state: a travel first snapshots, which leaves its segment empty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _ALL = "all"
 _BACK = "-"
 _TO = ".."
 _NAMES_COMPARED = 1000
-"""How many of the newest names are searched for similar ones; comparing 100,000 would take seconds."""
+"""How many of the newest names are searched for similar ones; comparing 100,000 would take
+seconds.
+"""
 
 
 class Kind(Enum):
@@ -53,7 +55,9 @@ class GenerationInfo(msgspec.Struct, frozen=True):
     parent: Generation | None
     """The one before it in time; None for base."""
     base: Generation | None
-    """For a snapshot the snapshot (or base) it was built on, for a travel the one it shows; None for base."""
+    """For a snapshot the snapshot (or base) it was built on, for a travel the one it shows; None
+    for base.
+    """
     target: Generation | None
     """Where a travel went, as recorded; None for the others."""
     is_live: bool
@@ -108,7 +112,9 @@ class Timeline:
     # --- what a state is built from ---
 
     def shown_by(self, generation: int) -> Generation:
-        """Return the snapshot, or base, whose state ``generation`` has: itself unless it is a travel."""
+        """Return the snapshot, or base, whose state ``generation`` has: itself unless it is a
+        travel.
+        """
         return self._shown[self._checked(generation)]
 
     def parent(self, generation: int) -> Generation | None:
@@ -117,7 +123,9 @@ class Timeline:
         return Generation(number - 1) if number else None
 
     def base_of(self, generation: int) -> Generation | None:
-        """Return the snapshot, or base, that a snapshot was built on or that a travel shows; None for base."""
+        """Return the snapshot, or base, that a snapshot was built on or that a travel shows; None
+        for base.
+        """
         number = self._checked(generation)
         if not number:
             return None
@@ -125,7 +133,9 @@ class Timeline:
         return self._shown[number - 1] if shown == number else shown
 
     def segments_of(self, generation: int) -> tuple[int, ...]:
-        """Return the numbers of the segments that make up the state of ``generation``, oldest first."""
+        """Return the numbers of the segments that make up the state of ``generation``, oldest
+        first.
+        """
         segments = []
         snapshot = self.shown_by(generation)
         while snapshot:
@@ -143,8 +153,8 @@ class Timeline:
     def resolve(self, text: str) -> Generation:
         """Return the generation that a user means.
 
-        A number; ``base``; ``-`` for where one was before the last travel; or the name of a snapshot, of which
-        the newest counts.
+        A number; ``base``; ``-`` for where one was before the last travel; or the name of a
+        snapshot, of which the newest counts.
 
         Raises:
             GenerationError: there is none; the hint lists names that are alike.
@@ -166,7 +176,8 @@ class Timeline:
         raise GenerationError(f"there is no snapshot named {_shown(text)}", hint=self._names_like(text))
 
     def parse_range(self, text: str) -> tuple[Generation, Generation | None]:
-        """Return the two states that a RANGE compares; None stands for now, unsnapshotted records included.
+        """Return the two states that a RANGE compares; None stands for now, unsnapshotted records
+        included.
 
         ========  ==================================================
         ``N``     what N changed: from the generation before it to N
@@ -176,7 +187,8 @@ class Timeline:
         ``all``   from base to now; ``..`` too
         ========  ==================================================
 
-        N, A and B are anything that :meth:`resolve` takes.  A whole text that names a snapshot is N.
+        N, A and B are anything that :meth:`resolve` takes.  A whole text that names a snapshot is
+        N.
 
         Raises:
             GenerationError: a generation in it does not exist.
@@ -234,7 +246,9 @@ class Timeline:
         )
 
     def _live_generations(self) -> set[int]:
-        """Return the generations on the way from the present back to base, travels along it included."""
+        """Return the generations on the way from the present back to base, travels along it
+        included.
+        """
         live = {0}
         number = int(self.present)
         while number:

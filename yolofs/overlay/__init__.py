@@ -1,7 +1,9 @@
-"""The view: base, overridden by the tree, its data in the store.  Every filesystem operation, synchronous.
+"""The view: base, overridden by the tree, its data in the store.  Every filesystem operation,
+synchronous.
 
-The overlay works on :class:`~yolofs.overlay.inodes.Inode` objects and plain values and raises :class:`OSError`; it
-knows nothing of FUSE.  It is not thread-safe: one thread (the device loop, when mounted) owns it.
+The overlay works on :class:`~yolofs.overlay.inodes.Inode` objects and plain values and raises
+:class:`OSError`; it knows nothing of FUSE.  It is not thread-safe: one thread (the device loop,
+when mounted) owns it.
 
 :class:`Overlay` puts its parts together; each is given those above it that it uses::
 
@@ -18,8 +20,8 @@ knows nothing of FUSE.  It is not thread-safe: one thread (the device loop, when
     naming        making, removing and renaming names
     reloading     what becomes of the inodes when another state is shown
 
-Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the host makes stale), acl
-(mode bits that let nobody in whom an access control list keeps out).
+Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the
+host makes stale), acl (mode bits that let nobody in whom an access control list keeps out).
 """
 
 from yolofs.overlay.big_copies import CopyJob

@@ -1,7 +1,8 @@
 """Mode bits that let nobody in whom an access control list keeps out.
 
-The kernel judges by mode bits alone in a FUSE mount.  Those of a file with a list say too much: the group's bits are
-the list's mask, so that of ``user:alice:rw`` on a file of mode 0600 the whole group would profit.
+The kernel judges by mode bits alone in a FUSE mount.  Those of a file with a list say too much: the
+group's bits are the list's mask, so that of ``user:alice:rw`` on a file of mode 0600 the whole
+group would profit.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ _USER, _GROUP_OBJ, _GROUP, _MASK, _OTHER = 2, 4, 8, 16, 32
 
 
 def read(file: bytes | int, *, follows: bool = False) -> bytes | None:
-    """Return the list of a file (its path or descriptor); None if it has none, or the filesystem none at all."""
+    """Return the list of a file (its path or descriptor); None if it has none, or the filesystem
+    none at all.
+    """
     try:
         return os.getxattr(file, XATTR, follow_symlinks=follows or isinstance(file, int))
     except OSError:
@@ -23,9 +26,11 @@ def read(file: bytes | int, *, follows: bool = False) -> bytes | None:
 
 
 def narrowed(mode: int, acl: bytes) -> int:
-    """Return ``mode`` with those group bits alone that also each named user has, and the same for others.
+    """Return ``mode`` with those group bits alone that also each named user has, and the same for
+    others.
 
-    Whoever is not named counts as before; one who is named is in the group, in none of the groups, or the owner.
+    Whoever is not named counts as before; one who is named is in the group, in none of the groups,
+    or the owner.
     """
     (version,) = struct.unpack_from("<I", acl)
     entries = [(tag, rights) for tag, rights, _ in struct.iter_unpack("<HHI", acl[4:])]

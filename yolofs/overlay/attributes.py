@@ -20,7 +20,9 @@ from yolofs.state.tree import Entry
 from yolofs.store.base import path_of
 
 _SETTLED_NS = 1_000_000_000
-"""Nothing changes without another ctime that has a ctime so old: the system's clock has long gone on."""
+"""Nothing changes without another ctime that has a ctime so old: the system's clock has long gone
+on.
+"""
 
 
 class Attributes:
@@ -70,7 +72,9 @@ class Attributes:
 
     @contextlib.contextmanager
     def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
-        """Give what has an inode's extended attributes, a path or a descriptor, and whether its link is followed."""
+        """Give what has an inode's extended attributes, a path or a descriptor, and whether its
+        link is followed.
+        """
         if inode.staged is not None:
             yield self._layers.physical(inode), False
         elif inode.fd >= 0:
@@ -92,7 +96,8 @@ class Attributes:
         return st
 
     def _stat_of_directory(self, directory: Inode) -> os.stat_result:
-        """Return the attributes of the store inode or base directory, and remember them for :meth:`_stat_lately`.
+        """Return the attributes of the store inode or base directory, and remember them for
+        :meth:`_stat_lately`.
 
         Those of a store inode stay: only the view changes it, and then what is remembered goes.
         """
@@ -105,14 +110,18 @@ class Attributes:
         return st
 
     def stat_lately(self, directory: Inode) -> os.stat_result:
-        """Return the attributes of the store inode or base directory as they are, or were a moment ago."""
+        """Return the attributes of the store inode or base directory as they are, or were a moment
+        ago.
+        """
         looked_at = self._looks.looked_at
         if looked_at is None or looked_at[0] is not directory or monotonic_ns() - looked_at[3] >= self._looks.lately_ns:
             return self._stat_of_directory(directory)
         return looked_at[2]
 
     def attr_of(self, inode: Inode, st: os.stat_result, *, is_new: bool = False) -> Attr:
-        """Return an inode's attributes, given those of its store inode (which may be a new one) or base file."""
+        """Return an inode's attributes, given those of its store inode (which may be a new one) or
+        base file.
+        """
         staged = inode.staged
         size, blocks, mtime_ns, ctime_ns = st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns
         nlink = st.st_nlink
@@ -155,7 +164,8 @@ class Attributes:
         )
 
     def _origin_stat(self, inode: Inode, origin: RelPath) -> os.stat_result:
-        """Return the attributes of the base file that has a staged file's data: of what is open, or else at its path.
+        """Return the attributes of the base file that has a staged file's data: of what is open, or
+        else at its path.
 
         Raises:
             OSError: it is gone; ESTALE if there is no file any more.
@@ -170,7 +180,9 @@ class Attributes:
         return st
 
     def _mode(self, inode: Inode, st: os.stat_result) -> int:
-        """Return the mode by which the kernel is to judge; that of a shared view knows access control lists."""
+        """Return the mode by which the kernel is to judge; that of a shared view knows access
+        control lists.
+        """
         mode, ctime_ns = st.st_mode, st.st_ctime_ns
         staged, known = inode.staged, inode.free_of_acl
         is_free = known == ctime_ns if staged is None else known is staged

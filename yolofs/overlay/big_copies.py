@@ -1,8 +1,9 @@
 """Copy-up of large files without keeping anybody waiting.
 
-Before an operation that would copy much, whoever carries it out has a :class:`CopyJob` run in another thread and hands
-it to :meth:`BigCopies.take_copy`.  The operation then finds the data there.  If the file has become another one
-meanwhile (written, replaced, travelled away from) the copy is thrown away, and the operation copies by itself.
+Before an operation that would copy much, whoever carries it out has a :class:`CopyJob` run in
+another thread and hands it to :meth:`BigCopies.take_copy`.  The operation then finds the data
+there.  If the file has become another one meanwhile (written, replaced, travelled away from) the
+copy is thrown away, and the operation copies by itself.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class CopyJob:
     target_fd: int
     """The same of the store inode."""
     known_fd: int
-    """Another one of that, until the copy is used or thrown away: so what lies at ``path`` by then is known."""
+    """Another one of that, until the copy is used or thrown away: so what lies at ``path`` by then
+    is known.
+    """
     seen: Version
     """That of the source at the beginning."""
     size: int
@@ -57,7 +60,8 @@ class CopyJob:
     def is_there(self) -> bool:
         """Whether the copy lies where it was made.
 
-        While the session is lent, somebody may collect what no journal names, and give the number again.
+        While the session is lent, somebody may collect what no journal names, and give the number
+        again.
         """
         try:
             return os.path.samestat(os.lstat(self.path), os.fstat(self.known_fd))
@@ -82,7 +86,9 @@ class CopyJob:
 
 
 class BigCopies:
-    """Copies that were made beforehand; what has none is copied up on the spot (:class:`CopyUp`)."""
+    """Copies that were made beforehand; what has none is copied up on the spot
+    (:class:`CopyUp`).
+    """
 
     def __init__(self, layers: Layers, descriptors: Descriptors, removal: Removal, copy_up: CopyUp) -> None:
         self._layers = layers
@@ -93,9 +99,11 @@ class BigCopies:
         self._copied: dict[Inode, CopyJob] = {}
 
     def will_copy(self, inode: Inode, *, size: int | None = None, metadata_only: bool = False) -> bool:
-        """Tell whether changing a file would copy so much that it should wait for a :meth:`copy_job`.
+        """Tell whether changing a file would copy so much that it should wait for a
+        :meth:`copy_job`.
 
-        ``size``: how many bytes will be kept (None: all).  ``metadata_only``: the data will not be changed.
+        ``size``: how many bytes will be kept (None: all).  ``metadata_only``: the data will not be
+        changed.
         """
         staged = inode.staged
         if staged is not None and self._is_own(staged, metadata_only=metadata_only):
@@ -110,7 +118,8 @@ class BigCopies:
     def copy_job(self, inode: Inode, *, size: int | None = None) -> CopyJob:
         """Return the copying of a file's data, of ``size`` bytes at most, for :meth:`CopyJob.run`.
 
-        The store inode is made at once: else whoever borrows the session meanwhile would give its number again.
+        The store inode is made at once: else whoever borrows the session meanwhile would give its
+        number again.
 
         Raises:
             OSError: it cannot be made.
@@ -142,12 +151,16 @@ class BigCopies:
             job.close()
 
     def own_data(self, inode: Inode, *, keep: int | None = None) -> None:
-        """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all of it."""
+        """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all
+        of it.
+        """
         if not (self._copied and self._use_copy(inode, metadata_only=False)):
             self._copy_up.own_data(inode, keep=keep)
 
     def own_metadata(self, inode: Inode) -> bytes:
-        """Make sure that an inode's metadata is its own in the present; return the path of its store inode."""
+        """Make sure that an inode's metadata is its own in the present; return the path of its
+        store inode.
+        """
         if self._copied:
             self._use_copy(inode, metadata_only=True)
         return self._copy_up.own_metadata(inode)
@@ -161,7 +174,9 @@ class BigCopies:
         return staged.ino >= self._layers.fresh_from and (metadata_only or staged.origin is None)
 
     def _fits(self, job: CopyJob) -> bool:
-        """Tell whether a copy still is what the inode's data is, and is there: an abort collects what nothing names."""
+        """Tell whether a copy still is what the inode's data is, and is there: an abort collects
+        what nothing names.
+        """
         inode = job.inode
         if inode.staged is not job.staged or inode.base != job.base or not job.is_there:
             return False
@@ -171,7 +186,9 @@ class BigCopies:
         return version_of(st) == job.seen
 
     def _use_copy(self, inode: Inode, *, metadata_only: bool) -> bool:
-        """Let an inode show the copy that was made of its data, with the metadata that it has now."""
+        """Let an inode show the copy that was made of its data, with the metadata that it has
+        now.
+        """
         job = self._copied.get(inode)
         if job is None or (inode.staged is not None and self._is_own(inode.staged, metadata_only=metadata_only)):
             return False
@@ -199,7 +216,9 @@ class BigCopies:
             copying.write_metadata(self._store.path(ino), self._copy_up.base_metadata(inode, None))
 
     def _placed_now(self, job: CopyJob) -> StoreIno:
-        """Return the number of a copy, a new one if there was a marker meanwhile: numbers tell what is older."""
+        """Return the number of a copy, a new one if there was a marker meanwhile: numbers tell what
+        is older.
+        """
         if job.ino >= self._layers.fresh_from:
             return job.ino
         ino = self._store.reserve()

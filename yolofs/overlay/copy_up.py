@@ -46,7 +46,9 @@ class CopyUp:
         self._looks = looks
 
     def own_metadata(self, inode: Inode) -> bytes:
-        """Make sure that an inode's metadata is its own in the present; return the path of its store inode."""
+        """Make sure that an inode's metadata is its own in the present; return the path of its
+        store inode.
+        """
         self._looks.looked_at = None
         staged = inode.staged
         if staged is None or staged.ino < self._layers.fresh_from:
@@ -59,7 +61,9 @@ class CopyUp:
         return self._store.path(inode.staged.ino)
 
     def own_data(self, inode: Inode, *, keep: int | None = None) -> None:
-        """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all of it."""
+        """Make sure that a file's data is its own in the present: its first ``keep`` bytes, or all
+        of it.
+        """
         staged = inode.staged
         if staged is None or staged.ino < self._layers.fresh_from:
             self._copy_up_data(inode, keep)
@@ -69,7 +73,8 @@ class CopyUp:
             self._recording.sign(staged)
 
     def copy_up_metadata(self, inode: Inode) -> None:
-        """Make a store inode for an inode's metadata; a file's data, or a directory's names, stay where they are.
+        """Make a store inode for an inode's metadata; a file's data, or a directory's names, stay
+        where they are.
 
         What has no data that could stay in base is copied whole.
         """
@@ -95,14 +100,18 @@ class CopyUp:
             self.show(inode, ino, origin, base_st, was)
 
     def base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
-        """Return the metadata of the base file behind an unstaged inode, with the attributes ``st`` if given."""
+        """Return the metadata of the base file behind an unstaged inode, with the attributes ``st``
+        if given.
+        """
         if inode.fd >= 0:
             return copying.read_metadata(inode.fd, st=st)
         with self._descriptors.hold(inode) as fd:
             return copying.read_metadata(copying.Held(fd), st=st)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
-        """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None: all)."""
+        """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None:
+        all).
+        """
         base_st = None
         if inode.staged is None:
             base_st = self.base_stat(inode)
@@ -123,13 +132,16 @@ class CopyUp:
         self._show_copy(inode, ino, fd, base_st, xattrs_option(metadata.xattrs) if base_st is not None else ())
 
     def _keep_origin(self, staged: Staged) -> None:
-        """Keep what base has at the path that a staged file's data comes from so far, as it is about to be changed."""
+        """Keep what base has at the path that a staged file's data comes from so far, as it is
+        about to be changed.
+        """
         st = self._base.look(staged.origin)
         if staged.origin is not None and st is not None:
             self.keep_base(staged.origin, known_by(staged), st, -1)
 
     def keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int) -> None:
-        """Keep what base has at a path, with the attributes ``st``, for a merge; ``fd`` is open to read it, or -1.
+        """Keep what base has at a path, with the attributes ``st``, for a merge; ``fd`` is open to
+        read it, or -1.
 
         What cannot be kept is no error: nothing but a merge needs it.
         """
@@ -174,7 +186,8 @@ class CopyUp:
         self.show(inode, staged.ino, None, None)
 
     def _copy_up_lost(self, inode: Inode, keep: int | None) -> None:
-        """Copy up a file that the host has put away from its base path, from what is open of it: as an orphan.
+        """Copy up a file that the host has put away from its base path, from what is open of it: as
+        an orphan.
 
         Whatever is at the path now is another file, which must not get this one's data.
 
@@ -214,7 +227,9 @@ class CopyUp:
             os.close(fd)
 
     def _settle_times(self, directory: Inode, staged: Staged) -> None:
-        """Give a directory's store inode the mtime that its names gave it so far, and record that it has it."""
+        """Give a directory's store inode the mtime that its names gave it so far, and record that
+        it has it.
+        """
         entry = directory.entry
         assert entry is not None
         path = self._store.path(staged.ino)
@@ -223,7 +238,9 @@ class CopyUp:
         self._recording.record(record)
 
     def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None, was: Extra = ()) -> None:
-        """Let an inode show a new store inode with its data, of which ``fd`` is open for reading and writing."""
+        """Let an inode show a new store inode with its data, of which ``fd`` is open for reading
+        and writing.
+        """
         try:
             with self._removal.removed_on_error(ino):
                 self.show(inode, ino, None, base_st, was)
@@ -242,7 +259,8 @@ class CopyUp:
     ) -> None:
         """Record, for every name of an inode, that it shows store inode ``ino``.
 
-        ``base_st`` are the attributes of the base file that it was copied up from, if it was, and ``was`` tells more.
+        ``base_st`` are the attributes of the base file that it was copied up from, if it was, and
+        ``was`` tells more.
         """
         paged = self._paged_after_copy(inode) if origin is None else inode.paged
         if inode.is_orphan:
@@ -276,7 +294,9 @@ class CopyUp:
     def _first_stage(
         self, inode: Inode, ino: StoreIno, origin: RelPath | None, base_st: os.stat_result | None, was: Extra
     ) -> Stage:
-        """Return the record that gives a file of base its first entry: the first that it has, or has left."""
+        """Return the record that gives a file of base its first entry: the first that it has, or
+        has left.
+        """
         staged, now = inode.staged, self._clock_ns()
         if staged is None:
             assert base_st is not None
@@ -294,7 +314,9 @@ class CopyUp:
         return Stage(now, path, ino, base=fingerprint, origin=origin, links=links, is_nameless=is_nameless, extra=was)
 
     def _base_shown(self, path: RelPath) -> RelPath:
-        """Return the base path that a path of the view shows, which no other name of the same file has."""
+        """Return the base path that a path of the view shows, which no other name of the same file
+        has.
+        """
         shown = self._layers.tree.resolve(path)
         assert shown is not None
         assert shown.base is not None
@@ -311,7 +333,9 @@ class CopyUp:
             return False
 
     def _show_orphan(self, inode: Inode, ino: StoreIno, origin: RelPath | None) -> None:
-        """The same for a file without a name: nothing is recorded, as nobody could find it after a remount."""
+        """The same for a file without a name: nothing is recorded, as nobody could find it after a
+        remount.
+        """
         staged = inode.staged
         if staged is not None and staged.ino == ino:
             staged.origin = origin
@@ -321,11 +345,15 @@ class CopyUp:
             self._removal.free(staged)
 
     def is_lost(self, inode: Inode) -> bool:
-        """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the host's doing."""
+        """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the
+        host's doing.
+        """
         return self.base_stat(inode) is None
 
     def base_stat(self, inode: Inode) -> os.stat_result | None:
-        """Return the attributes of the base file or directory, None if the host has put another there, or none."""
+        """Return the attributes of the base file or directory, None if the host has put another
+        there, or none.
+        """
         assert inode.base is not None
         try:
             st = self._base.lstat(inode.base)

@@ -57,10 +57,12 @@ class Data:
         self._big_copies = big_copies
 
     def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> StillKnown:
-        """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of it still holds.
+        """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of
+        it still holds.
 
-        The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.  O_TRUNC takes the
-        setuid and setgid bits away unless they may be kept, as they may by root alone.
+        The caller owes a :meth:`release`, with ``writer`` as :func:`may_write` says of the flags.
+        O_TRUNC takes the setuid and setgid bits away unless they may be kept, as they may by root
+        alone.
 
         Raises:
             OSError: ESTALE when the host put another file in the place of this base file.
@@ -99,7 +101,8 @@ class Data:
             self._inodes.drop_if_unused(inode)
 
     def outdated_by(self, found: Mapping[int, os.stat_result]) -> dict[int, Version]:
-        """Return of which open files other pages may be cached than base has, as in :attr:`outdated`.
+        """Return of which open files other pages may be cached than base has, as in
+        :attr:`outdated`.
 
         ``found``: what was found at the base paths of files, by their numbers.
         """
@@ -120,7 +123,9 @@ class Data:
         return os.pread(self.read_fd(inode), size, offset)
 
     def read_fd(self, inode: Inode) -> int:
-        """Return a descriptor to read an open file from.  It is the overlay's, and may be closed by the next call."""
+        """Return a descriptor to read an open file from.  It is the overlay's, and may be closed by
+        the next call.
+        """
         fd = inode.fd
         return fd if fd >= 0 else self._descriptors.of(inode, write=False)
 
@@ -140,7 +145,8 @@ class Data:
         return os.pwrite(inode.fd if inode.fd_writes else self._descriptors.of(inode, write=True), data, offset)
 
     def sync_fd(self, inode: Inode) -> int | None:
-        """Return a descriptor whose fsync makes the file durable, None where there is nothing to make durable.
+        """Return a descriptor whose fsync makes the file durable, None where there is nothing to
+        make durable.
 
         The caller syncs the journal afterwards.
         """
@@ -164,7 +170,9 @@ class Data:
         atime_ns: int | None = None,
         mtime_ns: int | None = None,
     ) -> Attr:
-        """Change what is given (permission bits, owners, bytes, nanoseconds) and return the attributes after it."""
+        """Change what is given (permission bits, owners, bytes, nanoseconds) and return the
+        attributes after it.
+        """
         inode.changes += 1
         if size is not None:
             self._truncate(inode, size)
@@ -210,27 +218,34 @@ class Data:
         if size == 0:
             st = os.fstat(fd)
             if st.st_size == 0 and not st.st_mode & (stat.S_ISUID | stat.S_ISGID):
-                # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file out when it is closed
+                # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file
+                # out when it is closed
                 os.utime(fd, ns=(st.st_atime_ns, self._clock_ns()))
                 return
         os.ftruncate(fd, size)
 
     def _drop_setuid(self, inode: Inode) -> None:
-        """Take the bits away that lend the rights of a file's owner and group: somebody else has changed it."""
+        """Take the bits away that lend the rights of a file's owner and group: somebody else has
+        changed it.
+        """
         mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
         bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
         if mode & bits:
             os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
 
     def _is_tattered(self, inode: Inode) -> bool:
-        """Tell whether to read a file anew takes fewer requests than to complete what was written in part."""
+        """Tell whether to read a file anew takes fewer requests than to complete what was written
+        in part.
+        """
         size = os.fstat(self.read_fd(inode)).st_size
         return min(inode.ragged, size // mmap.PAGESIZE) > _FEW + size // _READ_AHEAD
 
     def _check_base(self, inode: Inode, source: RelPath, *, opens: bool) -> StillKnown:
-        """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is another file.
+        """Tell whether the base file behind an inode is as the kernel knows it; ESTALE if it is
+        another file.
 
-        With ``opens`` it is open afterwards, if it is a regular file: its descriptor tells what a look would.
+        With ``opens`` it is open afterwards, if it is a regular file: its descriptor tells what a
+        look would.
         """
         if opens and inode.fd < 0 and inode.kind == stat.S_IFREG:
             fd, st = self._descriptors.open_base(inode, source)
@@ -249,7 +264,9 @@ class Data:
         return known
 
     def _look_at_base(self, inode: Inode, source: RelPath) -> os.stat_result:
-        """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it is another file."""
+        """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it
+        is another file.
+        """
         try:
             st = self._base.lstat(source)
         except (FileNotFoundError, NotADirectoryError):

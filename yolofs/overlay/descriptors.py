@@ -1,4 +1,6 @@
-"""The descriptors that a view keeps open between operations: a bounded cache, never one for each file."""
+"""The descriptors that a view keeps open between operations: a bounded cache, never one for each
+file.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ _NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, err
 
 
 class Descriptors:
-    """Opens the data of files, and closes what has not been used for longest when there is too much.
+    """Opens the data of files, and closes what has not been used for longest when there is too
+    much.
 
-    An inode knows its descriptor itself (:attr:`~yolofs.overlay.inodes.Inode.fd`): reading and writing look there
-    first, which saves them a call.
+    An inode knows its descriptor itself (:attr:`~yolofs.overlay.inodes.Inode.fd`): reading and
+    writing look there first, which saves them a call.
     """
 
     def __init__(self, layers: Layers, *, most: int) -> None:
@@ -34,7 +37,9 @@ class Descriptors:
         """The inodes that have one, the oldest first."""
 
     def of(self, inode: Inode, *, write: bool) -> int:
-        """Return a descriptor of a regular file's data; one that writes only if its store inode may be written."""
+        """Return a descriptor of a regular file's data; one that writes only if its store inode may
+        be written.
+        """
         if inode.fd >= 0 and (inode.fd_writes or not write):
             return inode.fd
         self.close(inode)
@@ -67,11 +72,12 @@ class Descriptors:
 
     @contextlib.contextmanager
     def hold(self, inode: Inode) -> Iterator[int]:
-        """Give what :func:`yolofs.store.base.hold` returns of the base file or directory that an unstaged inode
-        stands for.
+        """Give what :func:`yolofs.store.base.hold` returns of the base file or directory that an
+        unstaged inode stands for.
 
         Raises:
-            OSError: it is gone; ESTALE if the host has put another there; EOPNOTSUPP for a pseudo directory.
+            OSError: it is gone; ESTALE if the host has put another there; EOPNOTSUPP for a pseudo
+                directory.
         """
         assert inode.base is not None
         if inode.base in self._base.pseudo:
@@ -84,9 +90,11 @@ class Descriptors:
 
     @staticmethod
     def is_other_file(inode: Inode, st: os.stat_result) -> bool:
-        """Tell whether what is open of the base file that has a staged file's data is not what base has there now.
+        """Tell whether what is open of the base file that has a staged file's data is not what base
+        has there now.
 
-        Whoever has it open keeps it; ``st`` are the attributes of what the host has put in its place.
+        Whoever has it open keeps it; ``st`` are the attributes of what the host has put in its
+        place.
         """
         return inode.staged is not None and inode.fd >= 0 and not os.path.samestat(os.fstat(inode.fd), st)
 

@@ -51,7 +51,8 @@ class Finding:
         self._attributes = attributes
 
     def lookup(self, parent: Inode, name: bytes) -> tuple[Inode, Attr] | None:
-        """Return the inode and attributes of ``name`` in ``parent``, None if the view shows nothing there.
+        """Return the inode and attributes of ``name`` in ``parent``, None if the view shows nothing
+        there.
 
         The caller owes a :meth:`forget` for it.
         """
@@ -71,7 +72,9 @@ class Finding:
         self._inodes.drop_if_unused(inode)
 
     def is_stable_name(self, parent: Inode, name: bytes) -> bool:
-        """Tell whether only the view can change what ``name`` in ``parent`` leads to (or that it leads nowhere)."""
+        """Tell whether only the view can change what ``name`` in ``parent`` leads to (or that it
+        leads nowhere).
+        """
         entry = parent.entry
         if entry is not None and entry.children:
             below = entry.children.get(name)
@@ -101,9 +104,11 @@ class Finding:
 
     @contextlib.contextmanager
     def at_hand(self, directory: Inode) -> Iterator[None]:
-        """Hold what a directory has in base open for the time of a block, in which many of its names are looked up.
+        """Hold what a directory has in base open for the time of a block, in which many of its
+        names are looked up.
 
-        Danger: nothing in the block may wait, as what the host puts in the directory's place meanwhile is not seen.
+        Danger: nothing in the block may wait, as what the host puts in the directory's place
+        meanwhile is not seen.
         """
         source = directory.source
         base = self._base
@@ -123,12 +128,16 @@ class Finding:
             os.close(fd)
 
     def stat_name(self, parent: Inode, name: bytes) -> os.stat_result | None:
-        """Return the attributes of what a name shows, as the store or base has them, without making an inode."""
+        """Return the attributes of what a name shows, as the store or base has them, without making
+        an inode.
+        """
         found = self.find(parent, name)
         return found.st if found is not None else None
 
     def still_leads(self, parent: Inode, name: bytes, inode: Inode) -> bool:
-        """Tell whether a name under which a file was seen is still one of its names, as far as can be told."""
+        """Tell whether a name under which a file was seen is still one of its names, as far as can
+        be told.
+        """
         try:
             found = self.find(parent, name)
         except OSError:  # base does not let us look
@@ -136,7 +145,9 @@ class Finding:
         return found is not None and self.known(found) is inode
 
     def known_at(self, path: RelPath) -> Inode | None:
-        """Return the inode of a path if it, and each directory above it, is known already and can be looked at."""
+        """Return the inode of a path if it, and each directory above it, is known already and can
+        be looked at.
+        """
         inode: Inode | None = self._layers.root
         for name in path.split(b"/") if path else ():
             try:
@@ -149,7 +160,8 @@ class Finding:
     # ---- inside
 
     def find(self, parent: Inode, name: bytes, *, lately: bool = False) -> Found | None:
-        """Return what ``parent`` shows under ``name``; with ``lately`` base may have shown nothing there a moment ago.
+        """Return what ``parent`` shows under ``name``; with ``lately`` base may have shown nothing
+        there a moment ago.
 
         Raises:
             OSError: ENAMETOOLONG; or base cannot be looked at.
@@ -218,7 +230,9 @@ class Finding:
         return inode
 
     def see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
-        """Note under which name an inode was last seen, and the one before, which it may still have."""
+        """Note under which name an inode was last seen, and the one before, which it may still
+        have.
+        """
         before = inode.parent
         if before is not None and not inode.is_nameless:  # the host may have renamed it, or made it a second name
             place = (before, inode.name)
@@ -251,7 +265,8 @@ class Finding:
         return natural
 
     def _is_elsewhere_too(self, number: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether a base directory is known at another path where it still is: by a bind mount.
+        """Tell whether a base directory is known at another path where it still is: by a bind
+        mount.
 
         The kernel wants one place for a directory, so each of these needs a number of its own.
         """
@@ -282,7 +297,9 @@ class Finding:
         return inode
 
     def _is_shown(self, entry: Entry) -> bool:
-        """Tell whether an entry shows anything: what comes from a base path that the host removed does not."""
+        """Tell whether an entry shows anything: what comes from a base path that the host removed
+        does not.
+        """
         staged = entry.staged
         if staged is not None:
             try:
@@ -292,7 +309,8 @@ class Finding:
         return entry.base is not None and self._is_in_base(entry.base)
 
     def _has_data(self, staged: Staged, st: os.stat_result) -> bool:
-        """Tell whether the data of a staged file with these attributes is still there, should it be in base.
+        """Tell whether the data of a staged file with these attributes is still there, should it be
+        in base.
 
         A directory of which the host removed the base half shows the staged half.
         """

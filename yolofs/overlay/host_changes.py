@@ -22,7 +22,8 @@ class HostChange(NamedTuple):
 def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation:
     """Return what the kernel may know that is wrong now, and note on the inodes that it is.
 
-    What is staged hides base, so a change below it concerns nobody; what was renamed in the view is found there.
+    What is staged hides base, so a change below it concerns nobody; what was renamed in the view is
+    found there.
     """
     stale = Invalidation([], [], [], [])
     finder = BasePlaces(overlay.tree)

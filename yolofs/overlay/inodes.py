@@ -1,7 +1,8 @@
 """The files of the view that somebody holds, and the numbers by which they are known.
 
-An :class:`Inode` lives as long as the kernel (or a caller of the core) has looked it up more often than it has
-forgotten it, has it open, or knows a file below it.  Its number is stable: copy-up, rename and snapshot keep it.
+An :class:`Inode` lives as long as the kernel (or a caller of the core) has looked it up more often
+than it has forgotten it, has it open, or knows a file below it.  Its number is stable: copy-up,
+rename and snapshot keep it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ UNKNOWN_NUMBER = (1 << 64) - 2
 _BORN_IN_VIEW = 1 << 63
 _ALTERNATE = 3 << 61
 Version: TypeAlias = tuple[int, int, int]
-"""What tells whether a base file's content is as it was: its ``ctime_ns``, ``mtime_ns`` and size."""
+"""What tells whether a base file's content is as it was: its ``ctime_ns``, ``mtime_ns`` and
+size.
+"""
 NO_PAGES: Version = (0, 0, 0)
 """For :attr:`Inode.paged`: of no version of the base file."""
 MIXED: Version = (-1, -1, -1)
-"""For :attr:`Inode.paged`: the file has been copied up, and not all cached pages are of what was copied."""
+"""For :attr:`Inode.paged`: the file has been copied up, and not all cached pages are of what was
+copied.
+"""
 _SECOND_NS, _CENTISECOND_NS = 1_000_000_000, 10_000_000
 
 
@@ -48,15 +53,18 @@ class Attr(msgspec.Struct):
     mtime_ns: int
     ctime_ns: int
     is_stable: bool
-    """Whether only an operation of the view can change these attributes (false while they come from base)."""
+    """Whether only an operation of the view can change these attributes (false while they come from
+    base).
+    """
 
 
 class Inode:
     """One file, directory or special file of the view.
 
-    Beside what the file is, it carries what the kernel has of it (``seen``, ``paged``, ``ragged``, ``changes``) and
-    what the gate found (``judgement``, ``noted``).  Nearly each request needs them; an object of their own would take
-    some 64 bytes for each known file, and each open and write one more look.
+    Beside what the file is, it carries what the kernel has of it (``seen``, ``paged``, ``ragged``,
+    ``changes``) and what the gate found (``judgement``, ``noted``).  Nearly each request needs
+    them; an object of their own would take some 64 bytes for each known file, and each open and
+    write one more look.
     """
 
     __slots__ = (
@@ -96,8 +104,8 @@ class Inode:
         self.name = name
         """With ``parent``: the name under which it was last seen (a hard link may have others)."""
         self.also: list[tuple[Inode, bytes]] = []
-        """Other names under which a file was seen, of hard links or before the host renamed it; some may be gone, and
-        so may be their directories: see :meth:`InodeTable.other_names`."""
+        """Other names under which a file was seen, of hard links or before the host renamed it;
+        some may be gone, and so may be their directories: see :meth:`InodeTable.other_names`."""
         self.entry: Entry | None = None
         """The entry of that name, None while the name comes from base as it is."""
         self.staged: Staged | None = None
@@ -106,19 +114,26 @@ class Inode:
         self.link_key: int | None = None
         """The key of a base file that has several names, which its path is not."""
         self.is_orphan = False
-        """Whether no name of the view leads here any more: deleted, replaced, or left behind by a travel."""
+        """Whether no name of the view leads here any more: deleted, replaced, or left behind by a
+        travel.
+        """
         self.is_left = False
-        """Whether it is an orphan only because a travel left it behind: another travel may come back to it."""
+        """Whether it is an orphan only because a travel left it behind: another travel may come
+        back to it.
+        """
         self.is_nameless = False
-        """Whether that name is gone and no other is known, though base has one: of a file with hard links there."""
+        """Whether that name is gone and no other is known, though base has one: of a file with hard
+        links there.
+        """
         self.lookups = 0
         self.opens = 0
         self.writers = 0
         self.pins = 0
         """How many known inodes have this one as their parent."""
         self.changes = 0
-        """Counts on whenever what stat(2) tells of it, or the names in it, may have changed: through the view, or by
-        the host as far as that was seen.  Changes of the whole view (travel, commit, rules) are not counted here."""
+        """Counts on whenever what stat(2) tells of it, or the names in it, may have changed:
+        through the view, or by the host as far as that was seen.  Changes of the whole view
+        (travel, commit, rules) are not counted here."""
         self.subdirs: int | None = None
         """How many more subdirectories the view has here than base, None if not counted yet."""
         self.fd = -1
@@ -126,13 +141,17 @@ class Inode:
         self.seen: Version = (0, 0, 0)
         """That of the base file when the kernel was last told."""
         self.paged: Version = NO_PAGES
-        """That of the base file whose pages the kernel may have cached, as :func:`settled_version` or :data:`MIXED`; of
-        one whose data is in the store nothing is noted here, as the kernel sees all that changes it."""
+        """That of the base file whose pages the kernel may have cached, as :func:`settled_version`
+        or :data:`MIXED`; of one whose data is in the store nothing is noted here, as the kernel
+        sees all that changes it."""
         self.ragged = 0
-        """How many writes began or ended within a page since the kernel last dropped the pages.  A page that it had not
-        before it has in part then, and reads it alone; of what it does not have at all it reads 32 pages at a time."""
+        """How many writes began or ended within a page since the kernel last dropped the pages.  A
+        page that it had not before it has in part then, and reads it alone; of what it does not
+        have at all it reads 32 pages at a time."""
         self.free_of_acl: Staged | int | None = None
-        """What was seen to have no access control list: what is staged, or the base file at this ctime."""
+        """What was seen to have no access control list: what is staged, or the base file at this
+        ctime.
+        """
         self.noted = 0
         """Which accesses by rule the gate has noted, as bits."""
         self.judgement = UNJUDGED
@@ -140,7 +159,9 @@ class Inode:
 
     @property
     def source(self) -> RelPath | None:
-        """The base path that data or children come from where nothing overrides them, None if none do."""
+        """The base path that data or children come from where nothing overrides them, None if none
+        do.
+        """
         return self.staged.origin if self.staged is not None else self.base
 
     @property
@@ -177,10 +198,11 @@ class Inode:
 class InodeTable:
     """All known inodes by number, and which number a file gets.
 
-    A file's *natural* number is that of its base file, which a staged file keeps.  It is not enough: the host may
-    have deleted that file and used the number for another, and after a commit the file has a new one.  So a number
-    goes to a natural number and a key: None for a base file, :attr:`yolofs.state.tree.Staged.key` for a staged one.  At
-    any time at most one base file leads to a number.
+    A file's *natural* number is that of its base file, which a staged file keeps.  It is not
+    enough: the host may have deleted that file and used the number for another, and after a commit
+    the file has a new one.  So a number goes to a natural number and a key: None for a base file,
+    :attr:`yolofs.state.tree.Staged.key` for a staged one.  At any time at most one base file leads
+    to a number.
     """
 
     def __init__(self, on_drop: Callable[[Inode], None]) -> None:
@@ -193,7 +215,9 @@ class InodeTable:
         self._on_directory_moved: Callable[[Inode], None] = lambda _: None
 
     def watch_directories(self, on_moved: Callable[[Inode], None]) -> None:
-        """Have ``on_moved`` called with each directory whose path has changed (that of its parent may still do so)."""
+        """Have ``on_moved`` called with each directory whose path has changed (that of its parent
+        may still do so).
+        """
         self._on_directory_moved = on_moved
 
     def number_of(self, natural: int, key: bytes | int | None = None) -> int:
@@ -209,7 +233,9 @@ class InodeTable:
         return natural if number is None else number
 
     def rename_number(self, natural: int, number: int) -> None:
-        """Let the base file whose natural number is ``natural`` be known as ``number``; whatever was no longer is."""
+        """Let the base file whose natural number is ``natural`` be known as ``number``; whatever
+        was no longer is.
+        """
         before = self._leads_to.get(number, number)
         if before != natural and self.number_of(before) == number:
             self._take_fresh(before, None)
@@ -224,7 +250,9 @@ class InodeTable:
             self._numbers[natural, key] = number
 
     def alternate(self, natural: int, key: bytes | int | None, holder: Inode) -> int:
-        """Return, for good, a fresh number for a file whose number ``holder``, another file, has."""
+        """Return, for good, a fresh number for a file whose number ``holder``, another file,
+        has.
+        """
         if holder.staged is not None:
             place = natural_number(holder.staged), holder.staged.key
             if not holder.is_orphan:  # it is not to follow the base file to its new number
@@ -266,7 +294,9 @@ class InodeTable:
             inode.judgement = UNJUDGED
 
     def other_names(self, inode: Inode) -> list[tuple[Inode, bytes]]:
-        """Return the other names under which a file was seen and may still be reached without another look-up."""
+        """Return the other names under which a file was seen and may still be reached without
+        another look-up.
+        """
         return [place for place in inode.also if self.by_number.get(place[0].number) is place[0]]
 
     def drop_if_unused(self, inode: Inode) -> None:
@@ -292,10 +322,11 @@ def version_of(st: os.stat_result) -> Version:
 
 
 def settled_version(st: os.stat_result, now_ns: int) -> Version:
-    """Return :func:`version_of`, marked as unsettled if the content can still change without becoming another version.
+    """Return :func:`version_of`, marked as unsettled if the content can still change without
+    becoming another version.
 
-    Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT takes two seconds,
-    one of ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by
+    Disks stamp all that happens within one tick of the clock with the same time; a tick of FAT
+    takes two seconds, one of ext4 with small inodes a second, one of exFAT 10 ms.  ``now_ns``: by
     :func:`~yolofs.system.clock.coarse_clock_ns`, after ``st`` was read.
     """
     version = version_of(st)
@@ -315,7 +346,9 @@ def _unsettled(version: Version) -> Version:
 
 
 def natural_number(staged: Staged) -> int:
-    """Return the number of a staged file: that of the base file it came from, or one for its first store inode."""
+    """Return the number of a staged file: that of the base file it came from, or one for its first
+    store inode.
+    """
     if staged.base is not None:
         return staged.base.ino
     return _BORN_IN_VIEW | (staged.key if isinstance(staged.key, int) else staged.ino)

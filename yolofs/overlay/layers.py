@@ -1,6 +1,8 @@
-"""What a view consists of: base, the store, the journal and the tree made of it; and the inodes that somebody holds.
+"""What a view consists of: base, the store, the journal and the tree made of it; and the inodes
+that somebody holds.
 
-All parts of the overlay share one :class:`Layers`, and take from it what a travel or a commit exchanges.
+All parts of the overlay share one :class:`Layers`, and take from it what a travel or a commit
+exchanges.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from yolofs.store.store import Store
 class Layers:
     """The layers of a view, and the inodes of its files.
 
-    ``base``, ``store``, ``inodes`` and ``clock_ns`` stay what they are; ``journal``, ``tree`` and ``fresh_from`` are
-    others after a travel, commit or abort.
+    ``base``, ``store``, ``inodes`` and ``clock_ns`` stay what they are; ``journal``, ``tree`` and
+    ``fresh_from`` are others after a travel, commit or abort.
     """
 
     def __init__(
@@ -43,15 +45,20 @@ class Layers:
         self.journal = journal
         self.tree = tree
         self.fresh_from = fresh_from
-        """Store inodes from this number on were created after the last marker and may be written in place."""
+        """Store inodes from this number on were created after the last marker and may be written in
+        place.
+        """
         self.clock_ns = clock_ns
         self.kept_bases = KeptBases(store)
         """Takes what base files are when the view takes them over."""
         self.outdated: dict[int, Version] = {}
-        """The numbers of files of which the kernel has pages cached that are not true any more, as the host has changed
-        base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it has dropped them."""
+        """The numbers of files of which the kernel has pages cached that are not true any more, as
+        the host has changed base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it
+        has dropped them."""
         self.upheavals = 0
-        """Counts what may have changed more of the view than :attr:`~yolofs.overlay.inodes.Inode.changes` tell."""
+        """Counts what may have changed more of the view than
+        :attr:`~yolofs.overlay.inodes.Inode.changes` tell.
+        """
         self.inodes = InodeTable(on_drop)
         self.root = Inode(ROOT_NUMBER, stat.S_IFDIR, None, b"")
         self.root.lookups = 1
@@ -88,13 +95,17 @@ class Layers:
         return self.base.place(inode.base)
 
     def is_source_of(self, inode: Inode, st: os.stat_result) -> bool:
-        """Tell whether a regular file's data comes from what base has, with these attributes, at its path."""
+        """Tell whether a regular file's data comes from what base has, with these attributes, at
+        its path.
+        """
         return stat.S_ISREG(st.st_mode) and (inode.staged is not None or self.is_file_of(inode, st))
 
     def is_file_of(self, inode: Inode, st: os.stat_result) -> bool:
-        """Tell whether a base file with these attributes is the one that an unstaged inode stands for.
+        """Tell whether a base file with these attributes is the one that an unstaged inode stands
+        for.
 
-        A directory may be known by a number of its path, so of two directories this cannot tell them apart.
+        A directory may be known by a number of its path, so of two directories this cannot tell
+        them apart.
         """
         return inode.is_directory or self.inodes.number_of(self.base.number(st)) == inode.number
 

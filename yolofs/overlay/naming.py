@@ -63,7 +63,8 @@ class Naming:
     def create(
         self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True
     ) -> tuple[Inode, Attr]:
-        """Create and open a regular file, for writing or not.  The caller owes a forget and a release.
+        """Create and open a regular file, for writing or not.  The caller owes a forget and a
+        release.
 
         Raises:
             FileExistsError: the view shows something at this name.
@@ -82,7 +83,9 @@ class Naming:
         return inode, attr
 
     def mknod(self, parent: Inode, name: bytes, mode: int, rdev: int, owner: Owner) -> tuple[Inode, Attr]:
-        """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a forget."""
+        """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a
+        forget.
+        """
         self._check_new(parent, name)
         if stat.S_ISREG(mode):
             ino, fd, _ = self._store.create_file(stat.S_IMODE(mode))
@@ -208,7 +211,9 @@ class Naming:
     def _new(
         self, parent: Inode, name: bytes, ino: StoreIno, owner: Owner, mode: int, st: os.stat_result | None = None
     ) -> tuple[Inode, Attr]:
-        """Give a store inode that was just made, with the attributes ``st``, its owner and its name."""
+        """Give a store inode that was just made, with the attributes ``st``, its owner and its
+        name.
+        """
         try:
             st = self._set_owner(parent, self._store.path(ino), owner, mode, st)
             entry = self._record_new(parent, name, ino)
@@ -226,7 +231,8 @@ class Naming:
     def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
         """Record that a name that showed nothing shows a store inode.
 
-        An entry may be there all the same, which the host has pulled base away from under; it goes, with all below.
+        An entry may be there all the same, which the host has pulled base away from under; it goes,
+        with all below.
         """
         path = join(self._layers.path(parent), name)
         stage = Stage(self._clock_ns(), path, ino, origin=origin)
@@ -306,7 +312,9 @@ class Naming:
             self._orphan_dropped()
 
     def _unlinks(self, found: Found) -> int | None:
-        """Return the number of the base file that loses one of its several names if this name goes, if one does."""
+        """Return the number of the base file that loses one of its several names if this name goes,
+        if one does.
+        """
         if found.is_directory or (found.entry is not None and found.entry.staged is not None):
             return None
         if found.staged is not None:
@@ -314,7 +322,8 @@ class Naming:
         return self._base.number(found.st) if found.st.st_nlink > 1 else None
 
     def _lost_name(self, parent: Inode, name: bytes, found: Found, inode: Inode | None) -> None:
-        """A name of a file is gone: orphan the file's inode unless it has others, free what nobody can see.
+        """A name of a file is gone: orphan the file's inode unless it has others, free what nobody
+        can see.
 
         ``inode`` is what was known of it before.
         """
@@ -359,7 +368,9 @@ class Naming:
         self._inodes.drop_if_unused(inode)
 
     def _orphan_dropped(self) -> None:
-        """Orphan what was known below an entry that went, though nothing was seen there: the host had removed it."""
+        """Orphan what was known below an entry that went, though nothing was seen there: the host
+        had removed it.
+        """
         for inode in self._inodes.by_number.values():
             if inode.entry is not None and inode.entry.is_dropped:
                 inode.is_orphan = True
@@ -414,10 +425,12 @@ class Naming:
                 count_subdir(parent, 1)
 
     def _renamed(self, inode: Inode, found: Found, old: tuple[Inode, bytes], new: tuple[Inode, bytes]) -> None:
-        """Note that one of an inode's names, not necessarily the one that it was last seen by, is another now.
+        """Note that one of an inode's names, not necessarily the one that it was last seen by, is
+        another now.
 
-        ``found`` is what was at the old one, with the base path that moved along.  Danger: with that of another name a
-        file with hard links would be copied up as if that one had moved, and a commit would take it out of base.
+        ``found`` is what was at the old one, with the base path that moved along.  Danger: with
+        that of another name a file with hard links would be copied up as if that one had moved, and
+        a commit would take it out of base.
         """
         if inode.staged is None:
             inode.base = found.base
@@ -459,7 +472,9 @@ class Naming:
             raise
 
     def _check_replaceable(self, parent: Inode, name: bytes, found: Found) -> None:
-        """Raise unless a directory that was found may be removed: it is empty and nothing is mounted there."""
+        """Raise unless a directory that was found may be removed: it is empty and nothing is
+        mounted there.
+        """
         source = found.staged.origin if found.staged is not None else found.base
         if source is not None and self._base.is_pinned(source):
             raise os_error(errno.EBUSY)

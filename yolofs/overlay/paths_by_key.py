@@ -7,8 +7,8 @@ from yolofs.state.tree import Entry, Shown, Tree
 
 
 class PathsByKey:
-    """Finds files by their keys (:attr:`yolofs.state.tree.Staged.key`); made by one walk over the entries of
-    ``tree``.
+    """Finds files by their keys (:attr:`yolofs.state.tree.Staged.key`); made by one walk over the
+    entries of ``tree``.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -23,14 +23,18 @@ class PathsByKey:
                 self._by_source[entry.source] = entry
 
     def path_of(self, key: bytes | int | None) -> RelPath | None:
-        """Return a path at which the file is shown, None if there is none.  Base is not looked at."""
+        """Return a path at which the file is shown, None if there is none.  Base is not looked
+        at.
+        """
         entry = self._by_key.get(key) if key is not None else None
         if entry is not None:
             return entry.path()
         return self._path_of_base(key) if isinstance(key, bytes) else None
 
     def _path_of_base(self, base: bytes) -> RelPath | None:
-        """Return the path that shows a base path without an entry of its own: below the nearest that has one."""
+        """Return the path that shows a base path without an entry of its own: below the nearest
+        that has one.
+        """
         above, rest = base, b""
         while above not in self._by_source and above:
             above, _, name = above.rpartition(b"/")
@@ -44,7 +48,9 @@ class PathsByKey:
 
 
 class BasePlaces:
-    """Finds the paths at which a tree shows base paths; walks over its entries once something is not at its own."""
+    """Finds the paths at which a tree shows base paths; walks over its entries once something is
+    not at its own.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

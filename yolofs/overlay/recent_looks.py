@@ -1,6 +1,7 @@
 """What base was seen to be a moment ago, so that it need not be looked at again.
 
-A look-up and a request for attributes come right before each create: what they found counts for the change as well.
+A look-up and a request for attributes come right before each create: what they found counts for the
+change as well.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ class RecentLooks:
         self.looked_at: tuple[Inode, Staged | None, os.stat_result, int] | None = None
         """The directory that was looked at last, its store inode, what it was like, and when."""
         self.at_hand: tuple[Inode, int] | None = None
-        """The directory whose names are being looked up one after another, and a descriptor of what it has in base."""
+        """The directory whose names are being looked up one after another, and a descriptor of what
+        it has in base.
+        """
 
     def look_anew(self) -> None:
         """Take nothing for true any more that base was seen to be a moment ago."""
         self.missed, self.looked_at = (b"", 0), None
 
     def at_hand_name(self, inode: Inode) -> bytes | None:
-        """Return a path of an unstaged inode by the directory whose names are being looked up, None if it is elsewhere.
+        """Return a path of an unstaged inode by the directory whose names are being looked up, None
+        if it is elsewhere.
 
         As for that directory's other names, what matters is what has the name.
         """

@@ -1,7 +1,7 @@
 """Recording changes: into the journal first, then into the tree.
 
-So what is in memory is always what a replay would give, and a crash in between leaves at most a store inode that
-nothing refers to.  The store inode is there before its record.
+So what is in memory is always what a replay would give, and a crash in between leaves at most a
+store inode that nothing refers to.  The store inode is there before its record.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ class Recording:
         """Whether nothing may be changed for now."""
 
     def record(self, *changes: Change) -> Entry | None:
-        """Write records to the journal, apply them, and return the entry of the last one's path, if it has one.
+        """Write records to the journal, apply them, and return the entry of the last one's path, if
+        it has one.
 
         Raises:
-            OSError: the journal could not be written, or all is frozen (EROFS); nothing has changed then.
+            OSError: the journal could not be written, or all is frozen (EROFS); nothing has changed
+                then.
         """
         if self.is_frozen:
             raise os_error(errno.EROFS)
@@ -55,9 +57,11 @@ class Recording:
         return entry
 
     def sign(self, staged: Staged) -> None:
-        """Record that this request changes a store inode that is written in place, if another run is known for it.
+        """Record that this request changes a store inode that is written in place, if another run
+        is known for it.
 
-        So the records of each run name all that it has changed; each run needs one for each store inode.
+        So the records of each run name all that it has changed; each run needs one for each store
+        inode.
         """
         run = self.run_of_request() if self.run_of_request is not None else 0
         if run in staged.runs or not (run or staged.runs):
@@ -76,7 +80,8 @@ class Recording:
 def adopt(directory: Inode, entry: Entry | None) -> None:
     """Tell a directory's inode, and those above it, of the entries that a record made for them.
 
-    ``entry`` is the directory's own.  To be called after each record that gives a name its first entry.
+    ``entry`` is the directory's own.  To be called after each record that gives a name its first
+    entry.
     """
     inode: Inode | None = directory
     while inode is not None and entry is not None and inode.entry is not entry:

@@ -1,4 +1,6 @@
-"""What becomes of the inodes when the view shows another state: after a travel, a commit or an abort."""
+"""What becomes of the inodes when the view shows another state: after a travel, a commit or an
+abort.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ class Invalidation(NamedTuple):
     inodes: list[int]
     """Numbers of inodes whose attributes and pages changed."""
     attributes: list[int]
-    """Numbers of inodes of which only the attributes changed; what is open of them keeps its pages."""
+    """Numbers of inodes of which only the attributes changed; what is open of them keeps its
+    pages.
+    """
     entries: list[tuple[int, bytes]]
     """Names (directory number, name) that lead elsewhere now."""
     moved: list[RelPath]
-    """Paths of directories that lost their names above and have one: a look-up has the kernel find them there."""
+    """Paths of directories that lost their names above and have one: a look-up has the kernel find
+    them there.
+    """
 
 
 class Reloading:
@@ -42,7 +48,9 @@ class Reloading:
         self._descriptors = descriptors
         self._finding = finding
         self._is_rewritten = False
-        """Whether the state that is being taken in has other content in files that are still the same."""
+        """Whether the state that is being taken in has other content in files that are still the
+        same.
+        """
 
     def follow(self, *, committed: bool, rewritten: bool) -> Invalidation:
         """Let all inodes follow what the layers show by now, and tell what the kernel must forget.
@@ -79,7 +87,8 @@ class Reloading:
         return stale
 
     def _names_of(self, inode: Inode, known_as: dict[Entry, Inode]) -> list[tuple[Inode, bytes]]:
-        """Return the names by which the kernel may know an inode: the last one seen, and its other hard links.
+        """Return the names by which the kernel may know an inode: the last one seen, and its other
+        hard links.
 
         ``known_as`` tells the inodes of directories by their entries in the old tree.
         """
@@ -93,7 +102,8 @@ class Reloading:
         return names
 
     def _by_depth(self) -> list[Inode]:
-        """Return all inodes but the root: parents before children, and files left behind after those that are not.
+        """Return all inodes but the root: parents before children, and files left behind after
+        those that are not.
 
         Files come after all directories: a file with several names may lie in any of them.
         """
@@ -112,7 +122,8 @@ class Reloading:
         return sorted(depths, key=lambda inode: (0 if inode.is_directory else 1 + inode.is_orphan, depths[inode]))
 
     def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
-        """Let one inode show what one of its names shows in the new state, or leave it behind as an orphan.
+        """Let one inode show what one of its names shows in the new state, or leave it behind as an
+        orphan.
 
         Returns whether all of its names still lead to it.
         """
@@ -128,7 +139,9 @@ class Reloading:
         return False
 
     def _settle(self, inode: Inode, place: tuple[Inode, bytes], stale: Invalidation, *, committed: bool) -> bool:
-        """Let an inode show what a name shows; False if it is open and what is there has other content."""
+        """Let an inode show what a name shows; False if it is open and what is there has other
+        content.
+        """
         parent, name = place
         entry, staged, base = self._shown(parent, name)
         is_moved = inode.source != (staged.origin if staged is not None else base) or (
@@ -151,7 +164,8 @@ class Reloading:
         return True
 
     def _follow_left(self, stale: Invalidation) -> None:
-        """Find the files that were left behind, and are still held, under the names that they have in the new state.
+        """Find the files that were left behind, and are still held, under the names that they have
+        in the new state.
 
         A program may work in a directory that was renamed between the two states.
         """
@@ -174,7 +188,8 @@ class Reloading:
             self._inodes.drop_if_unused(parent)
 
     def _follow_nameless(self, stale: Invalidation) -> None:
-        """Find another name of the open files whose only known name went by a commit: it may be written by that.
+        """Find another name of the open files whose only known name went by a commit: it may be
+        written by that.
 
         Until then the name that had gone from the view alone led to the file in base.
         """
@@ -214,7 +229,8 @@ class Reloading:
         return self._is_still(inode, staged, base)
 
     def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None) -> bool:
-        """Tell whether an inode is what its path shows now, and see that it is known by the inode's number.
+        """Tell whether an inode is what its path shows now, and see that it is known by the inode's
+        number.
 
         A directory may be another one than before: programs that work in it mean its path.
         """
@@ -253,7 +269,9 @@ class Reloading:
         return base
 
     def _shown(self, parent: Inode, name: bytes) -> tuple[Entry | None, Staged | None, RelPath | None]:
-        """Return what a directory shows under a name; base is looked at only if hard links of base are staged."""
+        """Return what a directory shows under a name; base is looked at only if hard links of base
+        are staged.
+        """
         entry, staged, base = _shown(parent, name)
         if base is not None and self._layers.tree.linked:
             try:
@@ -263,10 +281,11 @@ class Reloading:
         return entry, staged, None if staged is not None else base
 
     def _take_over(self, inode: Inode, base: RelPath, *, may_be_new: bool) -> bool:
-        """After a commit: let the base file at ``base`` be known by the inode that was staged or renamed to there.
+        """After a commit: let the base file at ``base`` be known by the inode that was staged or
+        renamed to there.
 
-        Danger: of a name that it was seen by earlier, another file may have taken the place; without ``may_be_new``
-        it has to be the one that the inode is known for by now.
+        Danger: of a name that it was seen by earlier, another file may have taken the place;
+        without ``may_be_new`` it has to be the one that the inode is known for by now.
         """
         try:
             st = self._base.lstat(base)
@@ -312,7 +331,9 @@ def _changed_names(
     new: dict[bytes, bytes | int | None],
     new_source: RelPath | None,
 ) -> list[bytes]:
-    """Return the names that show another file now (a name in neither comes from the source, as before)."""
+    """Return the names that show another file now (a name in neither comes from the source, as
+    before).
+    """
 
     def key(keys: dict[bytes, bytes | int | None], source: RelPath | None, name: bytes) -> bytes | int | None:
         return keys[name] if name in keys else join(source, name) if source is not None else None

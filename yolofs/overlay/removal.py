@@ -21,18 +21,24 @@ class Removal:
         self._store = layers.store
         self._descriptors = descriptors
         self.close_removed: Callable[[int], object] = os.close
-        """Takes the last descriptor of a store inode that was removed, to close it now or later, in any thread: this is
-        what frees its blocks, and takes as long as the disk does."""
+        """Takes the last descriptor of a store inode that was removed, to close it now or later, in
+        any thread: this is what frees its blocks, and takes as long as the disk does."""
         self._unnamed: frozenset[Staged] = frozenset()
-        """Files of a journal that has ended and that are open still: no journal names them any more."""
+        """Files of a journal that has ended and that are open still: no journal names them any
+        more.
+        """
 
     def free_when_closed(self, named: Container[int]) -> None:
-        """Have those store inodes go with their last handle that are open and that no journal has ``named``."""
+        """Have those store inodes go with their last handle that are open and that no journal has
+        ``named``.
+        """
         shown = (inode.staged for inode in self._layers.inodes.by_number.values() if inode.opens)
         self._unnamed = frozenset(staged for staged in shown if staged is not None and staged.ino not in named)
 
     def let_go(self, inode: Inode) -> None:
-        """Close what is open of an inode that is forgotten, and remove its store inode if nothing else shows it."""
+        """Close what is open of an inode that is forgotten, and remove its store inode if nothing
+        else shows it.
+        """
         staged = inode.staged
         if not (inode.is_orphan and staged is not None and self._is_unseen(staged)):
             self._descriptors.close(inode)
@@ -42,14 +48,18 @@ class Removal:
         self.discard(staged.ino, fd)
 
     def free(self, staged: Staged) -> None:
-        """Remove a store inode that no handle shows any more, if no name and no generation can show it either."""
+        """Remove a store inode that no handle shows any more, if no name and no generation can show
+        it either.
+        """
         if self._is_unseen(staged):
             self.discard(staged.ino)
 
     def discard(self, ino: StoreIno, fd: int = -1) -> None:
-        """Remove a store inode: on return it has no name, and no blocks either as soon as its descriptor is closed.
+        """Remove a store inode: on return it has no name, and no blocks either as soon as its
+        descriptor is closed.
 
-        ``fd`` is a descriptor of it, if there is one; it goes in any case, by :attr:`close_removed`.
+        ``fd`` is a descriptor of it, if there is one; it goes in any case, by
+        :attr:`close_removed`.
 
         Raises:
             OSError: it cannot be removed.

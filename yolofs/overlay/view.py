@@ -29,8 +29,9 @@ from yolofs.system.clock import coarse_clock_ns
 class Overlay(Layers):
     """The view of a tree over base; see the package's docstring.
 
-    The operations are those of its parts, by the same names: what they do is said there.  They are attributes and not
-    methods that pass a call on, as each further call costs a request half a percent.
+    The operations are those of its parts, by the same names: what they do is said there.  They are
+    attributes and not methods that pass a call on, as each further call costs a request half a
+    percent.
     """
 
     def __init__(
@@ -130,22 +131,27 @@ class Overlay(Layers):
     # ---- the kernel's pages, open files
 
     def dropped_pages(self, numbers: Mapping[int, Version]) -> None:
-        """Note that the kernel has dropped the pages of files, and of which versions those are that it reads now."""
+        """Note that the kernel has dropped the pages of files, and of which versions those are that
+        it reads now.
+        """
         for number, version in numbers.items():
             inode = self.inodes.by_number.get(number)
             if inode is not None:
                 inode.paged = NO_PAGES if inode.source is None else version
 
     def shown_numbers(self) -> set[int]:
-        """Return the store inodes of open files and of directories, also where their names are gone."""
+        """Return the store inodes of open files and of directories, also where their names are
+        gone.
+        """
         known = self.inodes.by_number.values()
         return {inode.staged.ino for inode in known if inode.staged and (inode.opens or inode.is_directory)}
 
     def let_go(self) -> set[int]:
-        """Close all that nobody has open, and return the store inodes that are still shown to who has them open.
+        """Close all that nobody has open, and return the store inodes that are still shown to who
+        has them open.
 
-        Also those that nobody has open and to which no name of theirs is known to lead, as a travel may have left them
-        behind: who holds such a file may open it yet.
+        Also those that nobody has open and to which no name of theirs is known to lead, as a travel
+        may have left them behind: who holds such a file may open it yet.
         """
         self.descriptors.close_unused()
         known = self.inodes.by_number.values()
@@ -154,7 +160,9 @@ class Overlay(Layers):
     # ---- another state
 
     def mark(self, fresh_from: StoreIno) -> None:
-        """A marker was written: what is in the store by now must not be written in place any more."""
+        """A marker was written: what is in the store by now must not be written in place any
+        more.
+        """
         self.fresh_from = fresh_from
 
     def freeze(self) -> None:
@@ -174,10 +182,11 @@ class Overlay(Layers):
     ) -> Invalidation:
         """Show another state, and tell what the kernel must forget.
 
-        Files that are still the same keep their inodes.  One that is open and has other content now is left behind
-        as an orphan: its handles keep what they were opened with, and the path gets another inode.  With
-        ``committed`` base has become what the view was: every path keeps its inode, also where it is open.
-        ``rewritten``: so do files that are staged and still the same, and have other content, as after a write.
+        Files that are still the same keep their inodes.  One that is open and has other content now
+        is left behind as an orphan: its handles keep what they were opened with, and the path gets
+        another inode.  With ``committed`` base has become what the view was: every path keeps its
+        inode, also where it is open.  ``rewritten``: so do files that are staged and still the
+        same, and have other content, as after a write.
         """
         self.recording.is_frozen = self.store.is_closed = False
         self.journal, self.tree, self.fresh_from = journal, tree, fresh_from

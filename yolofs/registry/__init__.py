@@ -10,5 +10,5 @@ In the order in which they build on each other::
     start       starting a session, and on which disk it is to lie
     link        the convenience link in the project, which nothing reads
     trust       which settings of a project the user has agreed to, and which are in force for that
-    seal        what tells that a plan of a commit was written by this user, here and for this session
+    seal        what tells that a commit's plan was written by this user, here, for this session
 """

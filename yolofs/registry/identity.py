@@ -1,7 +1,8 @@
-"""What tells a directory from all others, whatever it is called: device, inode number and time of birth.
+"""What tells a directory from all others, whatever it is called: device, inode number and time of
+birth.
 
-The number of a device may change when the machine starts anew, and an inode number is given again once a file is
-gone.  A number and a time of birth together are never given twice on one disk.
+The number of a device may change when the machine starts anew, and an inode number is given again
+once a file is gone.  A number and a time of birth together are never given twice on one disk.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Identity(msgspec.Struct, frozen=True):
     """Since 1970; None where the filesystem keeps no times of birth."""
 
     def is_same(self, other: Identity) -> bool:
-        """Tell whether two identities are of one directory, on a disk whose device number may have changed."""
+        """Tell whether two identities are of one directory, on a disk whose device number may have
+        changed.
+        """
         if self.inode != other.inode:
             return False
         if self.birth_ns is None or other.birth_ns is None:
@@ -49,8 +52,9 @@ def identity_of(target: bytes | int) -> Identity:
 def lasting_identity_of(directory: bytes) -> Identity:
     """Return the identity that a directory has and keeps.
 
-    OverlayFS, which containers lie on, tells another time of birth once something in a directory of the image is
-    changed.  So it is made to do what it does then: the times of such a directory are set to what they are.
+    OverlayFS, which containers lie on, tells another time of birth once something in a directory of
+    the image is changed.  So it is made to do what it does then: the times of such a directory are
+    set to what they are.
 
     Raises:
         OSError: as statx(2).

@@ -1,4 +1,6 @@
-"""The convenience link ``.yolofs`` in a project: to look around.  Nothing is read through it, so it may be anything."""
+"""The convenience link ``.yolofs`` in a project: to look around.  Nothing is read through it, so it
+may be anything.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from yolofs.system.marks import SESSION_LINK
 
 _EXCLUDED = b"/.yolofs"
 _MAX_BYTES = 1 << 20
-"""What is longer is no list that somebody has written: an archive may bring a file of terabytes, all holes."""
+"""What is longer is no list that somebody has written: an archive may bring a file of terabytes,
+all holes.
+"""
 
 
 def put_link(project: bytes, session: bytes) -> bool:
@@ -48,7 +52,8 @@ def remove_link(project: bytes, session: bytes) -> None:
 
 
 def exclude_from_git(project: bytes) -> None:
-    """Have git pass over the link: one line in ``.git/info/exclude``, where that is a plain file of a plain repository.
+    """Have git pass over the link: one line in ``.git/info/exclude``, where that is a plain file of
+    a plain repository.
 
     Nothing of this follows a link, as the repository may be anybody's.
     """

@@ -1,11 +1,12 @@
 """Directories that only the user can write to, and files in them.
 
-What governs a session lies in such a directory.  Each is opened from ``/`` on, component by component and by
-descriptor, so that what was checked is what is used:
+What governs a session lies in such a directory.  Each is opened from ``/`` on, component by
+component and by descriptor, so that what was checked is what is used:
 
-* every component belongs to the user or to root, and nobody else may write to it.  In a sticky directory (``/tmp``)
-  others may write, but cannot replace what is not theirs;
-* none is a symbolic link, but for those that root has put into ``/`` itself (``/home``, on some systems);
+* every component belongs to the user or to root, and nobody else may write to it.  In a sticky
+  directory (``/tmp``) others may write, but cannot replace what is not theirs;
+* none is a symbolic link, but for those that root has put into ``/`` itself (``/home``, on some
+  systems);
 * the last one belongs to the user, and nobody else may enter it.
 """
 
@@ -89,9 +90,11 @@ def _open_component(above: int, name: bytes, path: bytes, *, make: bool, may_be_
 
 
 def check_safe(st: os.stat_result, path: bytes, *, is_top: bool = False) -> None:
-    """Check that nobody but the user and root can replace what lies in a directory with these attributes.
+    """Check that nobody but the user and root can replace what lies in a directory with these
+    attributes.
 
-    ``is_top``: it is ``/`` or lies directly in it, and so is root's also where a user namespace hides that.
+    ``is_top``: it is ``/`` or lies directly in it, and so is root's also where a user namespace
+    hides that.
 
     Raises:
         TrustError: somebody can.
@@ -109,7 +112,9 @@ def check_safe(st: os.stat_result, path: bytes, *, is_top: bool = False) -> None
 
 
 def _is_hidden_root(uid: int) -> bool:
-    """Tell whether a file may be root's, of a user who has no number in our user namespace (user_namespaces(7))."""
+    """Tell whether a file may be root's, of a user who has no number in our user namespace
+    (user_namespaces(7)).
+    """
     try:
         with open("/proc/sys/fs/overflowuid", encoding="ascii") as file:
             if uid != int(file.read()):
@@ -133,7 +138,9 @@ def _check_private(st: os.stat_result, path: bytes) -> None:
 
 
 def _is_private_group(st: os.stat_result, path: bytes) -> bool:
-    """Tell whether only the group may write, and that is the user's own, as many systems give each user one."""
+    """Tell whether only the group may write, and that is the user's own, as many systems give each
+    user one.
+    """
     if st.st_mode & stat.S_IWOTH:
         return False
     import grp  # hardly any directory is like that
@@ -188,7 +195,8 @@ def read_private(directory: int, name: bytes) -> bytes:
 
 
 def write_private(directory: int, name: bytes, content: bytes, *, durable: bool = True) -> None:
-    """Replace a file in an open private directory in one step, with mode 0600; ``durable``: the disk is waited for.
+    """Replace a file in an open private directory in one step, with mode 0600; ``durable``: the
+    disk is waited for.
 
     Raises:
         OSError: it cannot be written.

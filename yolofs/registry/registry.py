@@ -1,7 +1,7 @@
 """The registry: one small file for each session, which says which directory it is about.
 
-The file is called ``INODE-ID``: the inode number of the project's directory, by which it is found from any directory in
-the project by one listing, and the session's id.
+The file is called ``INODE-ID``: the inode number of the project's directory, by which it is found
+from any directory in the project by one listing, and the session's id.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Registry:
-    """The registry of one state directory, open to be looked at.  Close it, or use it in a ``with``."""
+    """The registry of one state directory, open to be looked at.  Close it, or use it in a
+    ``with``.
+    """
 
     def __init__(self, fd: int) -> None:
         """Take over the descriptor of a registry's directory, -1 for one that does not exist."""
@@ -82,7 +84,8 @@ class Registry:
 
     @classmethod
     def open(cls, state: bytes | None = None, *, make: bool = False) -> Self:
-        """Open the registry of a state directory, the user's own if none is named; empty if there is none.
+        """Open the registry of a state directory, the user's own if none is named; empty if there
+        is none.
 
         Raises:
             TrustError: others could change it.
@@ -101,7 +104,9 @@ class Registry:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from doing the same meanwhile; waits for them.  For a registry that is there."""
+        """Keep other processes from doing the same meanwhile; waits for them.  For a registry that
+        is there.
+        """
         fcntl.flock(self._fd, fcntl.LOCK_EX)
         try:
             yield

@@ -1,4 +1,5 @@
-"""Where a session's runtime directory is: the mountpoint and the control sockets, outside the project.
+"""Where a session's runtime directory is: the mountpoint and the control sockets, outside the
+project.
 
 It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory.
 """
@@ -18,7 +19,8 @@ AGENT_SOCKET_NAME = b"agent.sock"
 
 
 def runtime_root() -> bytes:
-    """Return the directory that holds the runtime directories of all this user's sessions; it may not exist yet.
+    """Return the directory that holds the runtime directories of all this user's sessions; it may
+    not exist yet.
 
     Without symbolic links, so that it is found in the mount table and can be hidden.
     """

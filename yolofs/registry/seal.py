@@ -1,11 +1,14 @@
-"""Seals: what tells that a plan of a commit was written here, by this user, for this session and this base.
+"""Seals: what tells that a plan of a commit was written here, by this user, for this session and
+this base.
 
-A plan that lies in a session says what is done to base.  Whoever can put one there (by a clone, an archive, a
-copy, or as another user) could have anything written.  So each is sealed before its first step, with a key that lies in
-the user's own state directory alone, and one without a seal that fits is not carried out.
+A plan that lies in a session says what is done to base.  Whoever can put one there (by a clone, an
+archive, a copy, or as another user) could have anything written.  So each is sealed before its
+first step, with a key that lies in the user's own state directory alone, and one without a seal
+that fits is not carried out.
 
-The seal lies beside the plan (``commits/N/seal``, JSON) and says what it was made for in plain words, so that who
-meets one that does not fit can be told what is another: then comes an HMAC-SHA256 (RFC 2104) over all that.
+The seal lies beside the plan (``commits/N/seal``, JSON) and says what it was made for in plain
+words, so that who meets one that does not fit can be told what is another: then comes an
+HMAC-SHA256 (RFC 2104) over all that.
 """
 
 from __future__ import annotations
@@ -52,8 +55,8 @@ def seal_key(state: int, *, make: bool = False) -> bytes:
 def machine_id(state: int, files: Sequence[bytes] = MACHINE_FILES) -> bytes:
     """Return what tells this machine from others and stays over reboots.
 
-    Where the system has nothing of the kind (in many containers the file is missing, empty or says "uninitialized"), it
-    is made once and kept in the open state directory.
+    Where the system has nothing of the kind (in many containers the file is missing, empty or says
+    "uninitialized"), it is made once and kept in the open state directory.
     """
     for path in files:
         with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -64,7 +67,9 @@ def machine_id(state: int, files: Sequence[bytes] = MACHINE_FILES) -> bytes:
 
 
 def _kept(state: int, name: bytes, new: bytes, is_right: Callable[[bytes], bool]) -> bytes:
-    """Return what a file in the state directory holds; if it is missing, put ``new`` there, unless that is empty."""
+    """Return what a file in the state directory holds; if it is missing, put ``new`` there, unless
+    that is empty.
+    """
     try:
         found = read_private(state, name)
     except FileNotFoundError:
@@ -93,7 +98,9 @@ def _write_if_missing(state: int, name: bytes, content: bytes) -> None:
 
 
 def seal(key: bytes, fields: Sequence[bytes]) -> str:
-    """Return the HMAC-SHA256 over some fields in their order, in hex; each goes in with its length before it."""
+    """Return the HMAC-SHA256 over some fields in their order, in hex; each goes in with its length
+    before it.
+    """
     import hmac  # takes a while, and only commits want it
 
     made = hmac.new(key, digestmod="sha256")
@@ -110,7 +117,8 @@ def _is_equal(one: str, other: str) -> bool:
 
 
 def read_plainly(path: bytes) -> bytes | None:
-    """Return the content of a file that anybody may have put there; None if it is none that can be read.
+    """Return the content of a file that anybody may have put there; None if it is none that can be
+    read.
 
     A link is not followed, and nobody is waited for at the other end of a fifo.
     """
@@ -123,7 +131,9 @@ def read_plainly(path: bytes) -> bytes | None:
 
 
 def digest_of_file(path: bytes) -> str | None:
-    """Return the SHA-256 of a file in hex; None if there is none.  What is there and cannot be read has none of it."""
+    """Return the SHA-256 of a file in hex; None if there is none.  What is there and cannot be read
+    has none of it.
+    """
     if not os.path.lexists(path):
         return None
     text = read_plainly(path)
@@ -197,7 +207,8 @@ class Sealer:
 
     @classmethod
     def open(cls, session: bytes, *, make: bool = False, machine_files: Sequence[bytes] = MACHINE_FILES) -> Self:
-        """Return what seals for the session in a directory; ``make``: a key is made if there is none.
+        """Return what seals for the session in a directory; ``make``: a key is made if there is
+        none.
 
         Raises:
             FileNotFoundError: there is no key (and none is to be made).
@@ -210,7 +221,9 @@ class Sealer:
             os.close(state)
 
     def sealed(self, number: int, base: Base, plan: bytes, carried: str | None, time_ns: int) -> bytes:
-        """Return the seal of commit ``number``; ``carried`` is the digest of the journal to follow."""
+        """Return the seal of commit ``number``; ``carried`` is the digest of the journal to
+        follow.
+        """
         made = Seal(
             version=_VERSION,
             time_ns=time_ns,
@@ -249,9 +262,11 @@ class Sealer:
     def problems(
         self, sealed: bytes, number: int, plan: bytes, carried: str | None = None, *, has_ended: bool = False
     ) -> list[str]:
-        """Return what does not fit of the seal of commit ``number``, each in words to follow "…: "; nothing if it fits.
+        """Return what does not fit of the seal of commit ``number``, each in words to follow "…: ";
+        nothing if it fits.
 
-        Where the commit ``has_ended``, the journal that was to follow it is not asked about: it has been put in force.
+        Where the commit ``has_ended``, the journal that was to follow it is not asked about: it has
+        been put in force.
 
         Whether base fits is told by :func:`base_problems`.
         """
@@ -278,8 +293,9 @@ class Sealer:
     def base_problems(self, sealed: bytes, base: Base) -> list[str]:
         """Return what does not fit of base; the seal itself is known to be right.
 
-        The number of a device may be another after a reboot, and after each mount of some filesystems.  So it counts
-        only where there is no time of birth to tell a directory by, and within one boot.
+        The number of a device may be another after a reboot, and after each mount of some
+        filesystems.  So it counts only where there is no time of birth to tell a directory by, and
+        within one boot.
         """
         found = msgspec.json.decode(sealed, type=Seal)
         now = base.identity
@@ -292,7 +308,9 @@ class Sealer:
 
 
 def began_ns(sealed: bytes) -> int | None:
-    """Return when the commit with this seal began, as the seal says it, whether it fits or not; None if it does not."""
+    """Return when the commit with this seal began, as the seal says it, whether it fits or not;
+    None if it does not.
+    """
     try:
         said = msgspec.json.decode(sealed, type=Seal).time_ns
     except msgspec.DecodeError:

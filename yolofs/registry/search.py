@@ -1,8 +1,9 @@
 """From a directory to the project that it lies in, and to the session of that project.
 
-The search goes upwards.  As git's does, it stops at the user's home and at mount points, and at a directory that is
-neither the user's nor root's (``safe_directories`` in the user's own ``config.toml`` makes exceptions, as git's
-``safe.directory`` does).  Which directory is a project the registry tells, by identity: nothing that lies in the tree.
+The search goes upwards.  As git's does, it stops at the user's home and at mount points, and at a
+directory that is neither the user's nor root's (``safe_directories`` in the user's own
+``config.toml`` makes exceptions, as git's ``safe.directory`` does).  Which directory is a project
+the registry tells, by identity: nothing that lies in the tree.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ def session_above(project: bytes) -> Found | None:
 
 
 def has_earlier_layout(project: bytes) -> bool:
-    """Tell whether a directory called ``.yolofs`` lies in a project that looks like a session of earlier versions."""
+    """Tell whether a directory called ``.yolofs`` lies in a project that looks like a session of
+    earlier versions.
+    """
     path = os.path.join(project, SESSION_LINK)
     try:
         is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
@@ -112,7 +115,9 @@ def has_earlier_layout(project: bytes) -> bool:
 
 
 def is_safe_directory(path: bytes) -> bool:
-    """Tell whether the user has named a directory, or one above it, as one in which others' files do no harm."""
+    """Tell whether the user has named a directory, or one above it, as one in which others' files
+    do no harm.
+    """
     for name in user_places(user_home()).safe_directories:
         safe = os.path.realpath(os.path.expanduser(os.fsencode(name)))
         if name == "*" or path == safe or path.startswith(safe.rstrip(b"/") + b"/"):
@@ -203,7 +208,9 @@ def _linked_state(directory: bytes) -> bytes | None:
 
 
 def _named_by_link(directory: bytes) -> str:
-    """Return the id that the convenience link in a directory names, for a message; nothing is looked for behind it."""
+    """Return the id that the convenience link in a directory names, for a message; nothing is
+    looked for behind it.
+    """
     try:
         return os.fsdecode(os.path.basename(os.readlink(os.path.join(directory, SESSION_LINK))))
     except OSError:

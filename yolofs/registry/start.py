@@ -1,8 +1,9 @@
 """Starting a session: where it is to lie, and making it.
 
-A session lies on the disk of its project where that can be, so that what a commit replaces need only be renamed and
-what is copied up may share its blocks.  The place on another disk than that of the state directory follows the
-freedesktop trash specification 1.0 with ``.yolofs-UID`` for ``.Trash-UID``.
+A session lies on the disk of its project where that can be, so that what a commit replaces need
+only be renamed and what is copied up may share its blocks.  The place on another disk than that of
+the state directory follows the freedesktop trash specification 1.0 with ``.yolofs-UID`` for
+``.Trash-UID``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Started(NamedTuple):
     found: Found
     is_new: bool
     copies_because: str = ""
-    """Why its files lie on another disk than the project, so that they are copied where others are renamed."""
+    """Why its files lie on another disk than the project, so that they are copied where others are
+    renamed.
+    """
 
 
 def start(project: bytes, state: bytes | None = None) -> Started:
@@ -72,7 +75,9 @@ def start(project: bytes, state: bytes | None = None) -> Started:
 
 
 def check_owner(project: bytes) -> None:
-    """Raise TrustError unless a directory is the user's, root's, or one that the user has named as safe."""
+    """Raise TrustError unless a directory is the user's, root's, or one that the user has named as
+    safe.
+    """
     owner = os.stat(project).st_uid
     if owner not in (0, os.geteuid()) and not is_safe_directory(project):
         raise somebody_elses(project, owner)
@@ -92,7 +97,9 @@ def make_session(state: bytes, session_id: bytes) -> None:
 
 
 def register(entry: Entry, state: bytes, *, instead_of: Entry | None = None) -> None:
-    """Write a session into the registry of the user's state directory, and into that of the one where it lies."""
+    """Write a session into the registry of the user's state directory, and into that of the one
+    where it lies.
+    """
     for place in dict.fromkeys((state, state_directory())):
         with Registry.open(place, make=True) as registry:
             registry.add(entry, instead_of=instead_of)
@@ -109,7 +116,8 @@ def unregister(entry: Entry) -> None:
 
 
 def choose_state(project: bytes, named: bytes | None) -> tuple[bytes, str]:
-    """Return the state directory for the session of a new project, made; and why it is on another disk, if it is.
+    """Return the state directory for the session of a new project, made; and why it is on another
+    disk, if it is.
 
     Raises:
         UsageError: ``named`` lies in the project, or holds other things.
@@ -164,7 +172,9 @@ def _make(state: bytes) -> None:
 
 
 def servers_of(device: int, mountinfo: Iterable[bytes]) -> set[int]:
-    """Return the users by whose processes a disk is served, as the lines of ``/proc/self/mountinfo`` tell: proc(5)."""
+    """Return the users by whose processes a disk is served, as the lines of
+    ``/proc/self/mountinfo`` tell: proc(5).
+    """
     number = b"%d:%d" % (os.major(device), os.minor(device))
     found: set[int] = set()
     for line in mountinfo:
@@ -177,10 +187,12 @@ def servers_of(device: int, mountinfo: Iterable[bytes]) -> set[int]:
 
 
 def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
-    """Yield where on the project's disk a state directory may lie: the top, and the topmost directory of the user.
+    """Yield where on the project's disk a state directory may lie: the top, and the topmost
+    directory of the user.
 
-    Not in a work tree of git, which ``git clean`` empties, and into which others put what they like.  None on a disk
-    that another user serves (FUSE): what that tells of owners and modes he makes up.
+    Not in a work tree of git, which ``git clean`` empties, and into which others put what they
+    like.  None on a disk that another user serves (FUSE): what that tells of owners and modes he
+    makes up.
     """
     with open("/proc/self/mountinfo", "rb") as lines:
         if not servers_of(device, lines) <= {0, os.geteuid()}:

@@ -2,15 +2,15 @@
 
 ::
 
-    STATE/.yolofs-state     tells any view that this directory is one of yolofs', and not to be shown
+    STATE/.yolofs-state     tells any view that this directory is yolofs', and not to be shown
     STATE/registry/         one small file for each session
     STATE/sessions/ID/      a session
     STATE/trust/            which settings of which project the user has agreed to
     STATE/seal.key          what plans of commits are sealed with
     STATE/machine-id        which machine this is, where the system does not say
 
-STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or ``$XDG_STATE_HOME/yolofs``, or
-``~/.local/state/yolofs`` (XDG Base Directory Specification 0.8).
+STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or
+``$XDG_STATE_HOME/yolofs``, or ``~/.local/state/yolofs`` (XDG Base Directory Specification 0.8).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ To take a session away: yolofs sessions --forget ID
 
 
 def user_home() -> bytes:
-    """Return the user's home directory, absolute, as the environment or the password database has it."""
+    """Return the user's home directory, absolute, as the environment or the password database has
+    it.
+    """
     home = os.path.expanduser(b"~")
     if not os.path.isabs(home):  # whatever it is relative to, it is not the user's home
         home = os.fsencode(pwd.getpwuid(os.geteuid()).pw_dir)
@@ -59,7 +61,9 @@ def state_directory() -> bytes:
 
 
 def has_chosen_state() -> bool:
-    """Tell whether the user has said where the state directory is to be, whatever disk a project is on."""
+    """Tell whether the user has said where the state directory is to be, whatever disk a project is
+    on.
+    """
     return _chosen() is not None
 
 

@@ -1,8 +1,8 @@
 """Which settings of a project the user has agreed to, and the settings that are in force for that.
 
-An agreement is remembered by what a line comes to (:data:`yolofs.config.lines.Meaning`), so that the lines of a file
-that has changed since are told apart: those agreed to stay in force, the others wait.  It lies in
-``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
+An agreement is remembered by what a line comes to (:data:`yolofs.config.lines.Meaning`), so that
+the lines of a file that has changed since are told apart: those agreed to stay in force, the others
+wait.  It lies in ``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Agreed(msgspec.Struct, frozen=True):
 
     meanings: frozenset[Meaning] = frozenset()
     closed: frozenset[Meaning] = frozenset()
-    """Rules of the file that made exceptions of what was agreed to, by then: without them more would be opened."""
+    """Rules of the file that made exceptions of what was agreed to, by then: without them more
+    would be opened.
+    """
     content: str = ""
     """The hash of the file that was agreed to last; for people."""
     version: int = 1
@@ -47,7 +49,9 @@ class Loaded(NamedTuple):
 
     written: Settings
     settings: Settings
-    """What is in force; without rules, of which :class:`yolofs.rules.rule_files.RuleFiles` tells."""
+    """What is in force; without rules, of which :class:`yolofs.rules.rule_files.RuleFiles`
+    tells.
+    """
     waiting: tuple[Waiting, ...]
     """The lines that are not in force until the user agrees to them; without rules."""
     text: bytes
@@ -55,7 +59,8 @@ class Loaded(NamedTuple):
 
 
 def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = None) -> Loaded:
-    """Read the settings of a project, whose session is in ``directory``; of its ``.yolofs.toml`` what holds.
+    """Read the settings of a project, whose session is in ``directory``; of its ``.yolofs.toml``
+    what holds.
 
     The one way to settings for all that goes by them.  ``agreed`` stands for what is remembered.
 
@@ -96,7 +101,9 @@ def surroundings(project: bytes) -> Surroundings:
 
 
 def place_text(path: bytes, project: bytes) -> str:
-    """Return an absolute path so that it can be remembered: relative to the project, which may move, if it is in it."""
+    """Return an absolute path so that it can be remembered: relative to the project, which may
+    move, if it is in it.
+    """
     if project != b"/" and (path == project or path.startswith(project + b"/")):
         path = os.path.relpath(path, project)
     from urllib.parse import quote_from_bytes  # takes long
@@ -108,15 +115,19 @@ def place_text(path: bytes, project: bytes) -> str:
 
 
 def trust_name(directory: bytes) -> bytes:
-    """Return the name under which agreements are kept for the project whose session is in ``directory``: its id.
+    """Return the name under which agreements are kept for the project whose session is in
+    ``directory``: its id.
 
-    So what is agreed to for a project does not count for a copy of it, and goes on to count when it moves.
+    So what is agreed to for a project does not count for a copy of it, and goes on to count when it
+    moves.
     """
     return os.path.basename(os.path.realpath(directory))
 
 
 def read_agreements(directory: bytes) -> Agreements:
-    """Return what the user has agreed to for a project; what cannot be read or trusted counts as nothing."""
+    """Return what the user has agreed to for a project; what cannot be read or trusted counts as
+    nothing.
+    """
     from yolofs.registry.private import read_private
     from yolofs.registry.state import TRUST, open_state
 
@@ -136,10 +147,12 @@ def read_agreements(directory: bytes) -> Agreements:
 
 
 def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
-    """Remember what the user has agreed to for a project, in place of ``before``: what was when he was shown the rest.
+    """Remember what the user has agreed to for a project, in place of ``before``: what was when he
+    was shown the rest.
 
     Raises:
-        TrustError: others could change the state directory; or something else has been agreed to, or forgotten, since.
+        TrustError: others could change the state directory; or something else has been agreed to,
+            or forgotten, since.
         OSError: it cannot be written.
     """
     from yolofs.config.learned import locked
@@ -193,9 +206,11 @@ def content_hash(text: bytes) -> str:
 
 
 def digest_of(project: bytes, waiting: Iterable[Waiting]) -> str:
-    """Return what stands for some lines and what they open, for a command that agrees to just these.
+    """Return what stands for some lines and what they open, for a command that agrees to just
+    these.
 
-    Whoever writes the file may look for two contents of the same digest: with its 128 bits they find none.
+    Whoever writes the file may look for two contents of the same digest: with its 128 bits they
+    find none.
     """
     import hashlib
     from urllib.parse import quote_from_bytes  # takes long

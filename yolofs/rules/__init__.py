@@ -1,4 +1,6 @@
-"""Rules: states attached to paths, and which of them decides over a path.  Pure: nothing here looks at a disk."""
+"""Rules: states attached to paths, and which of them decides over a path.  Pure: nothing here looks
+at a disk.
+"""
 
 from yolofs.rules.book import Index, RuleBook, Verdict
 from yolofs.rules.rule_states import RuleState

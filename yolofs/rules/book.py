@@ -1,16 +1,19 @@
-"""Which rule decides over a path: the nearest one, on the path itself or on its nearest ancestor that has one.
+"""Which rule decides over a path: the nearest one, on the path itself or on its nearest ancestor
+that has one.
 
-On one path a rule for just that path comes before a pattern that its name fits.  Of patterns that of the deepest
-directory comes first (``DIR/**/NAME``), then ``**/NAME`` before ``**/*.EXT``, then the longest ending.  Where several
-sources have a rule for the same path or pattern, the first source counts.  No rule at all means
-:attr:`RuleState.ASK`.  Where a rule written ``…/**`` decides, and below a directory of a name that a source exempts
-(:attr:`RuleSet.exempt`), patterns of directories above count only if their source comes before that one, but for those
-of :data:`COUNTING_EVERYWHERE`.
+On one path a rule for just that path comes before a pattern that its name fits.  Of patterns that
+of the deepest directory comes first (``DIR/**/NAME``), then ``**/NAME`` before ``**/*.EXT``, then
+the longest ending.  Where several sources have a rule for the same path or pattern, the first
+source counts.  No rule at all means :attr:`RuleState.ASK`.  Where a rule written ``…/**`` decides,
+and below a directory of a name that a source exempts (:attr:`RuleSet.exempt`), patterns of
+directories above count only if their source comes before that one, but for those of
+:data:`COUNTING_EVERYWHERE`.
 
-The rules for paths form a trie.  A :class:`Verdict` is a place in it with the rule in force there, so that the
-verdict over a name follows from that over its directory (:meth:`RuleBook.below`) without a look at the whole path:
-whoever keeps the verdicts of directories judges any file in O(1).  Each change of the rules makes a new trie and
-counts :attr:`RuleBook.version` up; verdicts of an older version are worth nothing.
+The rules for paths form a trie.  A :class:`Verdict` is a place in it with the rule in force there,
+so that the verdict over a name follows from that over its directory (:meth:`RuleBook.below`)
+without a look at the whole path: whoever keeps the verdicts of directories judges any file in O(1).
+Each change of the rules makes a new trie and counts :attr:`RuleBook.version` up; verdicts of an
+older version are worth nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, Su
 
 _EVERY_RANK = sys.maxsize
 COUNTING_EVERYWHERE = frozenset({b".yolofs"})
-"""Nothing keeps patterns for these names out, no ``…/**`` and no exempt directory: a session that a program makes
-anywhere would be the one that the next command there finds after a commit, with rules and plans of its own."""
+"""Nothing keeps patterns for these names out, no ``…/**`` and no exempt directory: a session that a
+program makes anywhere would be the one that the next command there finds after a commit, with rules
+and plans of its own."""
 
 Ranked: TypeAlias = tuple[int, Rule]
 """A rule with the number of its source, 0 for the nearest."""
@@ -96,9 +100,13 @@ class Node:
         self.states_below: dict[RuleState, Rule] = {}
         """The states that rules strictly below have, each with one such rule."""
         self.readmits_below: PathRule | None = None
-        """A rule for a path strictly below that is not written ``…/**``: in there all patterns count."""
+        """A rule for a path strictly below that is not written ``…/**``: in there all patterns
+        count.
+        """
         self.leads_to_open = False
-        """Whether a rule for a path strictly below is not hidden: then the way to it has to be passable."""
+        """Whether a rule for a path strictly below is not hidden: then the way to it has to be
+        passable.
+        """
         self.leads_through: Rule | None = None
         """A rule whose path leads here or through here (:attr:`RuleSet.waypoints`)."""
         self.leads_through_below: Rule | None = None
@@ -158,11 +166,15 @@ class Verdict:
         self.patterns = patterns
         """The patterns that may decide over names in here, the deepest directory's last."""
         self.outside = outside
-        """How many of :attr:`patterns` are of directories above one for whose whole a rule decides."""
+        """How many of :attr:`patterns` are of directories above one for whose whole a rule
+        decides.
+        """
         self.limit = limit
         """Of these only patterns count whose source has a lower number."""
         self.is_way = self.state is RuleState.HIDDEN and node is not None and node.leads_to_open
-        """Whether this is a hidden directory that one has to pass to reach what a rule below opens."""
+        """Whether this is a hidden directory that one has to pass to reach what a rule below
+        opens.
+        """
         self.seems_absent = not (self.may_stat or self.is_way)
         """Whether nothing may be known of the path, not even that it is a way."""
         hides_one = node is not None and any(child.is_hidden for child in node.children.values())
@@ -171,15 +183,20 @@ class Verdict:
         self.rest = self if node is None else Verdict(rule, None, patterns, outside, limit)
         """The verdict over names in here that no rule is about."""
         self.named: dict[bytes, Verdict] = {}
-        """The verdicts found so far over names in here at which, or below which, there is a rule for a path."""
+        """The verdicts found so far over names in here at which, or below which, there is a rule
+        for a path.
+        """
 
     def stricter_below(self) -> Rule | None:
-        """Return a rule strictly below that lets less through than this verdict, None if there is none.
+        """Return a rule strictly below that lets less through than this verdict, None if there is
+        none.
 
-        A rule of any state whose path leads on by a link strictly below counts, too: that link would go along.
+        A rule of any state whose path leads on by a link strictly below counts, too: that link
+        would go along.
 
-        Where patterns from outside do not count, that may be any rule below which they count again.  Patterns that
-        hold here and below are not looked at: they go along with the names (but see :meth:`pattern_lost`).
+        Where patterns from outside do not count, that may be any rule below which they count again.
+        Patterns that hold here and below are not looked at: they go along with the names (but see
+        :meth:`pattern_lost`).
         """
         if self.node is None:
             return None
@@ -190,7 +207,8 @@ class Verdict:
 
     @property
     def leads_to_built_in(self) -> bool:
-        """Whether a built-in rule asks before changes here, and another one is about a path strictly below.
+        """Whether a built-in rule asks before changes here, and another one is about a path
+        strictly below.
 
         Rules of a tree and of the user's own open nothing by this.
         """
@@ -199,10 +217,11 @@ class Verdict:
         return any(map(_is_built_in, self.node.states_below.values()))
 
     def astray_by_link(self) -> Rule | None:
-        """Return a rule whose path or directory would lead elsewhere if this were a symbolic link, None if none would.
+        """Return a rule whose path or directory would lead elsewhere if this were a symbolic link,
+        None if none would.
 
-        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by the link that is
-        here, and a pattern of just this directory that lets less through.
+        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by
+        the link that is here, and a pattern of just this directory that lets less through.
         """
         rule = self.stricter_below()
         if rule is not None or self.node is None:
@@ -212,17 +231,23 @@ class Verdict:
         return next((one for _, one in self.node.patterns if one.state.is_stricter_than(self.state)), None)
 
     def led_by_new_link(self) -> Rule | None:
-        """Return a rule of any state that a new link here would take elsewhere, None if there is none."""
+        """Return a rule of any state that a new link here would take elsewhere, None if there is
+        none.
+        """
         return (self.node.leads_through or self.node.leads_through_below) if self.node is not None else None
 
     def led_by_link_inside(self) -> Rule | None:
-        """Return a rule of any state that a link in a directory that is put here could take elsewhere, None if none."""
+        """Return a rule of any state that a link in a directory that is put here could take
+        elsewhere, None if none.
+        """
         return self.node.leads_through_below if self.node is not None else None
 
     def pattern_lost(self, new: Verdict) -> Rule | None:
-        """Return a pattern that guards names in here and would not if this directory became the one of ``new``.
+        """Return a pattern that guards names in here and would not if this directory became the one
+        of ``new``.
 
-        None if there is none: then what lies below is guarded at the new place at least as well by patterns.
+        None if there is none: then what lies below is guarded at the new place at least as well by
+        patterns.
         """
         ruled_below = new.node is not None and new.node.states_below
         if self.has_patterns_of(new) and not ruled_below:
@@ -238,9 +263,11 @@ class Verdict:
         return None
 
     def pattern_gained(self, new: Verdict) -> Rule | None:
-        """Return a pattern that would guard names in here, not guarded by it so far, at the place of ``new``.
+        """Return a pattern that would guard names in here, not guarded by it so far, at the place
+        of ``new``.
 
-        None if there is none: then nothing can be brought to a place where it could not have been made.
+        None if there is none: then nothing can be brought to a place where it could not have been
+        made.
         """
         if self.has_patterns_of(new):
             return None
@@ -254,7 +281,9 @@ class Verdict:
         return self.patterns == other.patterns and (self.outside, self.limit) == (other.outside, other.limit)
 
     def find_pattern(self, name: bytes) -> Ranked | None:
-        """Return the pattern that decides over ``name`` in here, unless there is a rule for just that path."""
+        """Return the pattern that decides over ``name`` in here, unless there is a rule for just
+        that path.
+        """
         patterns = self.patterns
         for index in range(len(patterns) - 1, -1, -1):
             found = patterns[index].find(name, self.limit if index < self.outside else _EVERY_RANK)
@@ -282,13 +311,17 @@ class Index:
         self.guards_writing = False
         self.hidden_names: set[bytes] = set()
         self._special_names: set[bytes] = set()
-        """Names about which a pattern or an exemption says something, in one directory or another."""
+        """Names about which a pattern or an exemption says something, in one directory or
+        another.
+        """
         self.hidden_endings: set[bytes] = set()
         self._special_endings: set[bytes] = set()
         """The same of what stands from the last dot of a name on."""
         self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
         self._exempt: dict[bytes, int] = {}
-        """Names of directories that keep patterns out, each with the number of the first source to say so."""
+        """Names of directories that keep patterns out, each with the number of the first source to
+        say so.
+        """
         for rank, source in enumerate(sources):
             for name in source.exempt:
                 self._exempt.setdefault(name, rank)
@@ -404,7 +437,8 @@ class Index:
     def _verdict(
         self, above: Verdict, node: Node | None, rank: int, rule: Rule | None, exempt: int | None = None
     ) -> Verdict:
-        """Return the verdict over a name in ``above``, for which ``rule`` decides; None: the same as above.
+        """Return the verdict over a name in ``above``, for which ``rule`` decides; None: the same
+        as above.
 
         ``exempt``: the first source whose patterns from above do not count in there, if any.
         """
@@ -420,7 +454,8 @@ class Index:
         else:
             outside, limit = 0, _EVERY_RANK
         if exempt is not None:
-            # Where a rule keeps patterns out as well, one limit stands for both: what either keeps out is out.
+            # Where a rule keeps patterns out as well, one limit stands for both: what either keeps
+            # out is out.
             outside, limit = len(above.patterns), min(limit, exempt)
         return Verdict(rule, node, patterns, outside, limit)
 
@@ -432,7 +467,8 @@ class Index:
 
 
 class RuleBook:
-    """The rules of a session from all their sources; paths are absolute paths of the view, as base has them.
+    """The rules of a session from all their sources; paths are absolute paths of the view, as base
+    has them.
 
     Only the thread that owns the view may put others in force; looking is for every thread.
     """
@@ -478,7 +514,8 @@ class RuleBook:
     def shows(self, above: Verdict, name: bytes) -> bool:
         """Tell whether ``name`` in the directory that ``above`` is about may be looked up.
 
-        Each look-up comes here.  To find the pattern that decides over an ordinary name would take four times as long.
+        Each look-up comes here.  To find the pattern that decides over an ordinary name would take
+        four times as long.
         """
         node = above.node
         if node is not None and name in node.children:
@@ -493,11 +530,13 @@ class RuleBook:
         return not self.below(above, name).seems_absent
 
     def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        """Return the paths at and below which every path has this state, whatever its name, but for some told below.
+        """Return the paths at and below which every path has this state, whatever its name, but for
+        some told below.
 
-        These are told for each: there, and further below, there may be another state.  One without any has none of the
-        paths below it; of the others there may be several below each other.  A rule stands at each of them or somewhere
-        below; whether anything is there is another question.
+        These are told for each: there, and further below, there may be another state.  One without
+        any has none of the paths below it; of the others there may be several below each other.  A
+        rule stands at each of them or somewhere below; whether anything is there is another
+        question.
         """
         return self._index.mostly(state)
 
@@ -506,7 +545,8 @@ class RuleBook:
         return self._index.below(above, name)
 
     def pattern_closing(self, old: Verdict, new: Verdict) -> Rule | None:
-        """Return a pattern that would guard what a rule opens in the directory of ``old``, at the place of ``new``.
+        """Return a pattern that would guard what a rule opens in the directory of ``old``, at the
+        place of ``new``.
 
         None if there is none.  The rule for the path stays behind when the directory is renamed.
         """
@@ -528,7 +568,9 @@ class RuleBook:
 
 
 def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
-    """Tell whether a path and all below it have a state, as far as rules for paths below say nothing else."""
+    """Tell whether a path and all below it have a state, as far as rules for paths below say
+    nothing else.
+    """
     patterns = list(verdict._patterns_in_force().values())
     if not all(map(_counts_everywhere, patterns)):  # below a name that one fits, those from outside may count again
         patterns = [rule for some in verdict.patterns for _, rule in some]
@@ -544,7 +586,9 @@ def _is_built_in(rule: Rule) -> bool:
 
 
 def _ending(name: bytes) -> bytes:
-    """Return what stands from the last dot of a name or suffix on; of a name without one that is no suffix' ending."""
+    """Return what stands from the last dot of a name or suffix on; of a name without one that is no
+    suffix' ending.
+    """
     return name[name.rfind(b".") :]
 
 

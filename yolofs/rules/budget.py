@@ -1,12 +1,14 @@
-"""How much work may go into telling what a rule of a tree opens.  Whoever wrote the tree chose how much there is."""
+"""How much work may go into telling what a rule of a tree opens.  Whoever wrote the tree chose how
+much there is.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 MOST_STEPS: Final = 60_000
-"""For comparing: a step takes 3 to 10 µs, all of them some tenths of a second, until the user has agreed or said no.
-Sixteen patterns of four states do with fewer."""
+"""For comparing: a step takes 3 to 10 µs, all of them some tenths of a second, until the user has
+agreed or said no.  Sixteen patterns of four states do with fewer."""
 MOST_LOOKS: Final = 60_000
 """For rules looked at one by one: a step takes 1 to 2 µs.  Some thousands of rules take as many."""
 

@@ -6,7 +6,9 @@ from yolofs.rules.book import Verdict
 
 
 class Judgement:
-    """What the gate found of a file.  All files of a directory share one, as long as no rule parts them."""
+    """What the gate found of a file.  All files of a directory share one, as long as no rule parts
+    them.
+    """
 
     __slots__ = ("verdict", "version")
 

@@ -1,4 +1,6 @@
-"""Rules whose keys lead through symbolic links: in force as written and where these lead, and what guards the way."""
+"""Rules whose keys lead through symbolic links: in force as written and where these lead, and what
+guards the way.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,13 @@ class Followed(NamedTuple):
 def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Followed:
     """Add to each rule the same one for where links lead, and what keeps it leading there.
 
-    ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has none in it.  What is
-    written about a path itself comes before what a link adds; of two that links add the stricter one counts.
+    ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has
+    none in it.  What is written about a path itself comes before what a link adds; of two that
+    links add the stricter one counts.
 
-    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's path begins:
-    whoever works in the project could have made such a link, and thereby rules of his own.
+    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's
+    path begins: whoever works in the project could have made such a link, and thereby rules of his
+    own.
     """
     written = {subject(rule) for rule in rules.rules}
     added: dict[Subject, Rule] = {}
@@ -53,7 +57,8 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
 
 
 def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | None:
-    """Return where links lead a rule that is in force there, None if that is where it is written for.
+    """Return where links lead a rule that is in force there, None if that is where it is written
+    for.
 
     Arguments as for :func:`follow_links`.
     """
@@ -63,7 +68,9 @@ def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | Non
 
 
 def _link_out(rule: Rule, way: Way, project_dir: bytes) -> bytes | None:
-    """Return the link in the project by which a rule leads out of it, if its state may not go along."""
+    """Return the link in the project by which a rule leads out of it, if its state may not go
+    along.
+    """
     own_links = [link for link in way.links if _is_in(link, project_dir)]
     if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
         return own_links[-1]
@@ -71,11 +78,13 @@ def _link_out(rule: Rule, way: Way, project_dir: bytes) -> bytes | None:
 
 
 def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
-    """Return the places that keep the paths of rules leading where they lead, each with the first rule that has it.
+    """Return the places that keep the paths of rules leading where they lead, each with the first
+    rule that has it.
 
-    Those are the links on the way, the rule's own path, the place where it ends, and the directories that it leaves by
-    ``..``.  What a link at the rule's own path may have done to it the rule itself says.  That path counts also where a
-    link is above it: the view may have a directory there by now.
+    Those are the links on the way, the rule's own path, the place where it ends, and the
+    directories that it leaves by ``..``.  What a link at the rule's own path may have done to it
+    the rule itself says.  That path counts also where a link is above it: the view may have a
+    directory there by now.
     """
     found: dict[tuple[bytes, bool], Waypoint] = {}
     for rule in rules.rules:

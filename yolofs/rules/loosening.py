@@ -1,12 +1,14 @@
-"""Which rules of a tree let more through than would hold without them.  Pure: nothing here looks at a disk.
+"""Which rules of a tree let more through than would hold without them.  Pure: nothing here looks at
+a disk.
 
-Two rule books are compared over all paths there could be.  That is possible as only finitely many kinds of names
-differ: the names in rules' paths, those that patterns fit, those of exempt directories, and all others, of which one
-stands for all.  A place without rules below it is looked at once for each way in which the two books can stand there.
+Two rule books are compared over all paths there could be.  That is possible as only finitely many
+kinds of names differ: the names in rules' paths, those that patterns fit, those of exempt
+directories, and all others, of which one stands for all.  A place without rules below it is looked
+at once for each way in which the two books can stand there.
 
-What holds at once may nowhere be less strict, in reading or in writing, than what holds without the tree's rules (but
-with those that the user has agreed to).  The rules that make it so are found by taking them out until nothing is less
-strict any more: each time those that decide where it is.
+What holds at once may nowhere be less strict, in reading or in writing, than what holds without the
+tree's rules (but with those that the user has agreed to).  The rules that make it so are found by
+taking them out until nothing is less strict any more: each time those that decide where it is.
 """
 
 from __future__ import annotations
@@ -54,10 +56,11 @@ def judge(
 ) -> Judged:
     """Return which of a tree's ``rules`` hold at once.
 
-    ``agreed``: the numbers of those that the user has agreed to.  ``index_of`` returns the index of all sources if of
-    ``rules`` just those of some numbers hold; each of these is to have its number as its ``source``.  ``is_of_files``
-    tells of a pattern that there are no directories of such names, in which other patterns would decide.  ``budget``
-    is how much work that may be; without one it is as much as it takes.
+    ``agreed``: the numbers of those that the user has agreed to.  ``index_of`` returns the index of
+    all sources if of ``rules`` just those of some numbers hold; each of these is to have its number
+    as its ``source``.  ``is_of_files`` tells of a pattern that there are no directories of such
+    names, in which other patterns would decide.  ``budget`` is how much work that may be; without
+    one it is as much as it takes.
 
     Raises:
         BudgetSpentError: it takes more.
@@ -90,7 +93,8 @@ def blamed(
     is_of_files: Callable[[Rule], bool] = _of_anything,
     budget: Budget | None = None,
 ) -> dict[int, dict[Loosened, None]]:
-    """Return the doubtful rules that let more through, each with where; empty if all is as strict as before.
+    """Return the doubtful rules that let more through, each with where; empty if all is as strict
+    as before.
 
     ``rules``, ``doubtful`` (numbers of these), ``is_of_files``, ``budget``: as for :func:`judge`.
 
@@ -113,7 +117,9 @@ def blamed(
 
 
 def _is_involved(rule: Rule, path: bytes, *, is_above: bool) -> bool:
-    """Tell whether a rule for a directory above may have let in what decides, or one below have opened the way."""
+    """Tell whether a rule for a directory above may have let in what decides, or one below have
+    opened the way.
+    """
     if not is_above:
         return isinstance(rule, PathRule) and is_in(rule.path, path) and rule.state is not RuleState.HIDDEN
     if isinstance(rule, PathRule):
@@ -143,7 +149,9 @@ class _Walk:
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> Iterator[tuple[bytes, Verdict, Verdict]]:
-        """Yield the places at which ``now`` lets more through, as far as one stands for all that are like it."""
+        """Yield the places at which ``now`` lets more through, as far as one stands for all that
+        are like it.
+        """
         steps = [(b"/", self._before.at(b"/"), self._now.at(b"/"))]
         while steps:
             path, was, is_ = steps.pop()
@@ -186,7 +194,9 @@ class _Walk:
         is_same: bool,
         known: Mapping[bytes, object],
     ) -> Iterator[bytes]:
-        """Yield those that stand for names which no rule's path has, unless that has been done of such a place."""
+        """Yield those that stand for names which no rule's path has, unless that has been done of
+        such a place.
+        """
         ways = (*_way(was), *_way(is_))
         decides = is_.rule.source if is_.rule is not None and id(is_.rule) in self._own else None
         key = (was.state, is_.state, decides, *ways)
@@ -195,7 +205,8 @@ class _Walk:
         self._seen.add(key)
         names = every
         if is_same:
-            # What patterns find in here does not depend on the state: once for all places with these patterns.
+            # What patterns find in here does not depend on the state: once for all places with
+            # these patterns.
             names = every if (is_same, *ways) not in self._seen else [*ours, *self._exempt]
             self._seen.add((is_same, *ways))
         if any(name in known for name in names):
@@ -204,11 +215,15 @@ class _Walk:
         yield from (name for name in names if name not in known)
 
     def _outside(self, verdict: Verdict) -> int:
-        """Return :attr:`Verdict.outside` as it would be without directories that have patterns of one of them alone."""
+        """Return :attr:`Verdict.outside` as it would be without directories that have patterns of
+        one of them alone.
+        """
         return sum(any(id(rule) not in self._own for _, rule in some) for some in verdict.patterns[: verdict.outside])
 
     def _kinds_of(self, was: Verdict, is_: Verdict) -> tuple[list[bytes], list[bytes]]:
-        """Return a name for each kind that is told apart, and those that patterns of one of them alone fit."""
+        """Return a name for each kind that is told apart, and those that patterns of one of them
+        alone fit.
+        """
         key = tuple(map(id, (*was.patterns, None, *is_.patterns)))
         found = self._kinds.get(key)
         if found is None:

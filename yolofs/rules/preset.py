@@ -1,7 +1,8 @@
 """The built-in rules: what every session starts from, farther than all that users write.
 
-They let ordinary work in the project go on without asking, keep credentials out of reach, and ask for the rest.
-``docs/reference/preset.md`` is a copy of the table for people; a test keeps the two equal.
+They let ordinary work in the project go on without asking, keep credentials out of reach, and ask
+for the rest.  ``docs/reference/preset.md`` is a copy of the table for people; a test keeps the two
+equal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ HISTORIES = "Histories"
 """The title of the rules for what programs keep of what was typed at them."""
 
 EXEMPT = frozenset({b".git", b"dist-packages", b"node_modules", b"site-packages"})
-"""Where names of files say nothing: branches may be called ``fix.key``, and published packages bring certificates."""
+"""Where names of files say nothing: branches may be called ``fix.key``, and published packages
+bring certificates.
+"""
 _UP = "UP/"
 _YOLOFS = "YOLOFS/"
 _CONFIG = "~/.config/yolofs"
@@ -37,8 +40,9 @@ class PresetRule(NamedTuple):
     key: str
     """As in ``[rules]``; ``UID`` at its end stands for the user's number.
 
-    ``UP/NAME``: that name in each directory from the one above the project up to the home directory.
-    ``YOLOFS/NAME``: that name in each directory where yolofs and its Python are installed.
+    ``UP/NAME``: that name in each directory from the one above the project up to the home
+    directory.  ``YOLOFS/NAME``: that name in each directory where yolofs and its Python are
+    installed.
     """
     state: RuleState
     reason: str
@@ -53,7 +57,8 @@ class Section(NamedTuple):
 
 
 def installation() -> tuple[bytes, ...]:
-    """Return the directories that this yolofs, its Python and the libraries it needs run from, links resolved.
+    """Return the directories that this yolofs, its Python and the libraries it needs run from,
+    links resolved.
 
     In a checkout parts of the package are links to directories beside it.
     """
@@ -68,11 +73,12 @@ def installation() -> tuple[bytes, ...]:
 def preset_rules(
     project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = (), config_dir: bytes | None = None
 ) -> RuleSet:
-    """Return the preset for a project and a user; of two lines about the same path the first counts.
+    """Return the preset for a project and a user; of two lines about the same path the first
+    counts.
 
-    ``installed`` are the directories that yolofs runs from; one in the project, and one that contains the home
-    directory or the project, has no rule.  ``config_dir`` is where the user's own settings are, if not where they are
-    mostly.
+    ``installed`` are the directories that yolofs runs from; one in the project, and one that
+    contains the home directory or the project, has no rule.  ``config_dir`` is where the user's own
+    settings are, if not where they are mostly.
     """
     rules: dict[Subject, Rule] = {}
     for section in SECTIONS:
@@ -87,7 +93,9 @@ def preset_rules(
 def _keys(
     key: str, project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...], config_dir: bytes | None
 ) -> list[str]:
-    """Return what a line stands for: the directories that it is about, and the user's number, filled in."""
+    """Return what a line stands for: the directories that it is about, and the user's number,
+    filled in.
+    """
     if key.startswith(_YOLOFS):
         apart = (path for path in installed if not _is_around(path, project_dir, home))
         return [spell(PathRule(path, RuleState.ASK, "")) + key[len(_YOLOFS) - 1 :] for path in apart]
@@ -116,7 +124,9 @@ def preset_lines() -> Iterator[PresetRule]:
 
 
 def _section(title: str, reason: str, state: RuleState, *keys: str | tuple[str, str]) -> Section:
-    """Return a section whose lines share a state; a line is a key, or a key and a reason of its own."""
+    """Return a section whose lines share a state; a line is a key, or a key and a reason of its
+    own.
+    """
     lines = [(key, "") if isinstance(key, str) else key for key in keys]
     return Section(title, reason, tuple(PresetRule(key, state, why) for key, why in lines))
 

@@ -90,7 +90,9 @@ class FileState(NamedTuple):
 
 
 def file_state(path: bytes) -> FileState | None:
-    """Return the state of a file, None if there is none.  What cannot be read, or found behind a link, is not gone."""
+    """Return the state of a file, None if there is none.  What cannot be read, or found behind a
+    link, is not gone.
+    """
     try:
         st = os.stat(path)
     except OSError as error:
@@ -101,13 +103,16 @@ def file_state(path: bytes) -> FileState | None:
 
 
 class RuleFiles:
-    """The rules of one project as its files have them; a file that is not in order leaves its last good rules in force.
+    """The rules of one project as its files have them; a file that is not in order leaves its last
+    good rules in force.
 
     Not for several threads at once.
     """
 
     def __init__(self, project: bytes, directory: bytes, home: bytes | None = None) -> None:
-        """``project`` is absolute and has no links in it, ``directory`` that of its session; nothing is read yet."""
+        """``project`` is absolute and has no links in it, ``directory`` that of its session;
+        nothing is read yet.
+        """
         self.project = project
         self.directory = directory
         self.home = os.path.abspath(home if home is not None else os.path.expanduser(b"~"))
@@ -154,10 +159,11 @@ class RuleFiles:
         return dataclasses.replace(asks, notify=self._contents[Origin.USER].notify)
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
-        """Return the rules of all sources, those that links add among them, and what waits to be agreed to.
+        """Return the rules of all sources, those that links add among them, and what waits to be
+        agreed to.
 
-        ``answers`` are for this session only.  They are about the very paths that were asked about, be there a link.
-        Of the rules of ``.yolofs.toml`` those are there that hold.
+        ``answers`` are for this session only.  They are about the very paths that were asked about,
+        be there a link.  Of the rules of ``.yolofs.toml`` those are there that hold.
         """
         contents = self._contents
         words = (contents[Origin.PROJECT].preset, contents[Origin.USER].preset)
@@ -194,9 +200,11 @@ class RuleFiles:
     # ---- what the user has to agree to
 
     def ask_for(self, answers: RuleSet = RuleSet()) -> tuple[Waiting, ...]:  # noqa: B008 - it is frozen
-        """Return the lines that have to be agreed to for the whole file to be in force, in its order.
+        """Return the lines that have to be agreed to for the whole file to be in force, in its
+        order.
 
-        These may be more than wait now: a rule that opens nothing while the built-in rules hold may do so without them.
+        These may be more than wait now: a rule that opens nothing while the built-in rules hold may
+        do so without them.
         """
         content = self._contents[Origin.PROJECT]
         found: dict[tuple[Meaning, ...], Waiting] = {}
@@ -214,16 +222,19 @@ class RuleFiles:
         return tuple(sorted(with_lines(found.values(), lines), key=lambda one: (one.line or 0, one.key)))
 
     def agree(self, waiting: Iterable[Waiting]) -> int:
-        """Remember that the user agrees to some lines, and put them in force here; return how many agreements went.
+        """Remember that the user agrees to some lines, and put them in force here; return how many
+        agreements went.
 
         Those are the earlier ones to what the file does not hold any more.
 
         Raises:
-            TrustError: it cannot be remembered, or another process has remembered something since the files were read.
+            TrustError: it cannot be remembered, or another process has remembered something since
+                the files were read.
             OSError: it cannot be remembered.
         """
         content = self._contents[Origin.PROJECT]
-        # Where nothing could wait they were not read, and nothing was shown: what is remembered now is what counts.
+        # Where nothing could wait they were not read, and nothing was shown: what is remembered now
+        # is what counts.
         is_unread = content.agreements is _NO_AGREEMENTS
         before = read_agreements(self.directory).agreed if is_unread else content.agreements.agreed
         new = frozenset[Meaning]().union(*(one.meanings for one in waiting))
@@ -262,13 +273,14 @@ class RuleFiles:
     # ---- the learned rules
 
     def learn(self, *rules: Rule) -> None:
-        """Write rules to ``rules.toml``, in place of those about the same, and take up what else has changed there.
+        """Write rules to ``rules.toml``, in place of those about the same, and take up what else
+        has changed there.
 
         All of them are written, in one step, or none.
 
         Raises:
-            ConfigError: the file is not in order, so it cannot be changed; it cannot be written; or one of ``rules`` is
-                a pattern that is not UTF-8.
+            ConfigError: the file is not in order, so it cannot be changed; it cannot be written; or
+                one of ``rules`` is a pattern that is not UTF-8.
         """
         try:
             keys = {subject(rule): spell(rule, self.project) for rule in rules}
@@ -280,7 +292,8 @@ class RuleFiles:
             self._write_learned(dict(lines.values()))
 
     def forget(self, rule: Rule) -> bool:
-        """Remove the learned rule that is about the same as ``rule`` from ``rules.toml``; return whether there was one.
+        """Remove the learned rule that is about the same as ``rule`` from ``rules.toml``; return
+        whether there was one.
 
         Raises:
             ConfigError: as for :meth:`learn`.
@@ -352,7 +365,9 @@ def _in_force_now(one: Waiting) -> Waiting:
 
 
 def with_waypoints(sources: Sources) -> Sources:
-    """Return the rules of a mount, as a client has them, with their waypoints, which do not travel."""
+    """Return the rules of a mount, as a client has them, with their waypoints, which do not
+    travel.
+    """
     target_of = functools.cache(_target_of)
     by_origin = dict(sources.by_origin)
     for origin in (*FILES, Origin.PRESET):

@@ -8,8 +8,9 @@ import enum
 class RuleState(enum.Enum):
     """The state of a path; the value is its spelling in TOML.
 
-    ``may_…`` says that it is settled in favour, ``asks_to_…`` that somebody has to answer; where both are false
-    the access is refused, with ENOENT for what :attr:`is_hidden` covers and EACCES for everything else.
+    ``may_…`` says that it is settled in favour, ``asks_to_…`` that somebody has to answer; where
+    both are false the access is refused, with ENOENT for what :attr:`is_hidden` covers and EACCES
+    for everything else.
     """
 
     ALLOW = "allow"

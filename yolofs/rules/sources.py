@@ -11,11 +11,15 @@ from yolofs.config.trust import Waiting
 from yolofs.rules.spelling import Rule, RuleSet
 
 PRESET_SOURCE = "built-in: "
-"""How it starts where the built-in rules are written, for messages; what follows is a section's title."""
+"""How it starts where the built-in rules are written, for messages; what follows is a section's
+title.
+"""
 
 
 class Origin(enum.Enum):
-    """A source of rules; the value is its name in JSON.  On equal paths the first of them counts."""
+    """A source of rules; the value is its name in JSON.  On equal paths the first of them
+    counts.
+    """
 
     SESSION = "session"
     """Answers for this session only, kept in memory."""
@@ -40,7 +44,9 @@ class Sources:
     """What the user should know about them."""
 
     waiting: tuple[Waiting, ...] = ()
-    """The lines of ``.yolofs.toml``, other settings among them, that are not in force until the user agrees to them."""
+    """The lines of ``.yolofs.toml``, other settings among them, that are not in force until the
+    user agrees to them.
+    """
 
     def rules_of(self, origin: Origin) -> tuple[Rule, ...]:
         """Return the rules of one source."""
@@ -48,5 +54,7 @@ class Sources:
         return found.rules if found is not None else ()
 
     def sets(self) -> tuple[RuleSet, ...]:
-        """Return the rules nearest first, one set for each :class:`Origin`, as :class:`RuleBook` takes them."""
+        """Return the rules nearest first, one set for each :class:`Origin`, as :class:`RuleBook`
+        takes them.
+        """
         return tuple(self.by_origin.get(origin, RuleSet()) for origin in Origin)

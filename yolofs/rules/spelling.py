@@ -1,10 +1,10 @@
 """How ``[rules]`` spells the paths, and the rules that come of it.
 
-A rule's key is an absolute path, a path below ``~``, a path relative to the project, a ``file:`` URI (for paths that
-TOML cannot hold), or a pattern: ``**/NAME`` for a name anywhere, ``**/*.EXT`` for an ending anywhere.  A directory
-before a pattern confines it: ``DIR/**/NAME``.  ``/**`` behind any of them says that the rule holds for everything in
-there, whatever farther patterns say.  Nothing here looks at the disk: links in a key are not followed, and a path
-need not exist.
+A rule's key is an absolute path, a path below ``~``, a path relative to the project, a ``file:``
+URI (for paths that TOML cannot hold), or a pattern: ``**/NAME`` for a name anywhere, ``**/*.EXT``
+for an ending anywhere.  A directory before a pattern confines it: ``DIR/**/NAME``.  ``/**`` behind
+any of them says that the rule holds for everything in there, whatever farther patterns say.
+Nothing here looks at the disk: links in a key are not followed, and a path need not exist.
 """
 
 from __future__ import annotations
@@ -75,10 +75,14 @@ Subject: TypeAlias = tuple[type[Rule], bytes, bytes]
 
 
 class Waypoint(NamedTuple):
-    """A place on the way to what a rule is about: a link that came there would lead the rule elsewhere."""
+    """A place on the way to what a rule is about: a link that came there would lead the rule
+    elsewhere.
+    """
 
     path: bytes
-    """As :attr:`PathRule.path`; in base no directory above it is a link, unless it is the rule's own path."""
+    """As :attr:`PathRule.path`; in base no directory above it is a link, unless it is the rule's
+    own path.
+    """
     rule: Rule
     is_link: bool
     """Whether the rule's path goes on by a link here, which must not go away either."""
@@ -86,12 +90,16 @@ class Waypoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules of one source, in the order in which they were written; no two are about the same."""
+    """The rules of one source, in the order in which they were written; no two are about the
+    same.
+    """
 
     rules: tuple[Rule, ...] = ()
 
     exempt: frozenset[bytes] = frozenset()
-    """Names of directories below which the patterns of this source, and of farther ones, do not count."""
+    """Names of directories below which the patterns of this source, and of farther ones, do not
+    count.
+    """
 
     waypoints: tuple[Waypoint, ...] = ()
     """What keeps the rules' paths leading to the same places; they change nothing else."""
@@ -111,7 +119,9 @@ def subject(rule: Rule) -> Subject:
 
 
 def is_like_uri(key: str) -> bool:
-    """Tell whether a key starts as some spelling of a ``file:`` URI does; only :data:`URI_START` is understood."""
+    """Tell whether a key starts as some spelling of a ``file:`` URI does; only :data:`URI_START` is
+    understood.
+    """
     return key[:5].lower() == "file:"
 
 
@@ -142,14 +152,15 @@ def parse_rules(
     *,
     file_name: str = ".yolofs.toml",
 ) -> RuleSet:
-    """Return the rules that ``lines`` spell, each a key, a state and the line in ``file_name`` or None.
+    """Return the rules that ``lines`` spell, each a key, a state and the line in ``file_name`` or
+    None.
 
-    ``project_dir`` and ``home`` are absolute; relative keys and those below ``~`` start from them.  Without a
-    ``project_dir`` relative keys are refused.
+    ``project_dir`` and ``home`` are absolute; relative keys and those below ``~`` start from them.
+    Without a ``project_dir`` relative keys are refused.
 
     Raises:
-        ConfigError: a key is no path or pattern, climbs out of the project, or stands for the same as another;
-            or a state is none of :class:`RuleState`.
+        ConfigError: a key is no path or pattern, climbs out of the project, or stands for the same
+            as another; or a state is none of :class:`RuleState`.
     """
     rules: dict[Subject, Rule] = {}
     for key, state, line in lines:
@@ -193,7 +204,8 @@ _NO_PATTERN = (
 
 
 def spell(rule: Rule, project_dir: bytes | None = None) -> str:
-    """Return the key that :func:`parse_rule` makes the same rule of; relative to ``project_dir`` if it lies there.
+    """Return the key that :func:`parse_rule` makes the same rule of; relative to ``project_dir`` if
+    it lies there.
 
     Raises:
         ValueError: the name or ending of a pattern is not UTF-8: there is no such key.
@@ -242,7 +254,8 @@ def _parse_state(state: str) -> RuleState:
 def _absolute(key: str, project_dir: bytes | None, home: bytes) -> bytes:
     """Return the path that ``key`` stands for.
 
-    ``..`` is refused wherever it stands: with links about, it does not say which directory is meant.
+    ``..`` is refused wherever it stands: with links about, it does not say which directory is
+    meant.
     """
     if not key:
         raise ValueError('expected a path, "**/NAME" or "**/*.EXT"; the project itself is "."')

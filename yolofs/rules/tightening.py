@@ -1,17 +1,19 @@
-"""Which rules of a tree can let nothing through, told of each by itself: no two rule books are compared.
+"""Which rules of a tree can let nothing through, told of each by itself: no two rule books are
+compared.
 
-The *ground* is what holds without the rules in question.  A rule is *sure* if no place where it decides is stricter on
-the ground, whatever other sure rules stand beside it.  So any number of them holds together, and each costs about as
-much as looking one path up.  That rests on four facts:
+The *ground* is what holds without the rules in question.  A rule is *sure* if no place where it
+decides is stricter on the ground, whatever other sure rules stand beside it.  So any number of them
+holds together, and each costs about as much as looking one path up.  That rests on four facts:
 
-1. Where a rule for a path decides over something below, no other rule for a path lies between, on the ground neither;
-   and where the ground has a pattern that fits, the book with the tree's rules has one as well.  So on the ground what
-   lies there is decided by what decides at the rule's own path: one verdict tells.
-2. The second half of that holds as no sure rule is written ``…/**``, but for what hides and cannot be entered.  Rules
-   do let patterns in again that were kept out.  On a *calm* ground these are never less strict than what decides where
-   they were kept out.
-3. What seems absent is not entered: below it anything may decide.  What is hidden and can be entered is a *way* to
-   something open.  No sure rule makes a new way.
+1. Where a rule for a path decides over something below, no other rule for a path lies between, on
+   the ground neither; and where the ground has a pattern that fits, the book with the tree's rules
+   has one as well.  So on the ground what lies there is decided by what decides at the rule's own
+   path: one verdict tells.
+2. The second half of that holds as no sure rule is written ``…/**``, but for what hides and cannot
+   be entered.  Rules do let patterns in again that were kept out.  On a *calm* ground these are
+   never less strict than what decides where they were kept out.
+3. What seems absent is not entered: below it anything may decide.  What is hidden and can be
+   entered is a *way* to something open.  No sure rule makes a new way.
 4. A pattern that denies would show names in a way, so for ways it brings patterns along that hide.
 
 What cannot be told in this way is not sure, which does not say that it opens anything.
@@ -40,7 +42,9 @@ class Sure(NamedTuple):
     """The rules of a tree that hold without a comparison, by their number."""
 
     bundles: dict[int, tuple[Rule, ...]]
-    """What stands for each of them: the rule, a lesser one, or several that say together what it says."""
+    """What stands for each of them: the rule, a lesser one, or several that say together what it
+    says.
+    """
     as_written: frozenset[int]
     """Those that hold as they are written."""
 
@@ -56,9 +60,10 @@ def find_sure(
 ) -> Sure:
     """Return which of a tree's ``rules`` are sure, those ``agreed`` to left out.
 
-    When ``budget`` ends, these are those that are known by then; any part of them holds without the others.
-    ``before``: the index of all other sources, and of what is agreed to.  ``follow`` adds to rules those that links
-    add; ``lesser`` returns what a rule comes to that says no more than it has to.
+    When ``budget`` ends, these are those that are known by then; any part of them holds without the
+    others.  ``before``: the index of all other sources, and of what is agreed to.  ``follow`` adds
+    to rules those that links add; ``lesser`` returns what a rule comes to that says no more than it
+    has to.
     """
     bundles: dict[int, tuple[Rule, ...]] = {}
     as_written: set[int] = set()
@@ -137,7 +142,9 @@ class Ground:
         return is_free and self._are_strict(lowest, shut)
 
     def _nodes(self, path: bytes) -> Iterator[tuple[bytes, Node, Verdict]]:
-        """Yield the places at and below a path that rules name or lead through, each after those above it."""
+        """Yield the places at and below a path that rules name or lead through, each after those
+        above it.
+        """
         verdict = self._index.at(path)
         steps = [(path, verdict.node, verdict)]
         while steps:
@@ -150,9 +157,11 @@ class Ground:
             steps += [(above + name, child, self._index.below(verdict, name)) for name, child in node.children.items()]
 
     def _are_strict(self, lowest: int, shut: _Names) -> bool:
-        """Tell whether no pattern that may be kept out anywhere is less strict than what decides there instead.
+        """Tell whether no pattern that may be kept out anywhere is less strict than what decides
+        there instead.
 
-        ``shut``: the names of what is denied and leads to something open: hidden, it would become a way.
+        ``shut``: the names of what is denied and leads to something open: hidden, it would become a
+        way.
         """
         kept_out = [
             (rank, rule)
@@ -194,7 +203,9 @@ class Ground:
     # ---- rules on it
 
     def bundle(self, rule: Rule) -> tuple[Rule, ...]:
-        """Return a rule with those that have to stand beside it: a pattern that denies shows nothing in ways."""
+        """Return a rule with those that have to stand beside it: a pattern that denies shows
+        nothing in ways.
+        """
         if isinstance(rule, PathRule) or rule.state is not RuleState.DENY:
             return (rule,)
         bundle = [_confined(rule, way, RuleState.HIDDEN) for way in self._ways_in(rule.scope)]
@@ -209,7 +220,9 @@ class Ground:
         return tuple(by_scope.values())
 
     def are_sure(self, bundle: Sequence[Rule], followed: Iterable[Rule], opened: _Names) -> bool:
-        """Tell whether a bundle lets nothing through, with the rules that links add; ``followed`` are all of these."""
+        """Tell whether a bundle lets nothing through, with the rules that links add; ``followed``
+        are all of these.
+        """
         own = set(bundle)
         return all(
             self.is_sure(one, opened)

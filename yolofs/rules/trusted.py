@@ -67,9 +67,11 @@ class TrustedRules(NamedTuple):
         home: bytes,
         target_of: TargetOf,
     ) -> Self:
-        """Part the ``rules`` of a tree, each made of one of ``lines``; ``others`` are those of all other sources.
+        """Part the ``rules`` of a tree, each made of one of ``lines``; ``others`` are those of all
+        other sources.
 
-        ``project`` and ``home`` as for :func:`yolofs.rules.parse_rules`; links of ``others`` have been followed.
+        ``project`` and ``home`` as for :func:`yolofs.rules.parse_rules`; links of ``others`` have
+        been followed.
         """
         numbered = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(rules)]
 
@@ -158,7 +160,8 @@ class _Parts:
         self.judged = self._judge(self._bundles)
 
     def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> Judged:
-        """Judge rules as if nothing lay in a directory that is called as a key is (``x.pem/``), and so guarded.
+        """Judge rules as if nothing lay in a directory that is called as a key is (``x.pem/``), and
+        so guarded.
 
         Nor in other sessions' directories, if no pattern lets anything be changed there.
         """
@@ -180,10 +183,11 @@ class _Parts:
         return judge(firsts, self._known, index_of, is_of_files, self._budget)
 
     def keep_hidden(self, project: bytes) -> None:
-        """Have patterns that deny show nothing of what is hidden: they hold at once, as all that only tightens.
+        """Have patterns that deny show nothing of what is hidden: they hold at once, as all that
+        only tightens.
 
-        A hidden directory that leads to something open can be passed.  A pattern would decide over names in it, and
-        deny is less than hidden: there it hides.
+        A hidden directory that leads to something open can be passed.  A pattern would decide over
+        names in it, and deny is less than hidden: there it hides.
         """
         for _ in range(_TRIES):
             shows = {
@@ -203,7 +207,9 @@ class _Parts:
             self.judged = self._judge(self._bundles)
 
     def hold_meanwhile(self, project: bytes) -> None:
-        """Have what of a waiting rule only tightens hold: a pattern in the project, a path without its ``/**``."""
+        """Have what of a waiting rule only tightens hold: a pattern in the project, a path without
+        its ``/**``.
+        """
         instead = {
             number: _lesser(self._bundles[number][0], project)
             for number in self.judged.waiting
@@ -250,7 +256,9 @@ def _confined(rule: Rule, directory: bytes, state: RuleState) -> Rule:
 
 
 def _lesser(rule: Rule, project: bytes) -> Rule | None:
-    """Return what a rule comes to that says no more than it has to, None if that is all the same."""
+    """Return what a rule comes to that says no more than it has to, None if that is all the
+    same.
+    """
     if isinstance(rule, PathRule):
         return dataclasses.replace(rule, is_whole=False) if rule.is_whole else None
     if rule.scope != project and is_in(project, rule.scope):
@@ -259,7 +267,9 @@ def _lesser(rule: Rule, project: bytes) -> Rule | None:
 
 
 def meaning_of(rule: Rule, project: bytes, target_of: TargetOf) -> Meaning:
-    """Return what a rule of a tree comes to: its path or pattern, its state, and where links lead it now."""
+    """Return what a rule of a tree comes to: its path or pattern, its state, and where links lead
+    it now.
+    """
     meaning = (_WORD, spell(rule, project), rule.state.value)
     place = leads_to(rule, project, target_of)
     return meaning if place is None else (*meaning, place_text(place, project))
@@ -268,10 +278,11 @@ def meaning_of(rule: Rule, project: bytes, target_of: TargetOf) -> Meaning:
 def remaining(
     rules: Sequence[Rule], meanings: frozenset[Meaning], project: bytes, target_of: TargetOf
 ) -> tuple[frozenset[Meaning], frozenset[Meaning]]:
-    """Return those of ``meanings`` that ``rules`` have, and the exceptions that other rules make of these.
+    """Return those of ``meanings`` that ``rules`` have, and the exceptions that other rules make of
+    these.
 
-    An exception is a stricter rule for something that the agreed one is about: without it more would be opened than the
-    user has seen.
+    An exception is a stricter rule for something that the agreed one is about: without it more
+    would be opened than the user has seen.
     """
     by_meaning = {meaning_of(rule, project, target_of): rule for rule in rules}
     kept = meanings & by_meaning.keys()

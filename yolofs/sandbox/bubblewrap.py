@@ -1,4 +1,6 @@
-"""The command line of bubblewrap that makes the sandbox.  What each part keeps out: ``docs/reference/sandbox.md``."""
+"""The command line of bubblewrap that makes the sandbox.  What each part keeps out:
+``docs/reference/sandbox.md``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class Sandbox(NamedTuple):
     """What a sandbox is made of.  Paths are absolute, without symbolic links."""
 
     view: bytes
-    """The mountpoint of the view of ``/``, which becomes the root, with what is mounted in there."""
+    """The mountpoint of the view of ``/``, which becomes the root, with what is mounted in
+    there.
+    """
     runtime_root: bytes
     """Where the control sockets of all sessions lie: covered, but for the next one."""
     agent_socket: bytes
@@ -49,11 +53,13 @@ class Sandbox(NamedTuple):
     def _files(self) -> Iterator[bytes]:
         yield from (b"--bind", self.view, b"/")
         yield from (b"--proc", b"/proc")
-        # The first process is bubblewrap's own, and the user's as all the others are: its memory could be written to.
+        # The first process is bubblewrap's own, and the user's as all the others are: its memory
+        # could be written to.
         yield from (b"--perms", b"0555", b"--tmpfs", b"/proc/1")
         if self.is_root:
-            # Files of /proc/sys belong to root, who may write them without any capability: core_pattern, for example,
-            # names a program that the kernel starts outside of every sandbox.
+            # Files of /proc/sys belong to root, who may write them without any capability:
+            # core_pattern, for example, names a program that the kernel starts outside of every
+            # sandbox.
             yield from (b"--remount-ro", b"/proc")
         yield from (b"--dev", b"/dev")
         for path in self.covered:

@@ -49,7 +49,9 @@ class Place(NamedTuple):
     agent_socket: bytes
     directory: bytes
     native: Mapping[bytes, Sequence[bytes]]
-    """What comes straight from base, as :func:`yolofs.sandbox.native_mounts.mount_over` takes it."""
+    """What comes straight from base, as :func:`yolofs.sandbox.native_mounts.mount_over` takes
+    it.
+    """
     has_network: bool
     is_for_shell: bool = False
     """Whether the command is a shell for somebody at a terminal."""
@@ -113,12 +115,16 @@ class Confined:
             self._kill()
 
     def _kill(self) -> None:
-        """Kill the sandbox' first process, and with it all others, as bubblewrap does when it ends by itself."""
+        """Kill the sandbox' first process, and with it all others, as bubblewrap does when it ends
+        by itself.
+        """
         self._kill_first()
         self._is_gone(_GONE_S)
 
     def _kill_all(self) -> None:
-        """Kill bubblewrap, inside and outside: whatever either waits for, or has been stopped by."""
+        """Kill bubblewrap, inside and outside: whatever either waits for, or has been stopped
+        by.
+        """
         self._kill_first()
         os.kill(self._process.pid, signal.SIGKILL)  # not waited for yet, so it is still this process
 
@@ -157,7 +163,8 @@ class _NotStarted(Exception):  # noqa: N818 - never seen outside
 def confined(
     place: Place, command: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int
 ) -> Iterator[Confined]:
-    """Make a sandbox for a command and give it; what is left of it at the end of the block is killed.
+    """Make a sandbox for a command and give it; what is left of it at the end of the block is
+    killed.
 
     Raises:
         SandboxError: this machine forbids it; the hint says how to allow it.
@@ -266,7 +273,9 @@ def _has_terminal() -> bool:
 
 
 def _python() -> bytes:
-    """Return the interpreter that the launcher is run by: not a venv's, which takes longer to start."""
+    """Return the interpreter that the launcher is run by: not a venv's, which takes longer to
+    start.
+    """
     return os.fsencode(getattr(sys, "_base_executable", sys.executable))
 
 
@@ -307,7 +316,9 @@ def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -
 
 
 def _failure(code: int, hint: str) -> SandboxError:
-    """Return the error for a sandbox that could not be made; bubblewrap itself has said why on stderr."""
+    """Return the error for a sandbox that could not be made; bubblewrap itself has said why on
+    stderr.
+    """
     return SandboxError(
         f"bubblewrap cannot make the sandbox here (exit code {code}; its own message stands above)", hint=hint
     )
@@ -322,11 +333,15 @@ _FORBIDDING = (
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "as root: sysctl kernel.unprivileged_userns_clone=1"),
     ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", _APPARMOR),
 )
-"""Settings that forbid user namespaces to others than root: file, the value that does, and what to do."""
+"""Settings that forbid user namespaces to others than root: file, the value that does, and what to
+do.
+"""
 
 
 def why_not() -> str:
-    """Return what on this machine forbids a sandbox, and how to allow it, as far as that can be seen."""
+    """Return what on this machine forbids a sandbox, and how to allow it, as far as that can be
+    seen.
+    """
     if os.geteuid() == 0:
         return "in a container: start it with --cap-add SYS_ADMIN and without a seccomp profile that forbids mount"
     for path, value, hint in _FORBIDDING:

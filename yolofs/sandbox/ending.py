@@ -1,7 +1,8 @@
-"""When a run has to be ended from outside: its command has ended and nobody says so, or a signal changes nothing.
+"""When a run has to be ended from outside: its command has ended and nobody says so, or a signal
+changes nothing.
 
-The sandbox's first process is bubblewrap's.  It is out of reach of the others, but a run must not hang on that: so what
-the command does is looked at from here, too.
+The sandbox's first process is bubblewrap's.  It is out of reach of the others, but a run must not
+hang on that: so what the command does is looked at from here, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ LOOKS_S = 1.0
 GRACE_S = 10.0
 """How long a command has to end after a signal that tells it to."""
 _NOTICED_WITHIN_S = 2.0
-"""How long bubblewrap may take to notice that the command has ended; usually less than a millisecond."""
+"""How long bubblewrap may take to notice that the command has ended; usually less than a
+millisecond.
+"""
 _NUMBER_INSIDE = b"2"
 """The command's pid in the sandbox: it is the first process that bubblewrap's own starts there."""
 
@@ -89,7 +92,9 @@ class _Status(NamedTuple):
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that it has been left, the oldest first."""
+    """Return the processes that a process has started, and those that it has been left, the oldest
+    first.
+    """
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
             return [int(child) for child in file.read().split()]

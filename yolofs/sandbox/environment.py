@@ -10,7 +10,8 @@ from yolofs.text.wildcards import Wildcards
 def is_hidden(name: str, hide: Iterable[str], keep: Iterable[str]) -> bool:
     """Tell whether a variable is left out.
 
-    ``hide`` and ``keep`` are names or patterns (``*_TOKEN``); what ``keep`` names stays in any case.
+    ``hide`` and ``keep`` are names or patterns (``*_TOKEN``); what ``keep`` names stays in any
+    case.
     """
     return bool(hidden_variables((name,), hide, keep))
 
@@ -28,7 +29,9 @@ TMUX_DIRECTORY = ("TMUX_TMPDIR", "/var/tmp")
 
 
 def with_own_tmux(environment: Mapping[str, str], keep: Iterable[str]) -> dict[str, str]:
-    """Return an environment in which tmux starts, but for variables that ``keep`` names: these stay as they are."""
+    """Return an environment in which tmux starts, but for variables that ``keep`` names: these stay
+    as they are.
+    """
     kept = Wildcards(keep)
     own = without(environment, [name for name in OUTER_TERMINALS if not kept.fit(name)])
     name, directory = TMUX_DIRECTORY

@@ -1,9 +1,10 @@
-"""Files of the host that each sandbox holds besides the view: devices, and the program that makes it.
+"""Files of the host that each sandbox holds besides the view: devices, and the program that makes
+it.
 
-What is in them is out of reach, but whoever owns a file may change its mode and times, without any capability, by each
-path that leads to it, ``/proc/1/exe`` among them.  As root owns all of these, a program that root confines could lock
-others out of ``/dev/null``.  So they are made read-only where bubblewrap takes them from: to a device one can write all
-the same.
+What is in them is out of reach, but whoever owns a file may change its mode and times, without any
+capability, by each path that leads to it, ``/proc/1/exe`` among them.  As root owns all of these, a
+program that root confines could lock others out of ``/dev/null``.  So they are made read-only where
+bubblewrap takes them from: to a device one can write all the same.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from yolofs.system.host_programs import find_program
 
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND = 1, 32, 4096
 _KEPT = 2 | 4 | 8
-"""``MS_NOSUID``, ``MS_NODEV`` and ``MS_NOEXEC``, which statvfs(3) has by the same numbers: they may not be dropped."""
+"""``MS_NOSUID``, ``MS_NODEV`` and ``MS_NOEXEC``, which statvfs(3) has by the same numbers: they may
+not be dropped.
+"""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def own_host_files(search_path: str | None) -> list[bytes]:
-    """Return those that this user owns, without symbolic links; ``search_path``: where programs are, as in ``PATH``."""
+    """Return those that this user owns, without symbolic links; ``search_path``: where programs
+    are, as in ``PATH``.
+    """
     return [path for path in map(os.path.realpath, _host_files(search_path)) if _is_own(path)]
 
 

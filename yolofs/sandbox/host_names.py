@@ -1,8 +1,8 @@
 """Having a sandbox see the names that the host makes and replaces in what comes straight from base.
 
-The overlay between (:mod:`yolofs.sandbox.native_mounts`) keeps a name that it was asked for, also that there is
-none.  So the directories of base are looked at once in a while, those at the top; where one has changed, the
-overlay forgets. What is *in* a file needs none of that.
+The overlay between (:mod:`yolofs.sandbox.native_mounts`) keeps a name that it was asked for, also
+that there is none.  So the directories of base are looked at once in a while, those at the top;
+where one has changed, the overlay forgets. What is *in* a file needs none of that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ class HostNames:
     """Looks at directories of base, and has overlays forget what they know of names."""
 
     def __init__(self, handles: Sequence[int], paths: Sequence[bytes]) -> None:
-        """``handles``: of the overlays; they stay the caller's.  ``paths``: what comes straight from base."""
+        """``handles``: of the overlays; they stay the caller's.  ``paths``: what comes straight
+        from base.
+        """
         self._handles = handles
         self._paths = paths
         self._begun_ns = time.time_ns()

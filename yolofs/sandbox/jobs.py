@@ -1,8 +1,10 @@
-"""Job control for the sandbox, as a shell does it for its jobs: a process group of its own, the terminal on loan.
+"""Job control for the sandbox, as a shell does it for its jobs: a process group of its own, the
+terminal on loan.
 
-The sandbox must not share a process group with anything outside, as every process may signal its own group.  So it gets
-one, and with it the terminal when it wants that: at once where the command has it for itself, otherwise (in a pipeline
-whose other commands are outside) when it reads from it or sets its modes.
+The sandbox must not share a process group with anything outside, as every process may signal its
+own group.  So it gets one, and with it the terminal when it wants that: at once where the command
+has it for itself, otherwise (in a pipeline whose other commands are outside) when it reads from it
+or sets its modes.
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ from typing import Any
 from yolofs.sandbox.ending import LOOKS_S, Ending, children
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-"""What is passed on to the command; bubblewrap itself has to ignore these, as it would take the sandbox with it."""
+"""What is passed on to the command; bubblewrap itself has to ignore these, as it would take the
+sandbox with it.
+"""
 _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
 _STOPS_WITHIN_S = 2.0
-"""What a busy machine may take until every process of a job has stopped; the job's end is not waited for."""
+"""What a busy machine may take until every process of a job has stopped; the job's end is not
+waited for.
+"""
 
 _MASKS = (b"SigPnd", b"ShdPnd", b"SigBlk")
-"""Signals in /proc/PID/status: for one thread and for all of them, which wait, and which are held back."""
+"""Signals in /proc/PID/status: for one thread and for all of them, which wait, and which are held
+back.
+"""
 
 
 class Terminal:
@@ -78,13 +86,17 @@ class Terminal:
         return self._is_lent
 
     def take(self) -> None:
-        """Put ourselves into the foreground again, whichever group of the job has got there meanwhile."""
+        """Put ourselves into the foreground again, whichever group of the job has got there
+        meanwhile.
+        """
         if self._is_lent:
             self._set(self._own_group)
             self._is_lent = False
 
     def restore(self) -> None:
-        """Set the modes that there were, for a job that could not do so any more, if it has the terminal from us."""
+        """Set the modes that there were, for a job that could not do so any more, if it has the
+        terminal from us.
+        """
         self.take()
         if self._modes is not None and self.is_ours:
             with contextlib.suppress(termios.error):
@@ -103,7 +115,9 @@ class Terminal:
 
 @contextlib.contextmanager
 def ignoring_signals() -> Iterator[tuple[int, ...]]:
-    """Start processes that ignore :data:`FORWARDED` in this block; gives the signals that were ignored already."""
+    """Start processes that ignore :data:`FORWARDED` in this block; gives the signals that were
+    ignored already.
+    """
     before = {number: signal.getsignal(number) for number in FORWARDED}
     try:
         for number in FORWARDED:
@@ -129,8 +143,8 @@ class Job:
     ) -> None:
         """``init`` is the pid of the sandbox' first process, as we see it.
 
-        ``kill`` ends it, and the job's process; ``each_look`` is called about once in :data:`LOOKS_S`,
-        ``tell`` with the reason if it has to be ended.
+        ``kill`` ends it, and the job's process; ``each_look`` is called about once in
+        :data:`LOOKS_S`, ``tell`` with the reason if it has to be ended.
         """
         self._process = process
         self._group = process.pid
@@ -145,7 +159,8 @@ class Job:
         """Whether it did not end by itself when it should have."""
 
     def wait(self) -> int:
-        """Wait for the end, passing signals on and stopping and going on together; return the exit code.
+        """Wait for the end, passing signals on and stopping and going on together; return the exit
+        code.
 
         Where the job has not been lent the terminal, it gets it when it asks for it.
         """
@@ -194,8 +209,8 @@ class Job:
     def _wait_until_all_stop(self, number: int) -> None:
         """Wait while processes of the job have not yet noticed that they are to stop.
 
-        On a busy machine its first one stops long before others.  What waits for a line of the terminal would still
-        take what is typed at the shell's prompt.
+        On a busy machine its first one stops long before others.  What waits for a line of the
+        terminal would still take what is typed at the shell's prompt.
         """
         deadline = time.monotonic() + _STOPS_WITHIN_S
         for pid in _members(self._group):
@@ -243,13 +258,17 @@ class Job:
             os.killpg(self._group, number)
 
     def _started(self) -> list[int]:
-        """Return the processes that the sandbox' first one has started: the command, and orphans."""
+        """Return the processes that the sandbox' first one has started: the command, and
+        orphans.
+        """
         return children(self._init)
 
 
 @contextlib.contextmanager
 def _woken_by_signals() -> Iterator[int]:
-    """Give a descriptor that can be read from once a signal has been handled, also that a child stopped or ended."""
+    """Give a descriptor that can be read from once a signal has been handled, also that a child
+    stopped or ended.
+    """
     read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         before = signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -267,7 +286,9 @@ def _woken_by_signals() -> Iterator[int]:
 
 
 def start_deaf(thread: threading.Thread) -> None:
-    """Start a thread to which no signal is delivered: who waits for the command would not notice one that it takes."""
+    """Start a thread to which no signal is delivered: who waits for the command would not notice
+    one that it takes.
+    """
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:
         thread.start()

@@ -1,10 +1,11 @@
 """The first program in the sandbox: undoes what only its parent needed, and starts the command.
 
-It runs there as ``python -I -S -c SOURCE FD IGNORED LEADS DIRECTORY COMMAND…``, so it must get along without yolofs and
-imports nothing that takes time.  It writes ``started`` to FD, and one more line if the command could not be started:
-the errno and what it is about.  IGNORED are the numbers of the signals that stay ignored, separated by commas.
-LEADS is 1 for a shell that is to lead a process group of its own: the group that it is in has no number in here, and a
-shell that gives the terminal back to where it had it from (dash does) has to name one.
+It runs there as ``python -I -S -c SOURCE FD IGNORED LEADS DIRECTORY COMMAND…``, so it must get
+along without yolofs and imports nothing that takes time.  It writes ``started`` to FD, and one more
+line if the command could not be started: the errno and what it is about.  IGNORED are the numbers
+of the signals that stay ignored, separated by commas.  LEADS is 1 for a shell that is to lead a
+process group of its own: the group that it is in has no number in here, and a shell that gives the
+terminal back to where it had it from (dash does) has to name one.
 """
 
 from __future__ import annotations

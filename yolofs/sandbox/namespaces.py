@@ -1,8 +1,9 @@
 """The namespaces that the kernel lets us have, and the one in which bubblewrap is started.
 
-What somebody mounts on the host later would show up below a directory that the sandbox has straight from base, to be
-written to: bubblewrap keeps the way from the host's mounts to its own open.  So it is started in a mount namespace that
-gets to know of no new mounts; where none can be had, nothing is bound.
+What somebody mounts on the host later would show up below a directory that the sandbox has straight
+from base, to be written to: bubblewrap keeps the way from the host's mounts to its own open.  So it
+is started in a mount namespace that gets to know of no new mounts; where none can be had, nothing
+is bound.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Possible(NamedTuple):
     native_mounts: bool
     """Whether :func:`leave_mounts` works, and :mod:`yolofs.sandbox.native_mounts` then."""
     user_namespace: bool
-    """Whether a user namespace can be had; who is not root cannot do without one, so that is not tried."""
+    """Whether a user namespace can be had; who is not root cannot do without one, so that is not
+    tried.
+    """
 
 
 def find_possible() -> Possible:
@@ -40,7 +43,8 @@ def find_possible() -> Possible:
 
 
 def leave_mounts() -> None:
-    """Go into a mount namespace to which no new mount comes; for a child that starts bubblewrap then.
+    """Go into a mount namespace to which no new mount comes; for a child that starts bubblewrap
+    then.
 
     Who is not root needs a user namespace for it, in which the user is the same.
 

@@ -1,9 +1,11 @@
-"""Which directories (and a few files) a sandbox may get straight from base, as the view can show nothing else there.
+"""Which directories (and a few files) a sandbox may get straight from base, as the view can show
+nothing else there.
 
-The rules must say read-only at such a directory and everywhere below, whatever the names, but for paths that are told
-apart; the override tree must leave it alone.  :mod:`yolofs.daemon.runs.native_survey` finds out what else lies there,
-:mod:`yolofs.sandbox.native_here` what is mounted there.  ``docs/design/native-binds.md`` says why all of this is
-needed.
+The rules must say read-only at such a directory and everywhere below, whatever the names, but for
+paths that are told apart; the override tree must leave it alone.
+:mod:`yolofs.daemon.runs.native_survey` finds out what else lies there,
+:mod:`yolofs.sandbox.native_here` what is mounted there.  ``docs/design/native-binds.md`` says why
+all of this is needed.
 """
 
 from __future__ import annotations
@@ -21,22 +23,30 @@ from yolofs.store.base import Base
 _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
 """What lies there are not files that somebody has put there, whatever a rule says."""
 _FILES = (b"/etc/ld.so.cache", b"/etc/locale.alias")
-"""What nearly every program opens before it does anything: an open and a release each time, in the view."""
+"""What nearly every program opens before it does anything: an open and a release each time, in the
+view.
+"""
 _LINKS = (b"/bin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/sbin")
-"""Links by which every program is found, and each of its libraries: a request each time, as the kernel keeps none."""
+"""Links by which every program is found, and each of its libraries: a request each time, as the
+kernel keeps none.
+"""
 _OVERRIDDEN_LIMIT = 1_000
 """Where more than so many names are overridden, nothing is bound."""
 _NAMES_LOOKED_AT = 5_000
-"""Among so many names of base those of a file with hard links are looked for; the gate does the same."""
+"""Among so many names of base those of a file with hard links are looked for; the gate does the
+same.
+"""
 
 
 def candidates(book: RuleBook, base: Base, project: bytes) -> dict[bytes, list[bytes]]:
-    """Return what qualifies by the rules and by what base is, as absolute paths, and what has other rules in each.
+    """Return what qualifies by the rules and by what base is, as absolute paths, and what has other
+    rules in each.
 
-    These are directories, of which none lies in another but in what is told of that, and of :data:`_FILES` and
-    :data:`_LINKS` those for which the rules say the same, wherever they lie.
+    These are directories, of which none lies in another but in what is told of that, and of
+    :data:`_FILES` and :data:`_LINKS` those for which the rules say the same, wherever they lie.
 
-    ``project`` is the session's, where everything goes through the view.  Looks at base, a few system calls for each.
+    ``project`` is the session's, where everything goes through the view.  Looks at base, a few
+    system calls for each.
     """
     found: dict[bytes, list[bytes]] = {}
     mostly = book.mostly(RuleState.READ_ONLY)
@@ -72,10 +82,11 @@ def _is_apart(path: bytes, base: Base, project: bytes) -> bool:
 
 
 def overridden(tree: Tree, base: Base, paths: Iterable[bytes]) -> dict[bytes, list[bytes]]:
-    """Return what the tree overrides at and below some paths: for each, absolute paths that must not be bound.
+    """Return what the tree overrides at and below some paths: for each, absolute paths that must
+    not be bound.
 
-    Those that the view has elsewhere, or not at all, are left out.  A directory in which only names came or went is
-    told as its ``.``.
+    Those that the view has elsewhere, or not at all, are left out.  A directory in which only names
+    came or went is told as its ``.``.
     """
     found = {}
     for path in paths:
@@ -106,7 +117,9 @@ def staged_with_links(tree: Tree) -> list[Staged]:
 
 
 def linked(base: Base, files: Sequence[Staged]) -> list[bytes] | None:
-    """Return the names that base has for these files, as absolute paths; None where not all were found."""
+    """Return the names that base has for these files, as absolute paths; None where not all were
+    found.
+    """
     if not files:
         return []
     found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]

@@ -17,7 +17,8 @@ DISK_TYPES = frozenset(
 
 
 def bindable(paths: Sequence[bytes], mounts: Sequence[MountEntry]) -> list[bytes]:
-    """Return what can be bound of some paths: what lies on a disk and has nothing mounted below it, or its parts.
+    """Return what can be bound of some paths: what lies on a disk and has nothing mounted below it,
+    or its parts.
 
     ``mounts``: what this process sees, in the order in which it was mounted.
     """
@@ -31,8 +32,9 @@ def bindable(paths: Sequence[bytes], mounts: Sequence[MountEntry]) -> list[bytes
 def by_directory(paths: Sequence[bytes], mounts: Sequence[MountEntry]) -> dict[bytes, list[bytes]]:
     """Return the highest directories in which nothing is mounted, and which of the paths lie there.
 
-    Of these an overlay can be made by an ordinary user, too: nobody else's mount hides anything in them.  What lies in
-    no such directory is told as lying in the root, if it does: of that only root can make an overlay; links need none.
+    Of these an overlay can be made by an ordinary user, too: nobody else's mount hides anything in
+    them.  What lies in no such directory is told as lying in the root, if it does: of that only
+    root can make an overlay; links need none.
     """
     points = {entry.mountpoint for entry in mounts}
     around = {above for point in points for above in _above(point)}

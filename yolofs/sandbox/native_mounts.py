@@ -1,12 +1,14 @@
-"""Mounting what comes straight from base over the view, before bubblewrap makes that the root and takes it along.
+"""Mounting what comes straight from base over the view, before bubblewrap makes that the root and
+takes it along.
 
-bubblewrap could bind directories itself, but reads the whole mount table anew for each, and follows every symbolic link
-that it is to put something over.
+bubblewrap could bind directories itself, but reads the whole mount table anew for each, and follows
+every symbolic link that it is to put something over.
 
-What is mounted is not base itself but parts of an overlay over it, which has nothing to add.  It reads from the same
-pages, but its files are files of their own: whoever locks one of them (flock(2) needs no right to write) locks nobody
-out on the host.  System calls: openat2(2), open_tree(2), move_mount(2), fsopen(2), fsconfig(2), fsmount(2), fspick(2);
-Linux 5.12, from 5.11 on for ordinary users, too.
+What is mounted is not base itself but parts of an overlay over it, which has nothing to add.  It
+reads from the same pages, but its files are files of their own: whoever locks one of them (flock(2)
+needs no right to write) locks nobody out on the host.  System calls: openat2(2), open_tree(2),
+move_mount(2), fsopen(2), fsconfig(2), fsmount(2), fspick(2); Linux 5.12, from 5.11 on for ordinary
+users, too.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _READ_ONLY, _NO_SETUID, _NO_DEVICES = 0x01, 0x02, 0x04
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _ASIDE = b"/sys"
-"""A directory from which nothing is ever bound: what parts are taken from lies there, where no sandbox sees it."""
+"""A directory from which nothing is ever bound: what parts are taken from lies there, where no
+sandbox sees it.
+"""
 
 
 class _How(ctypes.Structure):
@@ -52,12 +56,14 @@ class _Attributes(ctypes.Structure):
 
 
 def mount_over(view: bytes, native: Mapping[bytes, Sequence[bytes]]) -> list[int]:
-    """Mount directories, files and symbolic links over what a view shows at the same paths, read-only.
+    """Mount directories, files and symbolic links over what a view shows at the same paths,
+    read-only.
 
-    For a process in a mount namespace of its own (:func:`yolofs.sandbox.namespaces.leave_mounts`).  ``view`` is the
-    mountpoint of a view of ``/``; no path leads through a symbolic link, in base and in the view.  ``native``: the
-    paths, by the directories in which they lie (:func:`yolofs.sandbox.native_here.by_directory`).  What cannot be
-    mounted stays as the view shows it.
+    For a process in a mount namespace of its own (:func:`yolofs.sandbox.namespaces.leave_mounts`).
+    ``view`` is the mountpoint of a view of ``/``; no path leads through a symbolic link, in base
+    and in the view.  ``native``: the paths, by the directories in which they lie
+    (:func:`yolofs.sandbox.native_here.by_directory`).  What cannot be mounted stays as the view
+    shows it.
 
     Returns descriptors for :func:`forget_names`, one for each overlay.
     """
@@ -103,7 +109,9 @@ def try_copy() -> None:
 
 @contextlib.contextmanager
 def _overlay(directory: bytes, empty: int) -> Iterator[int]:
-    """Give an overlay over a directory in which nothing is mounted; ``empty`` is the other layer, as it wants two."""
+    """Give an overlay over a directory in which nothing is mounted; ``empty`` is the other layer,
+    as it wants two.
+    """
     with _opened(_AT_FDCWD, directory) as source:
         layers = b"/proc/self/fd/%d:/proc/self/fd/%d" % (source, empty)
         # No attribute of a file may make the overlay show something else than what is there.
@@ -133,7 +141,9 @@ def _filesystem(kind: bytes, **options: bytes) -> Iterator[int]:
 
 
 def _mount_aside(mount: int) -> None:
-    """Take a mount into our mount namespace, as parts are taken only of what is there; bubblewrap leaves it behind."""
+    """Take a mount into our mount namespace, as parts are taken only of what is there; bubblewrap
+    leaves it behind.
+    """
     _checked(_libc.syscall(_MOVE_MOUNT, mount, b"", _AT_FDCWD, _ASIDE, _MOVE_MOUNT_FROM_EMPTY_PATH))
 
 
@@ -150,7 +160,9 @@ def _part(mount: int, path: bytes) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _copied(path: bytes) -> Iterator[int]:
-    """Give a mount of what lies at a path, which is mounted nowhere; it has nothing of what is mounted below."""
+    """Give a mount of what lies at a path, which is mounted nowhere; it has nothing of what is
+    mounted below.
+    """
     with _part(_AT_FDCWD, path) as tree:
         wanted = _Attributes(_READ_ONLY | _NO_SETUID | _NO_DEVICES)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))

@@ -1,4 +1,6 @@
-"""What is left of a directory that is to be bound straight from base, where something in it must not be."""
+"""What is left of a directory that is to be bound straight from base, where something in it must
+not be.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,16 @@ from collections.abc import Iterable
 from yolofs.paths import is_below
 
 LIMIT = 256
-"""So many parts of one directory there may be: each is a mount, which takes a tenth of a millisecond at each start."""
+"""So many parts of one directory there may be: each is a mount, which takes a tenth of a
+millisecond at each start.
+"""
 
 
 def directories_beside(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
     """Return the highest directories, ``top`` or below it, in which none of the obstacles lies.
 
-    Absolute paths.  Those far down are left out where there would be too many.  Reads the directories on the way to the
-    obstacles.
+    Absolute paths.  Those far down are left out where there would be too many.  Reads the
+    directories on the way to the obstacles.
     """
     inside = [path for path in obstacles if is_below(path, top)]
     found: list[bytes] = []

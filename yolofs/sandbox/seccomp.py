@@ -1,10 +1,12 @@
-"""Which system calls the kernel refuses inside the sandbox, as a compiled filter for ``bwrap --seccomp``.
+"""Which system calls the kernel refuses inside the sandbox, as a compiled filter for
+``bwrap --seccomp``.
 
-Everything that is refused here either needs a capability, which the sandbox has none of anyway, or would let a program
-get one (a user namespace of its own) or reach past the sandbox without one (typing into the user's terminal, the user's
-keys in the kernel, having the host wait for a lease, the process by which bubblewrap keeps the sandbox together, and
-without network what a network namespace does not cut off).  The program is classic BPF over ``struct seccomp_data``:
-seccomp(2), linux/bpf_common.h.
+Everything that is refused here either needs a capability, which the sandbox has none of anyway, or
+would let a program get one (a user namespace of its own) or reach past the sandbox without one
+(typing into the user's terminal, the user's keys in the kernel, having the host wait for a lease,
+the process by which bubblewrap keeps the sandbox together, and without network what a network
+namespace does not cut off).  The program is classic BPF over ``struct seccomp_data``: seccomp(2),
+linux/bpf_common.h.
 """
 
 from __future__ import annotations
@@ -41,14 +43,17 @@ _UFFD_USER_MODE_ONLY: Final = 1
 _SYS_SOCKET, _SYS_SOCKETPAIR = 1, 8
 
 FAMILIES: Final = (1, 2, 10, 16)
-"""The sockets that there are without network: AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK (linux/socket.h).
+"""The sockets that there are without network: AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK
+(linux/socket.h).
 
-These end where the network namespace does.  Others do not (AF_VSOCK leads to the hypervisor and its machines,
-AF_QIPCRTR to other processors of a board, AF_ALG into the kernel's cryptography), or are no use without a device.
+These end where the network namespace does.  Others do not (AF_VSOCK leads to the hypervisor and its
+machines, AF_QIPCRTR to other processors of a board, AF_ALG into the kernel's cryptography), or are
+no use without a device.
 """
 _AF_NETLINK: Final = 16
 NETLINK_PROTOCOLS: Final = (0, 4)
-"""NETLINK_ROUTE, which the C library asks for the interfaces there are, and NETLINK_SOCK_DIAG (linux/netlink.h).
+"""NETLINK_ROUTE, which the C library asks for the interfaces there are, and NETLINK_SOCK_DIAG
+(linux/netlink.h).
 
 NETLINK_KOBJECT_UEVENT, for one, tells root of the host's devices in each network namespace.
 """
@@ -216,9 +221,11 @@ ABIS: Final[Mapping[str, tuple[Abi, ...]]] = {
         ),
     ),
 }
-"""For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is killed.
+"""For each machine (as ``uname -m`` calls it) what programs may use; one that uses another ABI is
+killed.
 
-``of_a_process`` are process_vm_readv, process_vm_writev and pidfd_open, the way to pidfd_getfd and process_madvise.
+``of_a_process`` are process_vm_readv, process_vm_writev and pidfd_open, the way to pidfd_getfd and
+process_madvise.
 """
 
 
@@ -251,7 +258,8 @@ def program(machine: str, *, has_network: bool = True) -> list[Instruction]:
     code = [Instruction(_LOAD_WORD, 0, 0, _ARCH_OFFSET)]
     for abi in ABIS[machine]:
         section = [*_section(abi), *(() if has_network else _without_network(abi)), _return(_ALLOW)]
-        # A conditional jump reaches 255 instructions at most, so the way past a section is checked here.
+        # A conditional jump reaches 255 instructions at most, so the way past a section is checked
+        # here.
         assert len(section) <= 255
         code += [Instruction(_JUMP_EQUAL, 0, len(section), abi.audit_arch), *section]
     return [*code, _return(_KILL_PROCESS)]
@@ -265,25 +273,26 @@ def _section(abi: Abi) -> Iterator[Instruction]:
         yield _refuse(errno.ENOSYS)
     for number in abi.refused.values():
         yield from _where_it_is(number, [_refuse(errno.EPERM)])
-    # The flags of clone3 lie in memory, where no filter can look: the C library falls back to clone.
+    # The flags of clone3 lie in memory, where no filter can look: the C library falls back to
+    # clone.
     yield from _where_it_is(abi.clone3, [_refuse(errno.ENOSYS)])
     for number in (abi.clone, abi.unshare):
         body = [_load(0), Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE), _refuse(errno.EPERM), _return(_ALLOW)]
         yield from _where_it_is(number, body)
     yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX)
-    # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the host, where the file
-    # is one of those that a sandbox has straight from base.
+    # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the
+    # host, where the file is one of those that a sandbox has straight from base.
     for number in abi.fcntl:
         yield from _refused_requests(number, _F_SETLEASE, _F_SETDELEG)
-    # Who holds up bubblewrap's process in the sandbox keeps the run from ending, and who makes it forget with whom it
-    # has to die has processes that outlive the run.
+    # Who holds up bubblewrap's process in the sandbox keeps the run from ending, and who makes it
+    # forget with whom it has to die has processes that outlive the run.
     for number in abi.of_a_process:
         yield from _where_it_is(number, [_load(0), *_either([_FIRST_PROCESS], _refuse(errno.EPERM)), _return(_ALLOW)])
     aimed_at_it = [*_either([_PTRACE_TRACEME], _return(_ALLOW)), _refuse(errno.EPERM)]
     is_aimed_at_it = [_load(1), Instruction(_JUMP_EQUAL, 0, 1 + len(aimed_at_it), _FIRST_PROCESS)]
     yield from _where_it_is(abi.ptrace, [*is_aimed_at_it, _load(0), *aimed_at_it, _return(_ALLOW)])
-    # Whoever lets the kernel wait for a page has it wait with what it holds then: the lock of a directory of the host,
-    # for example, that is being listed.
+    # Whoever lets the kernel wait for a page has it wait with what it holds then: the lock of a
+    # directory of the host, for example, that is being listed.
     kernel_waits = [_load(0), Instruction(_JUMP_ANY_BIT, 1, 0, _UFFD_USER_MODE_ONLY), _refuse(errno.EPERM)]
     yield from _where_it_is(abi.userfaultfd, [*kernel_waits, _return(_ALLOW)])
 
@@ -304,12 +313,16 @@ def _without_network(abi: Abi) -> Iterator[Instruction]:
 
 
 def _refused_requests(number: int, *requests: int) -> Iterator[Instruction]:
-    """Yield what refuses a system call with some second arguments, of which the kernel takes the low half."""
+    """Yield what refuses a system call with some second arguments, of which the kernel takes the
+    low half.
+    """
     yield from _where_it_is(number, [_load(1), *_either(requests, _refuse(errno.EPERM)), _return(_ALLOW)])
 
 
 def _where_it_is(number: int, body: list[Instruction]) -> Iterator[Instruction]:
-    """Yield what is done at one system call alone, and ends with a verdict, as another word is loaded then."""
+    """Yield what is done at one system call alone, and ends with a verdict, as another word is
+    loaded then.
+    """
     yield Instruction(_JUMP_EQUAL, 0, len(body), number)
     yield from body
 
@@ -322,7 +335,9 @@ def _either(values: Iterable[int], verdict: Instruction) -> Iterator[Instruction
 
 
 def _load(argument: int) -> Instruction:
-    """Return what loads the low half of an argument: what the kernel takes of a number of 32 bits."""
+    """Return what loads the low half of an argument: what the kernel takes of a number of 32
+    bits.
+    """
     return Instruction(_LOAD_WORD, 0, 0, _ARGUMENT_OFFSET + _ARGUMENT_BYTES * argument)
 
 

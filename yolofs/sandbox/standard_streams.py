@@ -1,4 +1,6 @@
-"""What the sandbox gets as stdin, stdout and stderr: never a way to files outside that nobody meant to open."""
+"""What the sandbox gets as stdin, stdout and stderr: never a way to files outside that nobody meant
+to open.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ def check_descriptors() -> None:
 class Stdin:
     """The command's stdin: ours, unless that is a real file.
 
-    A file that is open for reading can be opened again for writing through ``/proc/self/fd/0``, past the view.  So the
-    command gets a copy of what is left to read in it; how far it has read is carried over at the end.  What was opened
-    for writing, or has no name any more, is left as it is.
+    A file that is open for reading can be opened again for writing through ``/proc/self/fd/0``,
+    past the view.  So the command gets a copy of what is left to read in it; how far it has read is
+    carried over at the end.  What was opened for writing, or has no name any more, is left as it
+    is.
     """
 
     def __init__(self) -> None:
@@ -56,7 +59,9 @@ class Stdin:
 
 
 def _copy_rest(start: int) -> int:
-    """Return a new descriptor of a file without a name that holds what stdin has from ``start`` on."""
+    """Return a new descriptor of a file without a name that holds what stdin has from ``start``
+    on.
+    """
     if os.fstat(0).st_size - start <= _MAX_MEMORY_BYTES:
         fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
     else:

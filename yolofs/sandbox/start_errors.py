@@ -13,10 +13,11 @@ from yolofs.paths import display, in_shell
 def start_error(
     word: bytes, number: int, *, mountpoint: bytes | None = None, directory: bytes = b"."
 ) -> CommandNotFoundError | NotExecutableError:
-    """Return the error for a command, named by ``word``, whose start the system refused with an errno.
+    """Return the error for a command, named by ``word``, whose start the system refused with an
+    errno.
 
-    ``mountpoint`` is that of the view, and ``directory`` where in it the command was to start, absolute; without
-    these we are in the view already.
+    ``mountpoint`` is that of the view, and ``directory`` where in it the command was to start,
+    absolute; without these we are in the view already.
     """
     shown = display(word) or '""'
     if b"/" not in word:

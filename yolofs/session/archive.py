@@ -1,4 +1,6 @@
-"""What commits put away in ``commits/N``: the journal that ended with the commit, and the one to follow it."""
+"""What commits put away in ``commits/N``: the journal that ended with the commit, and the one to
+follow it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _STAGE_LINE = re.compile(rb"^[SK] \d+ \S+ (\d+)", re.MULTILINE)
 
 
 def store_numbers(journal: bytes, start: int = 0) -> set[int]:
-    """Return the numbers of all store inodes that a journal names from byte ``start`` on, in dead segments too."""
+    """Return the numbers of all store inodes that a journal names from byte ``start`` on, in dead
+    segments too.
+    """
     numbers: set[int] = set()
     rest = b""
     try:
@@ -66,9 +70,11 @@ def commit_numbers(directory: bytes) -> list[int]:
 
 
 def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ()) -> set[int]:
-    """Return the numbers of all store inodes that a journal of a session named which is not in force any more.
+    """Return the numbers of all store inodes that a journal of a session named which is not in
+    force any more.
 
-    These are the journals of its commits, but for those ``without``, and what was cut off the one in force.
+    These are the journals of its commits, but for those ``without``, and what was cut off the one
+    in force.
     """
     torn = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
     commits = [number for number in commit_numbers(directory) if number not in without]
@@ -81,7 +87,9 @@ def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ())
 
 
 def _numbers_of_commit(directory: bytes, number: int) -> tuple[set[int], bool]:
-    """Return the numbers that a commit names, and whether that stays so: nothing is to follow it any more."""
+    """Return the numbers that a commit names, and whether that stays so: nothing is to follow it
+    any more.
+    """
     commit = commit_directory(directory, number)
     numbers = store_numbers(os.path.join(commit, b"journal"))
     carried = os.path.join(commit, CARRIED)
@@ -94,7 +102,8 @@ def _numbers_of_commit(directory: bytes, number: int) -> tuple[set[int], bool]:
 
 
 def nameless(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno]:
-    """Return the store inodes of a session without a journal that no other journal of it names, in order.
+    """Return the store inodes of a session without a journal that no other journal of it names, in
+    order.
 
     Those of the commits ``without`` do not count.
 
@@ -109,10 +118,11 @@ def nameless(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno
 
 
 def journal_loss(directory: bytes) -> JournalError | None:
-    """Return what is to be said of a session whose journal is missing; None if it has one, or needs none.
+    """Return what is to be said of a session whose journal is missing; None if it has one, or needs
+    none.
 
-    It needs none if it has just been made, or if a commit or an abort died after it had put the old one away: then no
-    staged file is left that only the missing journal could name.
+    It needs none if it has just been made, or if a commit or an abort died after it had put the old
+    one away: then no staged file is left that only the missing journal could name.
     """
     path = os.path.join(directory, b"journal")
     if os.path.lexists(path):
@@ -141,10 +151,12 @@ class End(enum.Enum):
 
 
 def interrupted_commit(directory: bytes) -> bytes | None:
-    """Return the directory of a commit of the session in ``directory`` that stopped half way, None if there is none.
+    """Return the directory of a commit of the session in ``directory`` that stopped half way, None
+    if there is none.
 
-    One that has not touched anything of base yet, as far as can be told, is none.
-    So is one of which another hand wrote that it is done or given up: what that would do to the journal is not done.
+    One that has not touched anything of base yet, as far as can be told, is none.  So is one of
+    which another hand wrote that it is done or given up: what that would do to the journal is not
+    done.
     """
     number = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, number)
@@ -154,7 +166,9 @@ def interrupted_commit(directory: bytes) -> bytes | None:
 
 
 def _was_never_begun(directory: bytes, number: int) -> bool:
-    """Tell whether a commit, planned by this user for this session, ended before it touched anything of base."""
+    """Tell whether a commit, planned by this user for this session, ended before it touched
+    anything of base.
+    """
     from yolofs.commit.apply.commit_directory import (
         has_begun,
     )  # who opens a session need not wait for all that commits import
@@ -179,9 +193,11 @@ def _is_put_away(commit: bytes) -> bool:
 
 
 def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
-    """Return how a commit ended; None if it has not, or if that was not written by this user for this session.
+    """Return how a commit ended; None if it has not, or if that was not written by this user for
+    this session.
 
-    What cannot be looked at, as the key cannot be read just now, is None, too, or with ``has_to_look`` an error.
+    What cannot be looked at, as the key cannot be read just now, is None, too, or with
+    ``has_to_look`` an error.
 
     Danger: what follows an end puts the journal away, and another one in its place.
     """
@@ -217,9 +233,11 @@ def _is_sealed(sealer: Sealer, directory: bytes, number: int) -> bool:
 
 
 def give_up(directory: bytes, number: int) -> None:
-    """Note, durably, that an interrupted commit is not to be finished, and put the journal away that it was to end.
+    """Note, durably, that an interrupted commit is not to be finished, and put the journal away
+    that it was to end.
 
-    No other file is touched: what base had, and what was on its way, stays in the commit's directory.
+    No other file is touched: what base had, and what was on its way, stays in the commit's
+    directory.
 
     Raises:
         TrustError: the state directory is not the user's alone.
@@ -238,9 +256,11 @@ def give_up(directory: bytes, number: int) -> None:
 
 
 def has_ended_journal(directory: bytes) -> bool:
-    """Tell whether the journal of the session in ``directory`` is that of a commit that has ended since.
+    """Tell whether the journal of the session in ``directory`` is that of a commit that has ended
+    since.
 
-    What it says of base is not true any more.  Whoever committed is about to put it away, or died before.
+    What it says of base is not true any more.  Whoever committed is about to put it away, or died
+    before.
     """
     last = max(commit_numbers(directory), default=0)
     archive = os.path.join(commit_directory(directory, last), b"journal")
@@ -250,14 +270,17 @@ def has_ended_journal(directory: bytes) -> bool:
 
 
 def finish_put_away(directory: bytes) -> None:
-    """Put the journal away for a commit that ended and died just before it could; make a new one if none is left.
+    """Put the journal away for a commit that ended and died just before it could; make a new one if
+    none is left.
 
     A commit that died before it touched anything of base is removed, as if it had never been.
 
     Raises:
-        JournalError: it is missing, and staged files have lost their names with it (:func:`journal_loss`).
+        JournalError: it is missing, and staged files have lost their names with it
+            (:func:`journal_loss`).
 
-    Danger: records written between that death and this call would be put away with the commit, out of the view.
+    Danger: records written between that death and this call would be put away with the commit, out
+        of the view.
     """
     path = os.path.join(directory, b"journal")
     last = max(commit_numbers(directory), default=0)
@@ -287,7 +310,8 @@ def finish_put_away(directory: bytes) -> None:
 def replace_journal(path: bytes) -> None:
     """Put an empty journal in the place of another one, durably and at once: no crash leaves none.
 
-    On a full disk, where this is what makes room, the note of the old one's length becomes the new one.
+    On a full disk, where this is what makes room, the note of the old one's length becomes the new
+    one.
 
     Raises:
         OSError: no journal can be made; the old one stays.
@@ -301,12 +325,15 @@ def replace_journal(path: bytes) -> None:
 
 
 def begin_journal(path: bytes, commit: bytes | None) -> None:
-    """Begin a journal where there is none: with what the commit in a directory leaves staged, if anything.
+    """Begin a journal where there is none: with what the commit in a directory leaves staged, if
+    anything.
 
-    The old journal has to be durably away first: after a power failure the new one might be taken for the old one.
+    The old journal has to be durably away first: after a power failure the new one might be taken
+    for the old one.
 
     Raises:
-        TrustError: there is something left staged, and no telling that this is it; no journal is made.
+        TrustError: there is something left staged, and no telling that this is it; no journal is
+            made.
         OSError: the key cannot be read, or no journal be made.
     """
     carried = os.path.join(commit, CARRIED) if commit is not None else b""

@@ -1,7 +1,8 @@
 """Which runs made the differences between a state and a later one that was built on it.
 
-The records in between are gone through in their order, and what each did is kept at the path that it concerns: at the
-path that the file or directory has by now, and, for what is gone, at the path that it had in the older state.
+The records in between are gone through in their order, and what each did is kept at the path that
+it concerns: at the path that the file or directory has by now, and, for what is gone, at the path
+that it had in the older state.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Attribution:
             self._take(record)
 
     def runs_of(self, change: Change) -> frozenset[int]:
-        """Return the runs that a change is due to, :data:`NO_RUN` among them; none if no record tells."""
+        """Return the runs that a change is due to, :data:`NO_RUN` among them; none if no record
+        tells.
+        """
         old = change.old_path if change.old_path is not None else change.path
         if change.kind is Kind.DELETED:
             return frozenset(_nearest(self._gone, old) or self._touched.get(old, set()))
@@ -130,7 +133,8 @@ def _nearest(where: dict[RelPath, set[int]], path: RelPath) -> set[int]:
 def attribute(timeline: Timeline, journal: Journal, before: int, after: int | None) -> Attribution | None:
     """Return who made the differences between two generations (``after`` None: until now).
 
-    None if the second was not built on the first, as after a travel to an earlier one: then no records tell.
+    None if the second was not built on the first, as after a travel to an earlier one: then no
+    records tell.
     """
     old = timeline.segments_of(before)
     new = timeline.segments_of(after) if after is not None else timeline.live_segments

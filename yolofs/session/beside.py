@@ -1,4 +1,5 @@
-"""A journal that goes on from a session's beside it, and then takes its place: all of it is done, or nothing.
+"""A journal that goes on from a session's beside it, and then takes its place: all of it is done,
+or nothing.
 
 What is tried in it, and made in the store for it, is not there for anybody else before
 :meth:`Beside.keep`, and a crash before leaves nothing but files that the next open or ``yolofs gc``
@@ -48,7 +49,9 @@ class Beside(States):
                 self.timeline.add(record)
 
     def snapshot(self, name: bytes = b"", *, if_changed: bool = False) -> Generation:
-        """Write a P marker, unless nothing has changed and ``if_changed``; return the present generation."""
+        """Write a P marker, unless nothing has changed and ``if_changed``; return the present
+        generation.
+        """
         if not if_changed or self.has_unsnapshotted():
             self.append(Snapshot(coarse_clock_ns(), name))
         return self.timeline.present
@@ -88,7 +91,8 @@ class Beside(States):
 
 @contextlib.contextmanager
 def beside(session: Session) -> Iterator[Beside]:
-    """Copy the journal, and yield what goes on from it; unless it is kept, nothing of it is left at the end.
+    """Copy the journal, and yield what goes on from it; unless it is kept, nothing of it is left at
+    the end.
 
     The session is open for writing, and a mount of it paused.
 

@@ -1,4 +1,6 @@
-"""Commit and abort of a session, and what becomes of a commit that was interrupted: what ends a journal."""
+"""Commit and abort of a session, and what becomes of a commit that was interrupted: what ends a
+journal.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import read_plain
 
 _FORCED = b"forced"
-"""In a commit's directory: the inode numbers of what it replaces although the host has changed it."""
+"""In a commit's directory: the inode numbers of what it replaces although the host has changed
+it.
+"""
 _MOST_FORCED = 1 << 30
 
 
@@ -48,7 +52,9 @@ class CommitResult(msgspec.Struct, frozen=True):
     """What a commit did."""
 
     number: int | None
-    """Of the commit; what base had before lies in ``commits/NUMBER/``.  None if there was nothing to commit."""
+    """Of the commit; what base had before lies in ``commits/NUMBER/``.  None if there was nothing
+    to commit.
+    """
     steps: int
     """How many changes it took."""
     left_out: dict[RelPath, tuple[str, ...]]
@@ -56,15 +62,21 @@ class CommitResult(msgspec.Struct, frozen=True):
     held_back: tuple[HeldBack, ...] = ()
     """What was selected and stays staged all the same."""
     unfinished: str = ""
-    """Why its journal could not be put away; the next command that opens the session does that first."""
+    """Why its journal could not be put away; the next command that opens the session does that
+    first.
+    """
     found: str = ""
-    """What the host had put in its way while it was interrupted, and where that lies now; empty if nothing."""
+    """What the host had put in its way while it was interrupted, and where that lies now; empty if
+    nothing.
+    """
 
 
 def split(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
-    """Return what a commit would take, and what it would leave staged; without ``selection`` it takes everything.
+    """Return what a commit would take, and what it would leave staged; without ``selection`` it
+    takes everything.
 
-    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a commit.
+    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a
+    commit.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
@@ -78,7 +90,9 @@ class Looked(NamedTuple):
 
     names: list[Name]
     conflicts: list[RelPath]
-    """The paths of the view at which base changed meanwhile, or that have the marks of a merge, sorted."""
+    """The paths of the view at which base changed meanwhile, or that have the marks of a merge,
+    sorted.
+    """
     marked: list[RelPath]
     """Those that have marks."""
     unchanged: frozenset[RelPath]
@@ -100,7 +114,9 @@ def look_at_base(session: Session, parts: Split) -> Looked:
 
 
 def conflict_error(looked: Looked) -> ConflictError:
-    """Return what is to be said where base has changed under what would be committed, or marks stand in it."""
+    """Return what is to be said where base has changed under what would be committed, or marks
+    stand in it.
+    """
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
     conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
     if not conflicts:
@@ -139,23 +155,24 @@ def commit(
 ) -> CommitResult:
     """Apply what is staged to base, and start another journal; the old one is kept with the commit.
 
-    With a ``selection`` only that part of it: the rest stays staged, as the first records of the new journal and its
-    first generation.  The view is the same before and after.  ``parts`` is what :func:`split` made of the selection,
-    for who has asked it since this session was opened, and ``looked`` what :func:`look_at_base` found then.  Unless it
-    ``is_seen``, that is if comparing finds no change in it, it is committed only for hard links that differ: times of
-    directories and links, and what was written back as it was, stay staged.
+    With a ``selection`` only that part of it: the rest stays staged, as the first records of the
+    new journal and its first generation.  The view is the same before and after.  ``parts`` is what
+    :func:`split` made of the selection, for who has asked it since this session was opened, and
+    ``looked`` what :func:`look_at_base` found then.  Unless it ``is_seen``, that is if comparing
+    finds no change in it, it is committed only for hard links that differ: times of directories and
+    links, and what was written back as it was, stay staged.
 
-    ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.  A mount of the
-    session must be paused meanwhile.  ``going_back`` is called if the commit is taken back, and returns what is told
-    how far that has come.
+    ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
+    A mount of the session must be paused meanwhile.  ``going_back`` is called if the commit is
+    taken back, and returns what is told how far that has come.
 
     Raises:
         ConflictError: paths changed in base; nothing was done.
         YolofsError: base would not have the names that the view shows; nothing was done.
-        CommitError: a step failed half way, and nothing is lost; or a commit was interrupted, which has to be finished
-            first: see :func:`finish_interrupted`.
-        TrustError: the state directory is not the user's alone, or a commit was interrupted that did not begin here;
-            nothing was done.
+        CommitError: a step failed half way, and nothing is lost; or a commit was interrupted, which
+            has to be finished first: see :func:`finish_interrupted`.
+        TrustError: the state directory is not the user's alone, or a commit was interrupted that
+            did not begin here; nothing was done.
     """
     session.check_no_interrupted_commit()
     parts = parts if parts is not None else split(session, selection)
@@ -209,7 +226,8 @@ def commit(
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
     """Return what tells which store inodes a commit may put into base themselves.
 
-    These are such as nothing that stays staged shows, and nobody has open: who has could write to base by that.
+    These are such as nothing that stays staged shows, and nobody has open: who has could write to
+    base by that.
     """
     if session.in_use is None:
         return is_spare_never
@@ -218,7 +236,9 @@ def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
 
 
 def put_away(session: Session, directory: bytes) -> str:
-    """Put the journal of a commit that is done away; return why not, if that fails: its command is to say both."""
+    """Put the journal of a commit that is done away; return why not, if that fails: its command is
+    to say both.
+    """
     with no_interrupt():
         try:
             session.put_away(os.path.join(directory, b"journal"))
@@ -232,7 +252,9 @@ def put_away(session: Session, directory: bytes) -> str:
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
-    """Note what a commit that was taken back has put in its place, but for what the host had changed."""
+    """Note what a commit that was taken back has put in its place, but for what the host had
+    changed.
+    """
     path = os.path.join(directory, _FORCED)
     forced: set[int] = set()
     if os.path.lexists(path):
@@ -256,8 +278,8 @@ def finish_interrupted(
 ) -> CommitResult | None:
     """Finish the commit that a crash or an error interrupted; None if there was none.  Blocks.
 
-    Until that is done base is neither what it was nor what the view showed, so nothing else can be done first.  The
-    user has been asked.
+    Until that is done base is neither what it was nor what the view showed, so nothing else can be
+    done first.  The user has been asked.
 
     Raises:
         TrustError: it did not begin here, or what it needs is not there any more; nothing is done.
@@ -288,7 +310,8 @@ def finish_interrupted(
 
 
 def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
-    """Return what notes what a commit has put in place, so that what stays staged does not take it for the host's.
+    """Return what notes what a commit has put in place, so that what stays staged does not take it
+    for the host's.
 
     None if it is not needed: to know what has come means reading the whole log.
     """
@@ -317,7 +340,8 @@ def roll_back_interrupted(
 ) -> TakenBack | None:
     """Take the commit back that a crash or an error interrupted; None if there was none.  Blocks.
 
-    Base is as it was before it, and all stays staged.  A mount of the session must be paused meanwhile.
+    Base is as it was before it, and all stays staged.  A mount of the session must be paused
+    meanwhile.
 
     Raises:
         TrustError: it did not begin here; nothing is done.
@@ -342,9 +366,10 @@ def roll_back_interrupted(
 def discard_interrupted(session: Session) -> bytes | None:
     """Give an interrupted commit up, and return its directory; None if there was none.
 
-    Base stays as it is, no file is removed or moved: what base had, and what was on its way, stays in the commit's
-    directory, where a list says what was where, and what the store holds.  The journal goes there, too, as what is
-    staged is about base as it was; the view is base again.  A mount of the session must be paused meanwhile.
+    Base stays as it is, no file is removed or moved: what base had, and what was on its way, stays
+    in the commit's directory, where a list says what was where, and what the store holds.  The
+    journal goes there, too, as what is staged is about base as it was; the view is base again.  A
+    mount of the session must be paused meanwhile.
 
     Raises:
         TrustError: the state directory is not the user's alone.
@@ -361,7 +386,9 @@ def discard_interrupted(session: Session) -> bytes | None:
 
 
 def _staged(session: Session) -> list[str]:
-    """Return one line for each staged file and the name that it had in the view; none if the journal is damaged."""
+    """Return one line for each staged file and the name that it had in the view; none if the
+    journal is damaged.
+    """
     try:
         staged = session.state().staged
     except YolofsError:
@@ -377,8 +404,8 @@ def _staged(session: Session) -> list[str]:
 def abort(session: Session) -> None:
     """Drop everything that is staged, snapshots too: the view is base again.
 
-    A mount of the session must be paused meanwhile.  Store inodes that its open files still show go with them, or
-    when the session is opened next.
+    A mount of the session must be paused meanwhile.  Store inodes that its open files still show go
+    with them, or when the session is opened next.
 
     Raises:
         YolofsError: a commit was interrupted.

@@ -1,7 +1,7 @@
 """Dropping the generations that the present view is not built from, and what only they have staged.
 
-The journal is written anew without their segments.  The others keep their order, names and times, and are numbered
-anew; where a travel went is not told any more.
+The journal is written anew without their segments.  The others keep their order, names and times,
+and are numbered anew; where a travel went is not told any more.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ def dead_generations(session: Session) -> int:
 
 
 def drop_dead_generations(session: Session) -> int:
-    """Write the journal of a session anew without its dead generations, and return how many these were.
+    """Write the journal of a session anew without its dead generations, and return how many these
+    were.
 
-    A mount of the session must be paused meanwhile.  Store inodes that no journal names any more are removed by the
-    next :meth:`~yolofs.session.session.Session.collect`.
+    A mount of the session must be paused meanwhile.  Store inodes that no journal names any more
+    are removed by the next :meth:`~yolofs.session.session.Session.collect`.
 
     Raises:
         CommitError, TrustError: a commit was interrupted.

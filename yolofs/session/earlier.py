@@ -1,8 +1,10 @@
-"""Sessions of earlier versions, which lay in the project as ``.yolofs/``: whether one can be trusted, and moving it.
+"""Sessions of earlier versions, which lay in the project as ``.yolofs/``: whether one can be
+trusted, and moving it.
 
-Anybody who can put files into the project can put such a directory there: a clone, an archive.  So one is moved without
-a question only where nothing in it could do harm that the project's other files could not do as well: everything that
-is staged lies in the project or in a scratch directory, no learned rule opens anything, no commit was interrupted.
+Anybody who can put files into the project can put such a directory there: a clone, an archive.  So
+one is moved without a question only where nothing in it could do harm that the project's other
+files could not do as well: everything that is staged lies in the project or in a scratch directory,
+no learned rule opens anything, no commit was interrupted.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _SHOWN = 3
 
 
 class Earlier(NamedTuple):
-    """A ``.yolofs/`` that is held open: whoever may write to the project may put something else there meanwhile."""
+    """A ``.yolofs/`` that is held open: whoever may write to the project may put something else
+    there meanwhile.
+    """
 
     project: bytes
     fd: int
@@ -116,7 +120,8 @@ def check_earlier(earlier: Earlier) -> None:
 
 
 def _parts(path: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield the session's directory, and all in it but what the store and the commits keep, with what each has to be.
+    """Yield the session's directory, and all in it but what the store and the commits keep, with
+    what each has to be.
 
     0 stands for what no earlier version made.
     """
@@ -159,7 +164,8 @@ def _objection(st: os.stat_result, kind: int, *, is_top: bool) -> str:
 
 
 def objections(earlier: Earlier) -> list[str]:
-    """Return what in a ``.yolofs/`` could do harm if somebody else had put it there, a line each; none: nothing could.
+    """Return what in a ``.yolofs/`` could do harm if somebody else had put it there, a line each;
+    none: nothing could.
 
     Raises:
         JournalError, ConfigError, YolofsError: a file of it cannot be read.
@@ -187,7 +193,9 @@ def _some(items: Iterable[str]) -> str:
 
 
 def _staged_outside(path: bytes, project: bytes) -> list[bytes]:
-    """Return the absolute paths that the journal tells of and that lie neither in the project nor in scratch."""
+    """Return the absolute paths that the journal tells of and that lie neither in the project nor
+    in scratch.
+    """
     content = read_session_file(path)
     root = os.path.realpath(content.root_path) if content is not None else b"/"
     scratch = [os.path.realpath(os.path.expanduser(os.fsencode(top))) for top in Settings.defaults().scratch]
@@ -206,7 +214,9 @@ def _staged_outside(path: bytes, project: bytes) -> list[bytes]:
 
 
 def _resolved(path: bytes) -> bytes:
-    """Return where a path leads, but for its last component: a link of the project may be on the way."""
+    """Return where a path leads, but for its last component: a link of the project may be on the
+    way.
+    """
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
@@ -230,11 +240,13 @@ def _check_in_place(earlier: Earlier) -> None:
 
 
 def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
-    """Move the session of an earlier version into the user's state directory, or into the one that he has ``named``.
+    """Move the session of an earlier version into the user's state directory, or into the one that
+    he has ``named``.
 
     Raises:
         SessionBusyError: it is in use, by a daemon of that version, for instance.
-        TrustError: the state directory could be changed by others, or somebody has put something else in its place.
+        TrustError: the state directory could be changed by others, or somebody has put something
+            else in its place.
         OSError: it cannot be moved; it is where it was.
     """
     project, place = earlier.project, earlier.place
@@ -286,7 +298,9 @@ def _rename(earlier: Earlier, target: bytes) -> None:
 
 
 def _copy(path: bytes, session: bytes) -> None:
-    """Copy a session into a directory made for it, durably; the journal last, as it tells that all is there."""
+    """Copy a session into a directory made for it, durably; the journal last, as it tells that all
+    is there.
+    """
     names = sorted(map(os.fsencode, os.listdir(path)), key=lambda name: name == b"journal")
     for name in names:
         copy_tree(os.path.join(path, name), os.path.join(session, name))

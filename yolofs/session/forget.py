@@ -13,7 +13,8 @@ from yolofs.session.session import locked
 
 
 def forget(entry: Entry) -> None:
-    """Remove a session: what is staged, its history and what its commits keep.  Base and the project stay as they are.
+    """Remove a session: what is staged, its history and what its commits keep.  Base and the
+    project stay as they are.
 
     Raises:
         SessionBusyError: it is mounted, or in use.

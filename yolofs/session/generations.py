@@ -1,7 +1,8 @@
-"""What a journal comes to: the override trees of its generations and of the present, and what they differ in.
+"""What a journal comes to: the override trees of its generations and of the present, and what they
+differ in.
 
-A state is replayed from the journal's records.  A checkpoint (:mod:`yolofs.state.checkpoint`) stands for the records at
-its beginning, so that a long session need not replay all of them.
+A state is replayed from the journal's records.  A checkpoint (:mod:`yolofs.state.checkpoint`)
+stands for the records at its beginning, so that a long session need not replay all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class States:
         """What the journal's beginning comes to, if that is known."""
 
     def state(self, generation: Generation | None = None) -> Tree:
-        """Return the override tree of a generation, or of the present with what is not snapshotted yet.
+        """Return the override tree of a generation, or of the present with what is not snapshotted
+        yet.
 
         Raises:
             JournalError: the journal contradicts itself.
@@ -70,12 +72,15 @@ class States:
         return tree
 
     def states(self, old: Generation, new: Generation | None) -> tuple[Tree, Tree]:
-        """Return the override trees of two generations, as :meth:`state`; what they have in common is replayed once."""
+        """Return the override trees of two generations, as :meth:`state`; what they have in common
+        is replayed once.
+        """
         tree = self.state(old)
         return tree, self.state_after(tree, old, new)
 
     def state_after(self, tree: Tree, old: Generation, new: Generation | None) -> Tree:
-        """Return the override tree of generation ``new`` (None: the present), where ``tree`` is that of ``old``.
+        """Return the override tree of generation ``new`` (None: the present), where ``tree`` is
+        that of ``old``.
 
         Raises:
             JournalError: the journal contradicts itself.
@@ -113,7 +118,9 @@ class States:
         return State(tree, StoreIno(fresh_from))
 
     def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
-        """Return a tree to start from, and the byte ranges of the journal that lead from it to the state."""
+        """Return a tree to start from, and the byte ranges of the journal that lead from it to the
+        state.
+        """
         parts = [self.journal.segment_range(segment) for segment in segments]
         known = self._checkpoint
         if known is None or segments[: len(known.live)] != known.live:
@@ -128,15 +135,18 @@ class States:
 
     @property
     def checkpointed_records(self) -> int:
-        """How many records the checkpoint spared that the session was opened with, or has written since."""
+        """How many records the checkpoint spared that the session was opened with, or has written
+        since.
+        """
         return self._checkpoint.record_count if self._checkpoint is not None else 0
 
     def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
-        """Note what the journal comes to, so that the next open need not replay it; return whether it did.
+        """Note what the journal comes to, so that the next open need not replay it; return whether
+        it did.
 
-        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is written comes from
-        a replay, whatever an overlay has in memory: the journal is the truth.  A session that was opened to be read may
-        do it, too, while another process appends.
+        Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is
+        written comes from a replay, whatever an overlay has in memory: the journal is the truth.  A
+        session that was opened to be read may do it, too, while another process appends.
 
         Raises:
             OSError: it cannot be written.
@@ -184,7 +194,8 @@ class States:
     ) -> list[Change]:
         """Return the net changes from generation ``old`` to ``new`` (None: now), sorted by path.
 
-        ``expand_renames`` gives each file below a renamed directory a line of its own, as a patch needs it.
+        ``expand_renames`` gives each file below a renamed directory a line of its own, as a patch
+        needs it.
         """
         return compare(
             *self.states(old, new),

@@ -1,6 +1,8 @@
-"""What happened before the commits that are kept: the journals that they ended, to be read and never written.
+"""What happened before the commits that are kept: the journals that they ended, to be read and
+never written.
 
-Each is a *chapter*: the timeline from one commit to the next.  A chapter goes when its commit is not kept any more.
+Each is a *chapter*: the timeline from one commit to the next.  A chapter goes when its commit is
+not kept any more.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Chapter(msgspec.Struct, frozen=True):
 
     @property
     def ended_ns(self) -> int | None:
-        """When the commit was done, in nanoseconds since 1970; None if that cannot be told, or it goes on."""
+        """When the commit was done, in nanoseconds since 1970; None if that cannot be told, or it
+        goes on.
+        """
         if self.commit is None:
             return None
         with contextlib.suppress(OSError):
@@ -56,7 +60,8 @@ class Chapter(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def chapters(session: Session) -> Iterator[list[Chapter]]:
-    """Give the chapters of a session for the time of the block, oldest first, the one that goes on last.
+    """Give the chapters of a session for the time of the block, oldest first, the one that goes on
+    last.
 
     One whose journal is damaged is left out.
 

@@ -1,8 +1,10 @@
-"""A commit that was interrupted: what is known of it, whether it may be finished here, and how to give it up.
+"""A commit that was interrupted: what is known of it, whether it may be finished here, and how to
+give it up.
 
-Until it is finished (or given up) base is neither what it was nor what the view showed, so nothing else is done.  It
-is finished only by whom and where it began: its seal (:mod:`yolofs.registry.seal`) has to fit, and its plan still has
-to be one for base (:mod:`yolofs.commit.plan.recheck`).
+Until it is finished (or given up) base is neither what it was nor what the view showed, so nothing
+else is done.  It is finished only by whom and where it began: its seal
+(:mod:`yolofs.registry.seal`) has to fit, and its plan still has to be one for base
+(:mod:`yolofs.commit.plan.recheck`).
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class Interrupted(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     """What does not fit, so that it may not be finished here: each in words to follow a colon."""
     is_mendable: bool = False
-    """Whether it may fit once the user has put something right in base, the store or the state directory."""
+    """Whether it may fit once the user has put something right in base, the store or the state
+    directory.
+    """
     done: int = 0
     """How many steps are done for certain."""
     plan: Plan | None = None
@@ -132,12 +136,16 @@ class Interrupted(msgspec.Struct, frozen=True):
 
     @property
     def is_to_go_back(self) -> bool:
-        """Whether it is to be taken back rather than finished: it was begun, or it cannot be finished."""
+        """Whether it is to be taken back rather than finished: it was begun, or it cannot be
+        finished.
+        """
         return self.way_back is not None and (self.goes_back or self.plan is None)
 
     @property
     def is_better_taken_back(self) -> bool:
-        """Whether a person should be told to take it back: it has to be, or what it would fail at is seen."""
+        """Whether a person should be told to take it back: it has to be, or what it would fail at
+        is seen.
+        """
         return self.is_to_go_back or (self.way_back is not None and bool(self.in_way))
 
     @property
@@ -186,7 +194,8 @@ class CommitSeals:
 def examine(
     directory: bytes, base: Base, store: Store, *, machine_files: Sequence[bytes] = MACHINE_FILES
 ) -> Interrupted | None:
-    """Return the interrupted commit of the session in ``directory``, None if there is none; changes nothing.
+    """Return the interrupted commit of the session in ``directory``, None if there is none; changes
+    nothing.
 
     Whatever lies there may have been put there by anybody.
     """
@@ -239,7 +248,9 @@ class _MisfitError(Exception):
 
 
 class _MendableError(_MisfitError):
-    """What does not fit is in base or in the store, or the state directory is another one: it may be put right."""
+    """What does not fit is in base or in the store, or the state directory is another one: it may
+    be put right.
+    """
 
 
 def _sealer(directory: bytes, machine_files: Sequence[bytes]) -> Sealer:
@@ -275,7 +286,8 @@ def _mtime_ns(path: bytes) -> int:
 
 
 def list_contents(directory: bytes) -> list[str]:
-    """Return one line for each thing of base that lies in a commit's directory: what it was, and where it was to go.
+    """Return one line for each thing of base that lies in a commit's directory: what it was, and
+    where it was to go.
 
     The plan need not be trusted for that: nothing is done by it.
     """

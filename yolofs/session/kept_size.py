@@ -1,7 +1,8 @@
 """How much of the disk that takes which a commit keeps of base.
 
-It is found once, and noted in the commit's directory: what is kept stays as it is, but for what an undo takes of it.
-Nothing is noted while a commit or undo has no end: who looks half way sees what is still on its way.
+It is found once, and noted in the commit's directory: what is kept stays as it is, but for what an
+undo takes of it.  Nothing is noted while a commit or undo has no end: who looks half way sees what
+is still on its way.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def _has_all_ended(session: bytes) -> bool:
 
 
 def session_bytes(directory: bytes) -> int:
-    """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is not walked anew."""
+    """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is
+    not walked anew.
+    """
     commits = [commit_directory(directory, number) for number in commit_numbers(directory)]
     kept = sum(map(kept_bytes, commits))
     return kept + size_of(directory, without={os.path.join(commit, b"replaced") for commit in commits})

@@ -129,7 +129,9 @@ class Metadata:
         return ["owner"]
 
     def set_xattrs(self, metadata: copying.Metadata) -> list[str]:
-        """Set the extended attributes, and remove all others; return what the user may not set, or not read."""
+        """Set the extended attributes, and remove all others; return what the user may not set, or
+        not read.
+        """
         missed = list(metadata.unread)
         wanted = dict(metadata.xattrs)
         for name in map(os.fsdecode, self._overlay.listxattr(self._inode)):

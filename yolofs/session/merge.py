@@ -1,4 +1,6 @@
-"""Settling conflicts in the view before a commit: what merges is staged, where base wins nothing is staged any more."""
+"""Settling conflicts in the view before a commit: what merges is staged, where base wins nothing is
+staged any more.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def _marked_records(session: Session) -> Iterator[Keep]:
 
 
 def before_merge(session: Session, paths: Collection[RelPath]) -> dict[RelPath, StoreIno]:
-    """Return the store inodes that files with marks had before the merge, but for those that are not kept any more."""
+    """Return the store inodes that files with marks had before the merge, but for those that are
+    not kept any more.
+    """
     if not paths:
         return {}
     told = {record.home or record.path: dict(record.extra).get(OURS, b"") for record in _marked_records(session)}
@@ -86,7 +90,9 @@ def before_merge(session: Session, paths: Collection[RelPath]) -> dict[RelPath, 
 
 
 def _digest_of(session: Session, ino: StoreIno) -> bytes:
-    """Return a digest of a staged text as it is now; empty if it is not there, or too large to have been merged."""
+    """Return a digest of a staged text as it is now; empty if it is not there, or too large to have
+    been merged.
+    """
     with contextlib.suppress(OSError), open(session.store.open(ino, os.O_RDONLY), "rb") as file:
         content = file.read(MOST_MERGED_BYTES + 1)
         if len(content) <= MOST_MERGED_BYTES:
@@ -107,10 +113,12 @@ def settle(
     dropped: Collection[RelPath],
     unmerged: Mapping[RelPath, StoreIno] = {},
 ) -> tuple[RelPath, ...]:
-    """Stage what was merged, and let base win at the ``dropped`` paths; return all paths that show base again.
+    """Stage what was merged, and let base win at the ``dropped`` paths; return all paths that show
+    base again.
 
-    ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  What was staged before
-    all this is a generation.  Durable when this returns; a mount of the session must be paused.
+    ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  What
+    was staged before all this is a generation.  Durable when this returns; a mount of the session
+    must be paused.
 
     Raises:
         ConflictError: base has changed since it was read; nothing was done.
@@ -159,7 +167,9 @@ def drop(session: Session, paths: Collection[RelPath], name: bytes) -> None:
 
 
 def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
-    """Return what files become that are to be what they were before a merge: by the fingerprints that it gave them."""
+    """Return what files become that are to be what they were before a merge: by the fingerprints
+    that it gave them.
+    """
     xattrs = {record.base: recorded_xattrs(record.extra) for record in _marked_records(session)}
     rebased = {}
     for path, ino in unmerged.items():

@@ -1,7 +1,8 @@
 """Letting a session go on where its project is now, or at another directory that stands for it.
 
-The journal's paths are relative to base.  Where base is an ancestor of the project (``/``, mostly), those in the
-project follow it: the journal is written anew beside the old one, and one change of ``session.json`` puts it in force.
+The journal's paths are relative to base.  Where base is an ancestor of the project (``/``, mostly),
+those in the project follow it: the journal is written anew beside the old one, and one change of
+``session.json`` puts it in force.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _BATCH = 1000
 def move_session(found: Found) -> Found:
     """Let a session go on with the directory ``found.project``, wherever its project was before.
 
-    Returns what the registry has of it then.  Blocks for as long as reading and writing the journal takes.
+    Returns what the registry has of it then.  Blocks for as long as reading and writing the journal
+    takes.
 
     Raises:
         UsageError: what is staged cannot follow; the message says what.
@@ -100,7 +102,9 @@ def _follow(session: bytes, content: SessionFile, old: bytes, new: bytes, *, is_
 
 
 def _within(project: bytes, root: bytes) -> RelPath | None:
-    """Return where a project lies in base, empty if base lies in it; None if neither lies in the other."""
+    """Return where a project lies in base, empty if base lies in it; None if neither lies in the
+    other.
+    """
     top = root.rstrip(b"/")
     if is_below(project, top):
         return RelPath(project[len(top) + 1 :])
@@ -179,7 +183,9 @@ class _Mapping:
         return self._fingerprint(record.origin if record.origin is not None else record.path, record.base)
 
     def _fingerprint(self, at: RelPath | None, known: Fingerprint | None) -> Fingerprint | None:
-        """Return a fingerprint with the number that the file has now, where it was copied and is the same otherwise."""
+        """Return a fingerprint with the number that the file has now, where it was copied and is
+        the same otherwise.
+        """
         if known is None or at is None or not is_below(at, self._old):
             return known
         try:
@@ -194,7 +200,9 @@ class _Mapping:
         return self._path(path) if path is not None else None
 
     def _path(self, path: RelPath, *, moves: bool = False) -> RelPath:
-        """Return where a path is now; ``moves``: the record is about the name itself, not about what is there."""
+        """Return where a path is now; ``moves``: the record is about the name itself, not about
+        what is there.
+        """
         if is_below(path, self._old):
             return RelPath(self._new + path[len(self._old) :])
         if is_below(path, self._new):

@@ -1,8 +1,10 @@
-"""Base as it was before a commit that is kept, and the states that a journal shows over that: to be read only.
+"""Base as it was before a commit that is kept, and the states that a journal shows over that: to be
+read only.
 
-What a commit's plan moved, removed, replaced or changed in place is looked for where the plan and the commits after it
-have put it; all else is where it is.  What the host has changed since is not known: a file in base that no commit has
-replaced is shown as it is now, and what can be told to be another one cannot be read.
+What a commit's plan moved, removed, replaced or changed in place is looked for where the plan and
+the commits after it have put it; all else is where it is.  What the host has changed since is not
+known: a file in base that no commit has replaced is shown as it is now, and what can be told to be
+another one cannot be read.
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ class PastBase(Base):
         """By directory, what it took out of it."""
         self._arrivals: set[RelPath] = set()
         self._contents: dict[RelPath | int, int] = {}
-        """The slot of what a file held that was changed in place, by its path after the commit and by its inode number:
-        it may have other names."""
+        """The slot of what a file held that was changed in place, by its path after the commit and
+        by its inode number: it may have other names."""
         self._was: dict[RelPath | int, Attributes] = {}
         """Likewise the metadata of what was changed in place."""
         self._read(applied)
@@ -110,7 +112,9 @@ class PastBase(Base):
     # ---- as base
 
     def path(self, rel: bytes) -> bytes:
-        """Return the absolute path of what base had at a path; one at which nothing is, where it had nothing."""
+        """Return the absolute path of what base had at a path; one at which nothing is, where it
+        had nothing.
+        """
         where = self._find(RelPath(rel))
         if where.kept is not None:
             return where.kept
@@ -163,7 +167,9 @@ class PastBase(Base):
         return True
 
     def _content_of(self, after: RelPath) -> int | None:
-        """Return the slot of what a file held before it was changed in place, None if it was not."""
+        """Return the slot of what a file held before it was changed in place, None if it was
+        not.
+        """
         if not self._contents:
             return None
         slot = self._contents.get(after)
@@ -188,7 +194,9 @@ class PastBase(Base):
         return self._inside(RelPath(b""), rest)
 
     def _inside(self, now: RelPath, rest: list[bytes]) -> _Where:
-        """Go down names that no step has taken out: what the commit brought in was not there before."""
+        """Go down names that no step has taken out: what the commit brought in was not there
+        before.
+        """
         for name in reversed(rest):
             now = join(now, name)
             if now in self._arrivals:
@@ -249,7 +257,8 @@ class PastStore:
         return self._store.own_path(ino)
 
     def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode; of one that base has lost since, those of a file without content.
+        """Return the attributes of a store inode; of one that base has lost since, those of a file
+        without content.
 
         Raises:
             OSError: it is not there, and no commit has put it into base.
@@ -294,7 +303,8 @@ class PastGround(NamedTuple):
 
 
 def past_ground(session: Session, before: int) -> PastGround:
-    """Return base as it was before commit ``before``, and a store that knows what commits have put into base.
+    """Return base as it was before commit ``before``, and a store that knows what commits have put
+    into base.
 
     Raises:
         UsageError, YolofsError, OSError: as :func:`states_of`.
@@ -318,7 +328,8 @@ def states_of(session: Session, chapter: Chapter) -> States:
 
 
 def past_base(session: Session, before: int) -> tuple[Base, PastStore]:
-    """Return base as it was before commit ``before``, and a store that knows what commits have put into base.
+    """Return base as it was before commit ``before``, and a store that knows what commits have put
+    into base.
 
     Raises:
         UsageError, YolofsError, OSError: as :func:`states_of`.
@@ -346,7 +357,9 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
 
 
 def _with(st: os.stat_result, was: Attributes | None, *, file: os.stat_result | None = None) -> os.stat_result:
-    """Return attributes with the metadata that something had, and as of the very ``file`` whose content they are of."""
+    """Return attributes with the metadata that something had, and as of the very ``file`` whose
+    content they are of.
+    """
     fields = list(st)
     if file is not None:
         fields[stat.ST_INO], fields[stat.ST_DEV], fields[stat.ST_NLINK] = file.st_ino, file.st_dev, file.st_nlink

@@ -1,7 +1,8 @@
 """Bringing paths back: what another state shows at them is staged anew, and nothing else changes.
 
-Where base shows just that, the change is taken out again (:mod:`yolofs.commit.select.restate`), if nothing else hangs
-together with it.  Everything else is made in the view as a program would make it: a copy, with its metadata and times.
+Where base shows just that, the change is taken out again (:mod:`yolofs.commit.select.restate`), if
+nothing else hangs together with it.  Everything else is made in the view as a program would make
+it: a copy, with its metadata and times.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def restore(session: Session, source: Source, paths: Sequence[RelPath], name: bytes) -> Restored:
-    """Stage what a state shows at some paths, with all that is below them; where it shows nothing, nothing is left.
+    """Stage what a state shows at some paths, with all that is below them; where it shows nothing,
+    nothing is left.
 
-    What was there before is a generation; ``name`` is that of the new one.  If it fails, the view is what it was.  A
-    mount of the session must be paused.  Blocks.
+    What was there before is a generation; ``name`` is that of the new one.  If it fails, the view
+    is what it was.  A mount of the session must be paused.  Blocks.
 
     Raises:
         CommitError: a commit was interrupted.
@@ -79,7 +81,9 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
 
 
 def _differing(session: Session, source: Source, paths: Sequence[RelPath]) -> list[RelPath]:
-    """Return the paths at or below some others at which the view and another state differ, parents first."""
+    """Return the paths at or below some others at which the view and another state differ, parents
+    first.
+    """
     if source.tree is None:
         return sorted(_found_differing(StateFiles(session, session.state()), source.files, paths))
     found = compare(session.state(), source.tree, session.base, session.store, paths=paths, expand_renames=True)
@@ -115,7 +119,9 @@ def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
 
 
 def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes) -> None:
-    """Take out the changes of those paths at which base shows what is to come back, as far as they stand alone."""
+    """Take out the changes of those paths at which base shows what is to come back, as far as they
+    stand alone.
+    """
     wanted = [path for path in paths if _is_of_base(source, path)]
     if not wanted:
         return
@@ -152,7 +158,9 @@ def _copy(session: Session, source: Source, paths: Sequence[RelPath]) -> dict[Re
 
 
 def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> Iterator[RelPath]:
-    """Yield the directories whose times have changed as something in them has, those that lie in one of the paths."""
+    """Yield the directories whose times have changed as something in them has, those that lie in
+    one of the paths.
+    """
     for path in found:
         while path:
             path = split(path)[0]
@@ -168,7 +176,9 @@ class _Copying(Making):
         self._brought: set[RelPath] = set()
 
     def bring(self, path: RelPath) -> None:
-        """Have the view show at a path what the other state shows there; a directory that both have keeps its names."""
+        """Have the view show at a path what the other state shows there; a directory that both have
+        keeps its names.
+        """
         if path in self._brought:
             return
         there, here = self.files.look(path), self.look(path)
@@ -219,7 +229,8 @@ class _Copying(Making):
 
 
 def source_to_restore(session: Session, text: str) -> Source:
-    """Return the state that a user means by ``commit N``, which is what base had after it, or as :func:`source_of`.
+    """Return the state that a user means by ``commit N``, which is what base had after it, or as
+    :func:`source_of`.
 
     Raises:
         UsageError: commit N is not kept, or as for :func:`source_of`.
@@ -241,7 +252,8 @@ def source_to_restore(session: Session, text: str) -> Source:
 
 
 def source_of(session: Session, text: str) -> tuple[Tree, str]:
-    """Return the state that a user means by a generation, ``run N`` or ``base``, and how it is called.
+    """Return the state that a user means by a generation, ``run N`` or ``base``, and how it is
+    called.
 
     Raises:
         GenerationError: there is none.

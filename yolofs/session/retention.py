@@ -1,7 +1,9 @@
-"""Which commits are kept: so many, so long, and so much of what base had before; never less than the newest.
+"""Which commits are kept: so many, so long, and so much of what base had before; never less than
+the newest.
 
-A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was given up half way is
-never among them: what it keeps was never put back, and perhaps nobody else has it.
+A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was
+given up half way is never among them: what it keeps was never put back, and perhaps nobody else has
+it.
 """
 
 from __future__ import annotations
@@ -49,10 +51,11 @@ def surplus_of(session: Session) -> list[Ended]:
 
 
 def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> int:
-    """Return how many bytes of the disk it would free if some commits went, and dead ``generations`` too.
+    """Return how many bytes of the disk it would free if some commits went, and dead
+    ``generations`` too.
 
-    These are also those of commits that were put aside before, of store inodes that nothing would name any more, and of
-    :func:`half_written`.
+    These are also those of commits that were put aside before, of store inodes that nothing would
+    name any more, and of :func:`half_written`.
     """
     directories = [*(one.directory for one in gone), *_gone_in(session.directory)]
     named = numbers_of_ended_journals(session.directory, without={0, *(one.number for one in gone)})
@@ -65,7 +68,9 @@ def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> i
 
 
 def half_written(session: Session) -> list[bytes]:
-    """Return the journals that a command was killed over before they were in their place; nothing reads them."""
+    """Return the journals that a command was killed over before they were in their place; nothing
+    reads them.
+    """
     names = [session.journal.path + end + more for end in (NEW, MERGED_JOURNAL) for more in (b"", LENGTH_SUFFIX)]
     return [name for name in names if os.path.lexists(name)]
 

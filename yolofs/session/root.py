@@ -1,4 +1,6 @@
-"""Which directory is the base of a session: noted in ``session.json``, as the journal's paths are relative to it."""
+"""Which directory is the base of a session: noted in ``session.json``, as the journal's paths are
+relative to it.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,22 @@ _MOST_BYTES = 1 << 20
 
 
 class SessionFile(msgspec.Struct, frozen=True):
-    """``session.json``: what a session's paths are relative to.  All paths here are percent-encoded bytes."""
+    """``session.json``: what a session's paths are relative to.  All paths here are percent-encoded
+    bytes.
+    """
 
     root: str
     configured: str
     """What the configuration said then: once it says something else, that counts again."""
     project: str = ""
-    """Where the project was when the paths in the journal were right; empty: as the registry has it."""
+    """Where the project was when the paths in the journal were right; empty: as the registry has
+    it.
+    """
     version: int = 1
     has_moved_journal: bool = False
-    """Whether the journal is the one called :data:`MOVED_JOURNAL`, which has not been renamed yet."""
+    """Whether the journal is the one called :data:`MOVED_JOURNAL`, which has not been renamed
+    yet.
+    """
 
     @property
     def root_path(self) -> bytes:
@@ -55,11 +63,11 @@ class SessionFile(msgspec.Struct, frozen=True):
 def settle_root(
     directory: bytes, project: bytes, configured_root: str, root: bytes | None, *, is_empty: bool, may_write: bool
 ) -> bytes:
-    """Return the base directory of a session, and note it so that every later command uses the same.
+    """Return the base directory of a session, and note it so that every later command uses the
+    same.
 
-    ``directory`` is the session's.
-    ``root`` is what the user asks for now, ``configured_root`` what the configuration says; ``is_empty``: nothing is
-    staged, so that it may change.
+    ``directory`` is the session's.  ``root`` is what the user asks for now, ``configured_root``
+    what the configuration says; ``is_empty``: nothing is staged, so that it may change.
 
     Raises:
         UsageError: the root cannot change now, or the one that the user asks for is no directory.
@@ -135,7 +143,8 @@ def read_session_file(directory: bytes) -> SessionFile | None:
 
 
 def is_in_line(found: Found) -> bool:
-    """Tell whether a session is about its project where that is: not if it moved, or came back before all had followed.
+    """Tell whether a session is about its project where that is: not if it moved, or came back
+    before all had followed.
 
     Raises:
         YolofsError: its ``session.json`` cannot be read.

@@ -1,7 +1,8 @@
-"""Repairs a damaged journal by taking out its bad lines alone, for who would rather have the rest than nothing of it.
+"""Repairs a damaged journal by taking out its bad lines alone, for who would rather have the rest
+than nothing of it.
 
-What is left out is not known then, so nothing of this happens unasked; and a rest that contradicts itself, or that
-might mean something else now, is refused.
+What is left out is not known then, so nothing of this happens unasked; and a rest that contradicts
+itself, or that might mean something else now, is refused.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ class Rest(NamedTuple):
     bodies: list[bytes]
     """Lines without their checksums, in the order in which they were written."""
     left_out: int
-    """How many lines of the file are not among them: changed, cut, of another journal, there twice."""
+    """How many lines of the file are not among them: changed, cut, of another journal, there
+    twice.
+    """
     missing: int
-    """How many records there were between them of which the file has no line, not even one that was left out for what
-    became of it; 0 in version 1, where that does not show."""
+    """How many records there were between them of which the file has no line, not even one that was
+    left out for what became of it; 0 in version 1, where that does not show."""
 
 
 class FirstLine(NamedTuple):
@@ -69,8 +72,8 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
     """Return what can be kept of a journal from its damage on.
 
     Raises:
-        JournalError: it might mean something else now: a travel in it leads to a generation by its number, and
-            markers may be missing before it.
+        JournalError: it might mean something else now: a travel in it leads to a generation by its
+            number, and markers may be missing before it.
         OSError: it cannot be read.
     """
     form = Journal.form_of(path)
@@ -113,7 +116,9 @@ def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
 
 
 def _number_of(line: bytes, form: Form, first: int, lines: list[bytes]) -> int | None:
-    """Return which record of the journal one of its last ``lines`` is, the first of which should be ``first``."""
+    """Return which record of the journal one of its last ``lines`` is, the first of which should be
+    ``first``.
+    """
     return journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING)
 
 
@@ -126,7 +131,8 @@ def _can_be_read(line: bytes, form: Form, number: int) -> bool:
 
 
 def keep_rest(path: bytes, damage: Damage) -> Rest:
-    """Take the bad lines out of a journal and keep the others; all from the damage on is in ``journal.torn`` before.
+    """Take the bad lines out of a journal and keep the others; all from the damage on is in
+    ``journal.torn`` before.
 
     Danger: nobody else may have the journal open to write to it.
 
@@ -169,10 +175,12 @@ def _write_beside(path: bytes, parts: Iterable[bytes]) -> bytes:
 
 
 def find_first_line(path: bytes) -> FirstLine | None:
-    """Return what the damaged first line of a journal should be; None if it is sound, or nothing tells.
+    """Return what the damaged first line of a journal should be; None if it is sound, or nothing
+    tells.
 
-    Each line tells by its checksum at which place of which journal it stands (:class:`~yolofs.journal.codec.Form`), so
-    that two of them, or one and what is left of the first, tell the key.
+    Each line tells by its checksum at which place of which journal it stands
+    (:class:`~yolofs.journal.codec.Form`), so that two of them, or one and what is left of the
+    first, tell the key.
 
     Raises:
         JournalError: a newer version has made it.
@@ -205,7 +213,8 @@ def _told_by(lines: list[bytes], first: bytes, offset: int) -> FirstLine | None:
     if not told:
         return None
     most = max(told, key=told.__getitem__)
-    # lines may be missing: then those after the gap tell a larger key, and with it those before it would be lost
+    # lines may be missing: then those after the gap tell a larger key, and with it those before it
+    # would be lost
     key = min(key for key in told if most - journal_damage.MOST_MISSING <= key <= most)
     return FirstLine(header(key), offset, sum(told.values()), len(lines))
 
@@ -226,10 +235,12 @@ def restore_first_line(path: bytes, found: FirstLine) -> None:
 
 
 def begin_anew(directory: bytes) -> bytes | None:
-    """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing any more.
+    """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing
+    any more.
 
-    What there is of the old one is in ``journal.torn`` before, and the staged files that no journal names are moved to
-    a directory below ``lost``, which is returned; None if there are none.  The lock is held.
+    What there is of the old one is in ``journal.torn`` before, and the staged files that no journal
+    names are moved to a directory below ``lost``, which is returned; None if there are none.  The
+    lock is held.
 
     Raises:
         OSError: something cannot be moved or written.
@@ -243,10 +254,11 @@ def begin_anew(directory: bytes) -> bytes | None:
 
 
 def go_on_without(directory: bytes, journal: Journal) -> Cut:
-    """Go on without the lines that are missing at the end of a session's journal, and keep what only they named.
+    """Go on without the lines that are missing at the end of a session's journal, and keep what
+    only they named.
 
-    The staged files that no journal names are moved to a directory below ``lost``.  The lock is held, and the journal
-    open to write to it.
+    The staged files that no journal names are moved to a directory below ``lost``.  The lock is
+    held, and the journal open to write to it.
 
     Raises:
         OSError: something cannot be moved or noted.
@@ -261,7 +273,9 @@ def _store_of(directory: bytes) -> Store:
 
 
 def _set_aside(directory: bytes, numbers: Sequence[StoreIno]) -> bytes | None:
-    """Move store inodes to a directory below ``lost``, durably, and return its path; None if there are none."""
+    """Move store inodes to a directory below ``lost``, durably, and return its path; None if there
+    are none.
+    """
     if not numbers:
         return None
     store = _store_of(directory)

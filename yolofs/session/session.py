@@ -1,9 +1,11 @@
-"""A session: one directory (``yolofs/registry/`` has where it lies) and all that belongs to it, mounted or not.
+"""A session: one directory (``yolofs/registry/`` has where it lies) and all that belongs to it,
+mounted or not.
 
-At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any number may look
-(:attr:`Access.READ`): the journal only ever grows, and store inodes of older generations do not change.  A mount's
-daemon holds the lock for as long as it lives; to commit or abort under a mount a command asks it to pause and works
-with :attr:`Access.LENT`, the daemon's lock standing for its own.
+At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any
+number may look (:attr:`Access.READ`): the journal only ever grows, and store inodes of older
+generations do not change.  A mount's daemon holds the lock for as long as it lives; to commit or
+abort under a mount a command asks it to pause and works with :attr:`Access.LENT`, the daemon's lock
+standing for its own.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ class Session(States):
         self.access = access
         self.settings = settings
         self.settings_problem = ""
-        """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to change anything."""
+        """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to
+        change anything.
+        """
         self.in_use: frozenset[int] | None = frozenset() if access is Access.WRITE else None
         """The store inodes that a mount has open for somebody, None if that is not known."""
         self._lock_fd = lock_fd
@@ -99,7 +103,8 @@ class Session(States):
 
     @classmethod
     def create(cls, project: bytes, state: bytes | None = None) -> Started:
-        """Start the session of ``project``, unless it has one; ``state`` as for :func:`yolofs.registry.start.start`.
+        """Start the session of ``project``, unless it has one; ``state`` as for
+        :func:`yolofs.registry.start.start`.
 
         Raises:
             UsageError: ``project`` is no directory, or ``state`` cannot be used.
@@ -123,9 +128,9 @@ class Session(States):
     def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
         """Open the session of ``project``.
 
-        ``root`` overrides the base directory that the session was last used with; while anything is staged it
-        cannot change.  To look at a session that has a base directory its ``.yolofs.toml`` need not be in order
-        (:attr:`settings_problem`).
+        ``root`` overrides the base directory that the session was last used with; while anything is
+        staged it cannot change.  To look at a session that has a base directory its
+        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`).
 
         Raises:
             NoSessionError: it has none.
@@ -179,7 +184,9 @@ class Session(States):
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor that holds the lock, -1 without one: a process that is given a copy holds the lock too."""
+        """The descriptor that holds the lock, -1 without one: a process that is given a copy holds
+        the lock too.
+        """
         return self._lock_fd
 
     def __enter__(self) -> Self:
@@ -189,7 +196,9 @@ class Session(States):
         self.close()
 
     def reopen(self) -> None:
-        """Take in what another process did to the session with :attr:`Access.LENT`, should it have died over it too."""
+        """Take in what another process did to the session with :attr:`Access.LENT`, should it have
+        died over it too.
+        """
         self.journal.close()
         self.store.refresh()
         if self.access is Access.WRITE:
@@ -215,7 +224,8 @@ class Session(States):
     def snapshot(self, name: bytes = b"", *, if_changed: bool = False) -> Generation | None:
         """Write a P marker and return the new generation; None if ``if_changed`` and nothing has.
 
-        Takes the time of one write, however much is staged.  The caller tells its overlay (``Overlay.mark``).
+        Takes the time of one write, however much is staged.  The caller tells its overlay
+        (``Overlay.mark``).
         """
         self._check_name(name)
         self.check_no_interrupted_commit()
@@ -228,8 +238,8 @@ class Session(States):
     def travel(self, text: str) -> tuple[Generation, Generation]:
         """Write a T marker to the generation that ``text`` names; return that one and the new one.
 
-        What is not snapshotted is snapshotted first, so nothing is ever lost.  The caller tells its overlay
-        (``Overlay.reload``).
+        What is not snapshotted is snapshotted first, so nothing is ever lost.  The caller tells its
+        overlay (``Overlay.reload``).
 
         Raises:
             GenerationError: there is no such generation.
@@ -254,9 +264,11 @@ class Session(States):
     # ---- the end of a journal
 
     def put_away(self, archive: bytes | None) -> None:
-        """Start another journal.  The old one goes to the file ``archive``; None drops it, and what it staged.
+        """Start another journal.  The old one goes to the file ``archive``; None drops it, and what
+        it staged.
 
-        The new one is empty, unless there is one to follow beside ``archive``: what a commit leaves staged.
+        The new one is empty, unless there is one to follow beside ``archive``: what a commit leaves
+        staged.
 
         Store inodes that no journal names any more are removed by the next :meth:`collect`.
         """
@@ -300,7 +312,8 @@ class Session(States):
     def interrupted(self) -> Interrupted | None:
         """Return what is known of the interrupted commit, None if there is none.
 
-        Of one whose steps are all done the store finds from then on what it has put into base, to be read.
+        Of one whose steps are all done the store finds from then on what it has put into base, to
+        be read.
         """
         if self.interrupted_commit() is None:
             return None
@@ -313,7 +326,9 @@ class Session(States):
         return found
 
     def check_no_interrupted_commit(self) -> None:
-        """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished here."""
+        """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished
+        here.
+        """
         found = self.interrupted()
         if found is not None:
             raise found.error
@@ -334,23 +349,28 @@ class Session(States):
         note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names, as who is lent a session has to."""
+        """See that the store gives out no number that any journal names, as who is lent a session
+        has to.
+        """
         self.store.skip_past(max(self.named_numbers(), default=0))
 
     def collect(self) -> int:
-        """Remove store inodes that no journal names, and return how many: leftovers of a crash or an abort.
+        """Remove store inodes that no journal names, and return how many: leftovers of a crash or
+        an abort.
 
-        Danger: whoever still shows one (an open handle of a mount) loses it; call it only without an overlay.
+        Danger: whoever still shows one (an open handle of a mount) loses it; call it only without
+        an overlay.
         """
         numbers = self.named_numbers()
         self.store.skip_past(max(numbers, default=0))
         return self.store.collect(numbers)
 
     def collect_unseen(self, present: State) -> int:
-        """Remove store inodes that the journal names and nothing can show any more, and return how many.
+        """Remove store inodes that the journal names and nothing can show any more, and return how
+        many.
 
-        They were made after the last marker, and their last name went after it too: of files that were still open, as
-        a rule, when the mount died.  ``present`` is :meth:`present`.
+        They were made after the last marker, and their last name went after it too: of files that
+        were still open, as a rule, when the mount died.  ``present`` is :meth:`present`.
 
         Danger: as :meth:`collect`.
         """
@@ -362,12 +382,15 @@ class Session(States):
         return len(surplus)
 
     def named_numbers(self) -> set[int]:
-        """Return the numbers of all store inodes that any journal names: this one, what was cut off, old ones."""
+        """Return the numbers of all store inodes that any journal names: this one, what was cut
+        off, old ones.
+        """
         return self.journal_numbers() | numbers_of_ended_journals(self.directory)
 
 
 def locate(project: bytes) -> Found:
-    """Return the session of the very directory ``project``, its own directory opened once and found safe.
+    """Return the session of the very directory ``project``, its own directory opened once and found
+    safe.
 
     Raises:
         NoSessionError: it has none, or that is gone.
@@ -392,7 +415,8 @@ def locate(project: bytes) -> Found:
 
 
 def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before it could.
+    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before
+    it could.
 
     The caller holds the session's lock.
     """
@@ -435,7 +459,8 @@ def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
 
 
 def _wait_for_journal(directory: bytes, path: bytes) -> None:
-    """See that there is a journal, and none that has ended: a commit may have died before it began the next.
+    """See that there is a journal, and none that has ended: a commit may have died before it began
+    the next.
 
     Blocks, for some :data:`_JOURNAL_WAIT_S` seconds at the most.
 
@@ -460,7 +485,9 @@ def _has_moved_journal(directory: bytes) -> bool:
 
 
 def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Settings, str]:
-    """Return the settings in force, and what is wrong with them if the defaults are good enough to look at it."""
+    """Return the settings in force, and what is wrong with them if the defaults are good enough to
+    look at it.
+    """
     try:
         return load_in_force(project, directory).settings, ""
     except ConfigError as error:

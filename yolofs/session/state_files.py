@@ -62,7 +62,8 @@ class StateFiles:
     """Reads what a state shows, by paths relative to base.  Symbolic links are not followed."""
 
     def __init__(self, ground: Ground, tree: Tree) -> None:
-        """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` of a session returns it.
+        """``tree`` is the state, as :meth:`~yolofs.session.session.Session.state` of a session
+        returns it.
 
         ``ground``: the session, or what else it stands on.
         """

@@ -1,7 +1,9 @@
-"""Undoing a commit: base becomes what it was before it, and what the commit had applied is staged again.
+"""Undoing a commit: base becomes what it was before it, and what the commit had applied is staged
+again.
 
-An undo is a commit of its own, of the :mod:`yolofs.commit.undo.inverse` of the other one.  So it has the same
-phases, may be finished or taken back if it is interrupted, and may be undone.  The view is the same before and after.
+An undo is a commit of its own, of the :mod:`yolofs.commit.undo.inverse` of the other one.  So it
+has the same phases, may be finished or taken back if it is interrupted, and may be undone.  The
+view is the same before and after.
 """
 
 from __future__ import annotations
@@ -141,7 +143,8 @@ def named(numbers: Sequence[int]) -> str:
 
 
 def choose(session: Session, number: int | None) -> Ended:
-    """Return the commit to undo: that with a number, or the last one that is not undone and no undo.
+    """Return the commit to undo: that with a number, or the last one that is not undone and no
+    undo.
 
     The undo of an undo applies a commit again, and counts as one.
 
@@ -198,8 +201,8 @@ def prepare(
 ) -> Prepared:
     """Return what undoing a commit comes to; with a ``selection`` only that part of it.
 
-    The store inodes that it takes are made in the session's store, or in ``into`` where that is only to look; they
-    are added to ``made``.
+    The store inodes that it takes are made in the session's store, or in ``into`` where that is
+    only to look; they are added to ``made``.
 
     Raises:
         ConflictError: the host has changed what the commit left, and ``force`` is not given.
@@ -234,7 +237,9 @@ def prepare(
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
-    """Tell whether what lies at a path matters to a selection: it is selected, or something in it is."""
+    """Tell whether what lies at a path matters to a selection: it is selected, or something in it
+    is.
+    """
     return selection is None or selection.has(path) or any(is_below(one, path) for one in selection.paths)
 
 
@@ -271,7 +276,9 @@ def _checked_plan(session: Session, commit: Ended) -> Plan:
 
 
 def _later(session: Session, number: int) -> list[Later]:
-    """Return the commits after one that are in force; a commit and the undo of all of it are as if neither were."""
+    """Return the commits after one that are in force; a commit and the undo of all of it are as if
+    neither were.
+    """
     ended = {one.number: one for one in ended_commits(session) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
@@ -393,7 +400,9 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
 
 
 def _changes_of(session: Session, commit: Ended) -> list[Change]:
-    """Return the changes that had led to a commit, which tell who made them; none if its journal is damaged."""
+    """Return the changes that had led to a commit, which tell who made them; none if its journal is
+    damaged.
+    """
     path = os.path.join(commit.directory, b"journal")
     try:
         with contextlib.closing(Journal.open(path, read_only=True)) as journal:
@@ -412,7 +421,9 @@ def _write_carried(directory: bytes, undone: Ended, records: Sequence[Keep]) -> 
 
 
 def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno]:
-    """Return the store inodes that are what base has, by path: those that the commit was made from."""
+    """Return the store inodes that are what base has, by path: those that the commit was made
+    from.
+    """
     known: dict[RelPath, StoreIno] = {}
     for index, step in enumerate(applied.plan.steps):
         if not isinstance(step, Create):

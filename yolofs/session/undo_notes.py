@@ -24,12 +24,14 @@ class Undoes(msgspec.Struct, frozen=True):
     besides: list[int] = []
     """Other undos of that commit, which had taken back what this one did not find any more."""
     applies_again: bool = False
-    """Whether that commit had taken another one back itself, so that this applies one again; the older one may not
-    be kept any more."""
+    """Whether that commit had taken another one back itself, so that this applies one again; the
+    older one may not be kept any more."""
 
 
 def read_undoes(directory: bytes) -> Undoes | None:
-    """Return what is noted in a commit's directory, None if it is no undo, or the note is damaged."""
+    """Return what is noted in a commit's directory, None if it is no undo, or the note is
+    damaged.
+    """
     path = os.path.join(directory, UNDOES)
     try:
         return msgspec.json.decode(read_plain(path, _MOST_BYTES), type=Undoes)

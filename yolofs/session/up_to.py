@@ -1,4 +1,6 @@
-"""Committing what the view showed at an earlier generation: what was changed after it stays staged."""
+"""Committing what the view showed at an earlier generation: what was changed after it stays
+staged.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,12 @@ def commit_up_to(
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
 ) -> CommitResult:
-    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session.commit.commit` does; the view stays.
+    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session.commit.commit` does;
+    the view stays.
 
     Raises:
-        YolofsError: as that; or both the earlier and the present state change names of one file with hard links.
+        YolofsError: as that; or both the earlier and the present state change names of one file
+            with hard links.
     """
     session.check_no_interrupted_commit()
     parts, made = _with_later(session, parts)
@@ -56,7 +60,8 @@ def check_up_to(session: Session, parts: Split) -> None:
     """Check that :func:`commit_up_to` would not refuse ``parts`` for hard links.  Changes nothing.
 
     Raises:
-        YolofsError: both the earlier and the present state change names of one file with hard links.
+        YolofsError: both the earlier and the present state change names of one file with hard
+            links.
         OSError: base cannot be read.
     """
     commits = os.path.dirname(session.commit_directory(1))
@@ -66,7 +71,8 @@ def check_up_to(session: Session, parts: Split) -> None:
 def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:
     """Return a split of an earlier state with what makes the present view of it as its rest.
 
-    Also the numbers of the store inodes that are made for it: they are to be removed if there is no commit.
+    Also the numbers of the store inodes that are made for it: they are to be removed if there is no
+    commit.
 
     Raises:
         YolofsError: both change names of one file with hard links.

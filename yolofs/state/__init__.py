@@ -1,1 +1,3 @@
-"""The override tree, and what is derived from it and base: hard links, drift, regions, checkpoints."""
+"""The override tree, and what is derived from it and base: hard links, drift, regions,
+checkpoints.
+"""

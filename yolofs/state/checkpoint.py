@@ -1,8 +1,9 @@
-"""A checkpoint: the present state and the markers of a journal's beginning, so that it need not be replayed.
+"""A checkpoint: the present state and the markers of a journal's beginning, so that it need not be
+replayed.
 
-It says nothing that the journal does not say, and the journal keeps all that it said.  A checkpoint holds for one
-beginning of one journal, byte for byte (length and CRC-32); whenever it does not fit, or cannot be read, it counts as
-missing and the journal is replayed.
+It says nothing that the journal does not say, and the journal keeps all that it said.  A checkpoint
+holds for one beginning of one journal, byte for byte (length and CRC-32); whenever it does not fit,
+or cannot be read, it counts as missing and the journal is replayed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Drift: base changed under what is staged.  What can be told of one staged file or name, and whether there may be any.
+"""Drift: base changed under what is staged.  What can be told of one staged file or name, and
+whether there may be any.
 
-Which paths a commit would run over :mod:`yolofs.commit.merge.conflicts` tells; its docstring says what can be told
-at all.
+Which paths a commit would run over :mod:`yolofs.commit.merge.conflicts` tells; its docstring says
+what can be told at all.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 
 _CLOCK_SLACK_NS = 10_000_000
-"""Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of file times."""
+"""Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of
+file times.
+"""
 
 
 def has_changed(staged: Staged, base: Base, store: Store) -> bool:
     """Tell whether the base file behind a staged one is not what it was at copy-up.
 
-    Mode, user and group count, too, unless they are now the same on both sides; extended attributes do not.
+    Mode, user and group count, too, unless they are now the same on both sides; extended attributes
+    do not.
 
     Raises:
         OSError: base cannot be read.
@@ -34,7 +38,8 @@ def has_changed(staged: Staged, base: Base, store: Store) -> bool:
     if st is None:
         return True
     if stat.S_ISDIR(st.st_mode):
-        # only a directory's names stay in base; a file may have had the number that the directory has now
+        # only a directory's names stay in base; a file may have had the number that the directory
+        # has now
         if staged.origin is None or base.number(st) != staged.base.ino:
             return True
     elif not base.fingerprint(st).fits(staged.base):
@@ -50,10 +55,11 @@ def is_later(
     in_use: Container[bytes | None],
     restored: Mapping[int, int],
 ) -> bool:
-    """Tell whether what base has at ``natural`` changed after the view had something else there, all in it included.
+    """Tell whether what base has at ``natural`` changed after the view had something else there,
+    all in it included.
 
-    ``here`` are its attributes.  What is ``in_use``, shown elsewhere or staged, is known by other means; ``restored``
-    is as in :mod:`yolofs.store.restored`.  A directory is walked.
+    ``here`` are its attributes.  What is ``in_use``, shown elsewhere or staged, is known by other
+    means; ``restored`` is as in :mod:`yolofs.store.restored`.  A directory is walked.
 
     Raises:
         OSError: base cannot be read.
@@ -74,7 +80,8 @@ def is_later(
 
 
 def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> bool:
-    """Tell whether base had something at a name when the view put something else there, and has nothing any more.
+    """Tell whether base had something at a name when the view put something else there, and has
+    nothing any more.
 
     ``natural`` is what the name shows of base without the entry, ``here`` what base has there.
     """

@@ -1,9 +1,11 @@
-"""Base files with several names (hard links): which of them shows what is staged, and which file a name means.
+"""Base files with several names (hard links): which of them shows what is staged, and which file a
+name means.
 
-The override tree knows a base file that was copied up by its inode number.  Numbers alone prove nothing: the host may
-have deleted the file and given its number to another.  So what base has at a name is taken for the staged file only
-if it is the very file (device and number) that is at the place where that one was copied up; or, if the host has put
-that place to another use, if it still has the fingerprint that was taken then.
+The override tree knows a base file that was copied up by its inode number.  Numbers alone prove
+nothing: the host may have deleted the file and given its number to another.  So what base has at a
+name is taken for the staged file only if it is the very file (device and number) that is at the
+place where that one was copied up; or, if the host has put that place to another use, if it still
+has the fingerprint that was taken then.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from yolofs.store.base import Base
 
 
 def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
-    """Return the staged file that a name of base shows that leads to a file with these attributes; None if none.
+    """Return the staged file that a name of base shows that leads to a file with these attributes;
+    None if none.
 
     Costs next to nothing while no file with hard links is staged.
     """
@@ -30,8 +33,8 @@ def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
 
 
 def key_for(tree: Tree, base: Base, st: os.stat_result) -> int | None:
-    """Return what is :attr:`~yolofs.state.tree.Staged.key` of a base file once it is copied up, if it has several
-    names.
+    """Return what is :attr:`~yolofs.state.tree.Staged.key` of a base file once it is copied up, if
+    it has several names.
     """
     if stat.S_ISDIR(st.st_mode) or not (st.st_nlink > 1 or tree.linked):
         return None
@@ -40,17 +43,21 @@ def key_for(tree: Tree, base: Base, st: os.stat_result) -> int | None:
 
 
 def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
-    """Return how many names of the view lead to a base file that is not staged and not a directory."""
+    """Return how many names of the view lead to a base file that is not staged and not a
+    directory.
+    """
     if st.st_nlink < 2 or not tree.unlinked:
         return st.st_nlink
     return max(1, st.st_nlink - tree.unlinked.get(base.number(st), 0))
 
 
 def misnamed(records: Iterable[Change]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
-    """Return the tree of some records, and what it shows of which they have the base path of a name that did not move.
+    """Return the tree of some records, and what it shows of which they have the base path of a name
+    that did not move.
 
-    That is how older versions recorded a file with hard links one name of which had been renamed after another was
-    looked at.  The tree has the path that is right (:attr:`~yolofs.state.tree.Staged.origin`).
+    That is how older versions recorded a file with hard links one name of which had been renamed
+    after another was looked at.  The tree has the path that is right
+    (:attr:`~yolofs.state.tree.Staged.origin`).
 
     Raises:
         JournalError: the records contradict themselves.

@@ -1,17 +1,21 @@
-"""What base files were when the view took them over: the ground of a merge (``docs/design/merging.md``).
+"""What base files were when the view took them over: the ground of a merge
+(``docs/design/merging.md``).
 
-Texts are kept, for merges, and indexes of git's, to tell whether the host has done more to them than look.
+Texts are kept, for merges, and indexes of git's, to tell whether the host has done more to them
+than look.
 
-One file, ``bases`` in the store, that is only appended to: 16 random bytes, then entries, each of which begins with
-them again::
+One file, ``bases`` in the store, that is only appended to: 16 random bytes, then entries, each of
+which begins with them again::
 
-    key[16]  header length (4, big-endian)  content length (8)  CRC-32 of all but itself (4)  header  content
+    key[16]  header length (4, big-endian)  content length (8)  CRC-32 of all but itself (4)
+    header  content
 
-The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum, and is passed over.
-Losing the file loses no work: what it would tell is not known then.
+The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum,
+and is passed over.  Losing the file loses no work: what it would tell is not known then.
 
-A content above 128 KiB shares its blocks with the base file (a reflink) where the disk can do that: the header is then
-as long as it takes for the content to begin at a block, and nothing of the content is read.  Elsewhere it is copied.
+A content above 128 KiB shares its blocks with the base file (a reflink) where the disk can do that:
+the header is then as long as it takes for the content to begin at a block, and nothing of the
+content is read.  Elsewhere it is copied.
 """
 
 from __future__ import annotations
@@ -40,11 +44,15 @@ from yolofs.text.git_index_format import may_be_index
 MOST_KEPT_BYTES = 4 << 20
 """Of a larger text nothing is kept, as nothing larger is merged."""
 MOST_COPIED_BYTES = 1 << 20
-"""Nor of one above this where blocks cannot be shared: others wait for a copy, which takes a millisecond."""
+"""Nor of one above this where blocks cannot be shared: others wait for a copy, which takes a
+millisecond.
+"""
 _LEAST_SHARED_BYTES = 128 << 10
 """So much is copied sooner than blocks are shared."""
 _BLOCK_BYTES = 4096
-"""What is shared begins at a multiple of that; a disk of larger blocks refuses, and it is copied."""
+"""What is shared begins at a multiple of that; a disk of larger blocks refuses, and it is
+copied.
+"""
 _FICLONERANGE = 0x4020940D  # _IOW(0x94, 13, struct file_clone_range) of linux/fs.h
 _CLONE_RANGE = struct.Struct("qQQQ")
 _SHORT_PADDING_BYTES = 256
@@ -80,7 +88,9 @@ class KeptBase(msgspec.Struct, frozen=True, array_like=True):
     like: bytes = b""
     """Of the same path what is known by this."""
     is_shared: bool = False
-    """Whether the content shares blocks with what base had, and so has not been read, and is in no checksum."""
+    """Whether the content shares blocks with what base had, and so has not been read, and is in no
+    checksum.
+    """
     padding: bytes = b""
 
 
@@ -110,7 +120,9 @@ def xattrs_option(xattrs: Iterable[tuple[str, bytes]]) -> Extra:
 
 
 def recorded_xattrs(extra: Extra) -> bytes:
-    """Return the digest that :func:`xattrs_option` told, empty if there is no such option, or one that is none."""
+    """Return the digest that :func:`xattrs_option` told, empty if there is no such option, or one
+    that is none.
+    """
     try:
         return bytes.fromhex(dict(extra).get(XATTRS, b"").decode("ascii"))
     except ValueError:
@@ -124,7 +136,9 @@ def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def known_by(staged: Staged) -> bytes:
-    """Return how a staged file is known over all its versions: by its fingerprint, or by its key if it has none."""
+    """Return how a staged file is known over all its versions: by its fingerprint, or by its key if
+    it has none.
+    """
     return known_by_fingerprint(staged.base) if staged.base is not None else b"#%b" % str(staged.key).encode()
 
 
@@ -151,7 +165,8 @@ class KeptBases:
             self._fd = -1
 
     def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int) -> None:
-        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read: a text or an index.
+        """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read: a
+        text or an index.
 
         ``fd`` may be a copy of it.  Blocks while up to :data:`MOST_COPIED_BYTES` are copied.
         """
@@ -169,7 +184,9 @@ class KeptBases:
                 self._append(header, content)
 
     def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
-        """Note that what is kept of a base file counts for another staged file, too, which takes the place of one."""
+        """Note that what is kept of a base file counts for another staged file, too, which takes
+        the place of one.
+        """
         with contextlib.suppress(OSError):
             self._append(KeptBase(path, known, like=like), b"")
 
@@ -195,7 +212,8 @@ class KeptBases:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:
-        """Append an entry whose content shares blocks with a file of the same disk; return whether that is possible.
+        """Append an entry whose content shares blocks with a file of the same disk; return whether
+        that is possible.
 
         Raises:
             OSError: the disk is full.
@@ -244,7 +262,9 @@ class KeptBases:
 
 
 def _is_of_use(path: RelPath, head: bytes) -> bool:
-    """Tell from its first bytes whether a file is one that is kept: a text, for merges, or an index of git's."""
+    """Tell from its first bytes whether a file is one that is kept: a text, for merges, or an index
+    of git's.
+    """
     return not is_binary(head) or may_be_index(path, head)
 
 
@@ -254,7 +274,8 @@ def path_in(store: Store) -> bytes:
 
 
 def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
-    """Return what is kept of base files, by path and what knows them, if that is wanted; of several the last.
+    """Return what is kept of base files, by path and what knows them, if that is wanted; of several
+    the last.
 
     Blocks while the headers of all are read.
     """
@@ -275,7 +296,8 @@ def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterato
 
 
 def retain(store: Store, staged: Iterable[Staged]) -> None:
-    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has ended.
+    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has
+    ended.
 
     Raises:
         OSError: it cannot be written anew.
@@ -312,7 +334,9 @@ def _encode_shared(key: bytes, header: KeptBase, size: int, position: int) -> by
 
 
 def _start(key: bytes, text: bytes, size: int, checked: bytes) -> bytes:
-    """Return what an entry begins with; ``checked`` is the content, as far as the checksum is to cover it."""
+    """Return what an entry begins with; ``checked`` is the content, as far as the checksum is to
+    cover it.
+    """
     return key + _LENGTHS.pack(len(text), size, zlib.crc32(checked, zlib.crc32(text, size)))
 
 
@@ -330,7 +354,9 @@ def _reading(store: Store) -> Iterator[int]:
 
 
 def _entries(fd: int) -> Iterator[tuple[KeptBase, int, int]]:
-    """Yield the header of each entry, and where the entry begins and ends; what is not shared has not been checked."""
+    """Yield the header of each entry, and where the entry begins and ends; what is not shared has
+    not been checked.
+    """
     key, size = os.pread(fd, _KEY_BYTES, 0), os.fstat(fd).st_size
     position = _KEY_BYTES
     while 0 <= position < size and len(key) == _KEY_BYTES:
@@ -379,7 +405,9 @@ def _find(fd: int, key: bytes, position: int, size: int) -> int:
 def _follow(
     fd: int, places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]], place: tuple[RelPath, bytes]
 ) -> Kept | None:
-    """Return what was kept of an entry, or of the one that it is like; None if that is not whole."""
+    """Return what was kept of an entry, or of the one that it is like; None if that is not
+    whole.
+    """
     seen = set()
     while place in places and place not in seen:
         seen.add(place)

@@ -1,8 +1,9 @@
 """Finding the other names that base has for a file with hard links.
 
-No filesystem tells them: directories have to be read until all are found.  That starts where the file is known to be
-and goes outwards, and ends after a bounded number of names, so that it costs little where base is the whole system.
-Commits do without it: they write such a file in place, which reaches all of its names.
+No filesystem tells them: directories have to be read until all are found.  That starts where the
+file is known to be and goes outwards, and ends after a bounded number of names, so that it costs
+little where base is the whole system.  Commits do without it: they write such a file in place,
+which reaches all of its names.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ LIMIT = 100_000
 
 
 def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> list[RelPath]:
-    """Return all base paths that were found of the base files that these, with hard links, were copied up from.
+    """Return all base paths that were found of the base files that these, with hard links, were
+    copied up from.
 
-    A directory that cannot be read is passed over, and so is what is mounted below the one where the search starts.
+    A directory that cannot be read is passed over, and so is what is mounted below the one where
+    the search starts.
     """
     search = _Search(base, limit)
     for staged in files:
@@ -31,7 +34,9 @@ def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> li
 
 
 def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[list[RelPath], bool]:
-    """Return the base paths that were found of the file at ``home``, itself among them, and whether these are all."""
+    """Return the base paths that were found of the file at ``home``, itself among them, and whether
+    these are all.
+    """
     search = _Search(base, limit)
     search.want_at(home)
     return search.run(), search.is_complete
@@ -40,7 +45,9 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
 def find_all_names_at(
     base: Base, homes: Iterable[RelPath], *, limit: int = LIMIT
 ) -> dict[tuple[int, int], list[RelPath]]:
-    """Return all base paths of the files at some places, by device and inode number; of none that lacks a name."""
+    """Return all base paths of the files at some places, by device and inode number; of none that
+    lacks a name.
+    """
     search = _Search(base, limit)
     for home in homes:
         search.want_at(home)
@@ -59,7 +66,8 @@ def find_name_near(
     limit: int = LIMIT,
     is_good: Callable[[RelPath], bool] = lambda _: True,
 ) -> RelPath | None:
-    """Return a base path of a file (device and inode number) that had a name at ``path``; None if none was found.
+    """Return a base path of a file (device and inode number) that had a name at ``path``; None if
+    none was found.
 
     Only a path that ``is_good`` counts.
     """
@@ -81,7 +89,9 @@ class _Search:
         self._found: list[RelPath] = []
 
     def want(self, staged: Staged) -> None:
-        """Look for the base file of a staged one, if that is still at a place where it was copied up."""
+        """Look for the base file of a staged one, if that is still at a place where it was copied
+        up.
+        """
         if staged.home is None or staged.base is None:
             return
         try:
@@ -99,7 +109,9 @@ class _Search:
             self._left = 0
 
     def want_one(self, file: tuple[int, int], *, near: RelPath) -> None:
-        """Look for one name of a file (device and inode number), from the directory of ``near`` on."""
+        """Look for one name of a file (device and inode number), from the directory of ``near``
+        on.
+        """
         self._missing[file] = 1
         self._numbers.add(file[1])
         self._tops[split(near)[0]] = None

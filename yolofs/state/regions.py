@@ -1,6 +1,7 @@
 """Whose a path is: the project's, scratch, or somebody else's on this machine.
 
-The nearest directory decides: a project in ``/tmp`` is no scratch, and a scratch directory in the project is.
+The nearest directory decides: a project in ``/tmp`` is no scratch, and a scratch directory in the
+project is.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Regions(msgspec.Struct, frozen=True):
         return Region.PROJECT if inside >= 0 else Region.OUTSIDE
 
     def of_all(self, paths: Sequence[bytes]) -> Region:
-        """Return the one region that all of some paths lie in; where they differ, it counts as outside."""
+        """Return the one region that all of some paths lie in; where they differ, it counts as
+        outside.
+        """
         region = self.of(paths[0])
         return region if all(self.of(path) is region for path in paths[1:]) else Region.OUTSIDE
 

@@ -1,8 +1,9 @@
 """The override tree: the names that differ from base, in the present state.
 
-It is a fold over the journal's change records: ``for record in live: tree.apply(record)``.  Applying needs
-neither base nor the store, so the same records always build the same tree, and whoever changes the view goes
-through :meth:`Tree.apply` too: what is in memory is what a replay would give.
+It is a fold over the journal's change records: ``for record in live: tree.apply(record)``.
+Applying needs neither base nor the store, so the same records always build the same tree, and
+whoever changes the view goes through :meth:`Tree.apply` too: what is in memory is what a replay
+would give.
 
 An :class:`Entry` is one name.  Where its content comes from:
 
@@ -16,11 +17,13 @@ redirect      None        a base path       that base path; if it is the entry's
 tombstone     None        None              nothing
 ============  ==========  ================  =====================================================
 
-A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of the path.
+A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of
+the path.
 
-One thing base has to be looked at for: a base file with several names (hard links) that was copied up through one of
-them shows its store inode under all of them, and which they are the records do not say.
-:mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The tree counts: :meth:`Tree.nlink`.
+One thing base has to be looked at for: a base file with several names (hard links) that was copied
+up through one of them shows its store inode under all of them, and which they are the records do
+not say.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
+tree counts: :meth:`Tree.nlink`.
 """
 
 from __future__ import annotations
@@ -50,21 +53,25 @@ class Staged:
     ) -> None:
         self.ino = ino
         self.origin = origin
-        """The base path that data (or children) still come from; None if the store inode has it all.  With ``links`` it
-        is ``home``: all names have the same data, and older versions recorded one that had not moved with the entry."""
+        """The base path that data (or children) still come from; None if the store inode has it
+        all.  With ``links`` it is ``home``: all names have the same data, and older versions
+        recorded one that had not moved with the entry."""
         self.key = key
-        """Which file this is, over all its versions: the base path that it was first copied up from (bytes), the
-        number of its first store inode (int), or :func:`link_key` of a base file with several names."""
+        """Which file this is, over all its versions: the base path that it was first copied up from
+        (bytes), the number of its first store inode (int), or :func:`link_key` of a base file with
+        several names."""
         self.base = base
-        """The fingerprint of the base file at the first copy-up; None for a file born in the view."""
+        """The fingerprint of the base file at the first copy-up; None for a file born in the
+        view.
+        """
         self.home = home
-        """The base path that its first entry showed when it was copied up, wherever that had been renamed to; None for
-        a file born in the view."""
+        """The base path that its first entry showed when it was copied up, wherever that had been
+        renamed to; None for a file born in the view."""
         self.links = links
         """How many names the base file had, if it had several; else 0."""
         self.names: list[Entry] = []
-        """All entries that show this inode; several are hard links of each other.  With ``links``, names of base that
-        have no entry (or one that leads to their base path) may show it too."""
+        """All entries that show this inode; several are hard links of each other.  With ``links``,
+        names of base that have no entry (or one that leads to their base path) may show it too."""
         self.runs: tuple[int, ...] = ()
         """The runs that are known to have written into it; kept by the overlay, not replayed."""
 
@@ -84,11 +91,17 @@ class Entry:
         self.base = base
         self.children: dict[bytes, Entry] | None = None
         self.touched_ns = 0
-        """When a name in this directory last came or went in the view; 0 if its own mtime is right."""
+        """When a name in this directory last came or went in the view; 0 if its own mtime is
+        right.
+        """
         self.since_ns = 0
-        """Since when the view has something else at this name than base; what base had there before is known to it."""
+        """Since when the view has something else at this name than base; what base had there before
+        is known to it.
+        """
         self.had_base = False
-        """Whether base had something at this name when the view put something else there, or has it shown."""
+        """Whether base had something at this name when the view put something else there, or has it
+        shown.
+        """
 
     @property
     def is_tombstone(self) -> bool:
@@ -102,7 +115,9 @@ class Entry:
 
     @property
     def source(self) -> RelPath | None:
-        """The base path that data or children come from where nothing overrides them, None if none do."""
+        """The base path that data or children come from where nothing overrides them, None if none
+        do.
+        """
         return self.staged.origin if self.staged is not None else self.base
 
     def path(self) -> RelPath:
@@ -120,7 +135,9 @@ class Entry:
 
 
 def link_key(number: int) -> int:
-    """Return what :attr:`Staged.key` is of a base file with this inode number that has several names."""
+    """Return what :attr:`Staged.key` is of a base file with this inode number that has several
+    names.
+    """
     return -number
 
 
@@ -145,9 +162,13 @@ class Tree:
         self.root = Entry(None, b"", base=ROOT)
         self.staged: dict[StoreIno, Staged] = {}
         self.linked: dict[int, Staged] = {}
-        """What the base files with several names show that were copied up, by their inode numbers."""
+        """What the base files with several names show that were copied up, by their inode
+        numbers.
+        """
         self.unlinked: dict[int, int] = {}
-        """How many of its several names a base file has lost in the view, to an entry or for good, by inode number."""
+        """How many of its several names a base file has lost in the view, to an entry or for good,
+        by inode number.
+        """
         self._last_dir: tuple[bytes, Entry] | None = None
         for record in records:
             self.apply(record)
@@ -166,7 +187,8 @@ class Tree:
         return entry
 
     def resolve(self, path: bytes) -> Shown | None:
-        """Return what the view shows at ``path`` as far as the tree knows, None if it shows nothing.
+        """Return what the view shows at ``path`` as far as the tree knows, None if it shows
+        nothing.
 
         Base is not looked at: a plain base path may turn out not to exist.
         """
@@ -186,7 +208,9 @@ class Tree:
         return Shown(entry, entry.staged, entry.source)
 
     def nlink(self, staged: Staged) -> int:
-        """Return how many names show a staged file, those that base has for it and nobody has looked at included."""
+        """Return how many names show a staged file, those that base has for it and nobody has
+        looked at included.
+        """
         return len(staged.names) + self.unseen(staged)
 
     def unseen(self, staged: Staged) -> int:
@@ -206,7 +230,9 @@ class Tree:
                 stack.extend((join(path, name), below) for name, below in entry.children.items())
 
     def copy(self) -> Tree:
-        """Return a tree of its own that is the same: a fifth of the time that the records take that it came from."""
+        """Return a tree of its own that is the same: a fifth of the time that the records take that
+        it came from.
+        """
         tree = Tree()
         files = {
             id(staged): Staged(staged.ino, staged.origin, staged.key, staged.base, home=staged.home, links=staged.links)
@@ -234,10 +260,12 @@ class Tree:
     # ---- changing
 
     def apply(self, record: Change) -> Entry | None:
-        """Apply one record and return the entry of its path (``dst`` of a rename), None if there is none after it.
+        """Apply one record and return the entry of its path (``dst`` of a rename), None if there is
+        none after it.
 
         Raises:
-            JournalError: the record does not fit the state, for example a name below a file that is gone.
+            JournalError: the record does not fit the state, for example a name below a file that is
+                gone.
         """
         match record:
             case Stage():
@@ -265,7 +293,9 @@ class Tree:
         return entry
 
     def _child(self, parent: Entry, name: bytes, record: Change) -> Entry:
-        """Return the live entry ``name`` of ``parent``, making it if the name so far comes from base."""
+        """Return the live entry ``name`` of ``parent``, making it if the name so far comes from
+        base.
+        """
         children = parent.children
         if children is None:
             children = parent.children = {}
@@ -472,7 +502,9 @@ class Tree:
                 entry.children = None
 
     def _unlink(self, number: int | None) -> None:
-        """A name that base has for the file with this inode number, and that had no entry of its own, is gone."""
+        """A name that base has for the file with this inode number, and that had no entry of its
+        own, is gone.
+        """
         if number is None:
             return
         self._count_unlinked(number)
@@ -497,7 +529,9 @@ class Tree:
 
 
 def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
-    """Return the base path that a staged file's data comes from, where a record says ``recorded``."""
+    """Return the base path that a staged file's data comes from, where a record says
+    ``recorded``.
+    """
     return recorded if recorded is None or not staged.links else staged.home
 
 

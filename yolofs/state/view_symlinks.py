@@ -19,7 +19,9 @@ class StateLinks:
         self._store = store
 
     def target(self, path: bytes) -> bytes | None:
-        """Return what the link holds that the view has at a path, None if there is none; outside base, the host's."""
+        """Return what the link holds that the view has at a path, None if there is none; outside
+        base, the host's.
+        """
         rel = self._base.relative(path)
         shown = self._tree.resolve(rel) if rel is not None else None
         if shown is not None and shown.staged is not None:

@@ -3,11 +3,11 @@
 Nothing here writes.  Two kinds of base paths are set apart:
 
 * *hidden*: the session's own directory and the link to it, the state directories of all users
-  (:mod:`yolofs.system.marks`), and the runtime directory with the control sockets.  They do not exist for the view,
-  under any name.
-* *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is no real data
-  (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a ``stat`` of our own mountpoint
-  from the thread that serves it would wait for itself.
+  (:mod:`yolofs.system.marks`), and the runtime directory with the control sockets.  They do not
+  exist for the view, under any name.
+* *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is
+  no real data (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a
+  ``stat`` of our own mountpoint from the thread that serves it would wait for itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _SLOTS = 1 << 14
 
 
 class Elsewhere(Protocol):
-    """Knows what of base lies elsewhere than at its path (:class:`yolofs.commit.apply.displaced.Displaced`)."""
+    """Knows what of base lies elsewhere than at its path
+    (:class:`yolofs.commit.apply.displaced.Displaced`).
+    """
 
     def path(self, rel: bytes) -> bytes | None:
         """Return the absolute path of what base has at ``rel``; None if it lies there."""
@@ -52,8 +54,8 @@ class Elsewhere(Protocol):
 class Base:
     """The base directory ``root`` (absolute).
 
-    ``hidden`` are absolute paths that the view never shows; ``runtime`` is an absolute path that shows as an empty
-    directory.  Both may be absent on disk.
+    ``hidden`` are absolute paths that the view never shows; ``runtime`` is an absolute path that
+    shows as an empty directory.  Both may be absent on disk.
     """
 
     def __init__(self, root: bytes, *, hidden: Iterable[bytes] = (), runtime: Iterable[bytes] = ()) -> None:
@@ -86,7 +88,9 @@ class Base:
         return self._prefix + rel if rel else self.root
 
     def place(self, rel: bytes) -> bytes:
-        """Return the absolute path at which that lies which base has at a path: nearly always :meth:`path`."""
+        """Return the absolute path at which that lies which base has at a path: nearly always
+        :meth:`path`.
+        """
         moved = self.elsewhere.path(rel) if self.elsewhere is not None else None
         return moved if moved is not None else self.path(rel)
 
@@ -116,10 +120,12 @@ class Base:
         return any(is_below(rel, hidden) for hidden in self.hidden)
 
     def is_hidden_name(self, rel: bytes, name: bytes) -> bool:
-        """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary names.
+        """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary
+        names.
 
-        A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to any other session or
-        user: who could write to a journal would write to base at the next commit there.
+        A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to
+        any other session or user: who could write to a journal would write to base at the next
+        commit there.
         """
         if name not in self._hidden_names and not marks.may_be_hidden(name):
             return False
@@ -129,7 +135,9 @@ class Base:
         return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
 
     def holds_hidden(self, rel: bytes) -> bool:
-        """Tell whether a base directory holds anything hidden, so that it is not as empty as it may look."""
+        """Tell whether a base directory holds anything hidden, so that it is not as empty as it may
+        look.
+        """
         if rel in self.pseudo:
             return False
         try:
@@ -142,7 +150,9 @@ class Base:
         return st is not None and (st.st_dev, st.st_ino) in self._hidden_ids
 
     def hidden_in(self, rel: bytes) -> int:
-        """Return how many hidden directories a base directory holds, to be left out of its link count."""
+        """Return how many hidden directories a base directory holds, to be left out of its link
+        count.
+        """
         return self._hidden_in.get(rel, 0)
 
     def is_pseudo(self, rel: bytes) -> bool:
@@ -152,7 +162,8 @@ class Base:
     def is_pinned(self, rel: bytes) -> bool:
         """Tell whether a base directory cannot be renamed or removed.
 
-        That is one at which something is mounted, and one that is, or holds, a hidden or pseudo directory.
+        That is one at which something is mounted, and one that is, or holds, a hidden or pseudo
+        directory.
         """
         return rel in self.mounts or any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
 
@@ -162,15 +173,18 @@ class Base:
         """Return the attributes of a base path, those of an empty directory where it is pseudo.
 
         Raises:
-            OSError: as lstat(2); ENOENT where it is hidden, ENOTDIR where a symbolic link is on the way.
+            OSError: as lstat(2); ENOENT where it is hidden, ENOTDIR where a symbolic link is on the
+                way.
         """
         return self._lstat(rel) if self._looks is None else self._lstat_once(rel, self._looks)
 
     @contextlib.contextmanager
     def looking_once(self) -> Iterator[None]:
-        """Have each path looked at once in the block, for a command that asks of the same paths several times.
+        """Have each path looked at once in the block, for a command that asks of the same paths
+        several times.
 
-        Danger: what the host does meanwhile is not seen; nothing that is about to be changed may be judged by it.
+        Danger: what the host does meanwhile is not seen; nothing that is about to be changed may be
+        judged by it.
         """
         self._looks = {}
         try:
@@ -216,7 +230,8 @@ class Base:
             return None
 
     def lstat_in(self, directory: int, name: bytes, rel: bytes) -> os.stat_result:
-        """Do what :meth:`lstat` does of ``rel``, a name in a base directory that is held: a third as long.
+        """Do what :meth:`lstat` does of ``rel``, a name in a base directory that is held: a third
+        as long.
 
         Raises:
             OSError: as lstat(2); ENOENT where it is hidden.
@@ -257,7 +272,8 @@ class Base:
         return [name for name in names if not self.is_hidden_name(rel, name)]
 
     def open(self, rel: bytes) -> int:
-        """Open a regular base file for reading and return its descriptor; its access time stays, where permitted.
+        """Open a regular base file for reading and return its descriptor; its access time stays,
+        where permitted.
 
         What is there may be no regular file any more: the descriptor tells.
 
@@ -275,10 +291,12 @@ class Base:
     # ---- identity
 
     def number(self, st: os.stat_result) -> int:
-        """Return the inode number that the view shows for a base file: its own on base's root device.
+        """Return the inode number that the view shows for a base file: its own on base's root
+        device.
 
-        Files of other disks below base get one mixed from device and number.  They differ as long as no disk numbers
-        its files above 2**48 (and, across remounts, stay while the system gives the disk the same device number).
+        Files of other disks below base get one mixed from device and number.  They differ as long
+        as no disk numbers its files above 2**48 (and, across remounts, stay while the system gives
+        the disk the same device number).
         """
         ino = st.st_ino
         if st.st_dev == self._device:
@@ -291,7 +309,9 @@ class Base:
         return (ino ^ slot << 48) & ((1 << 62) - 1) | 1 << 62
 
     def _new_slot(self, device: int) -> int:
-        """Return the 14 bits that stand for a device: nearly always the same, and never those of another."""
+        """Return the 14 bits that stand for a device: nearly always the same, and never those of
+        another.
+        """
         taken = set(self._slots.values())
         slot = device * 0x9E3779B1 & _SLOTS - 1
         while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
@@ -300,24 +320,31 @@ class Base:
         return slot
 
     def file_of(self, number: int) -> tuple[int, int] | None:
-        """Return device and inode number of the base file that has this :meth:`number`, None if that cannot be told."""
+        """Return device and inode number of the base file that has this :meth:`number`, None if
+        that cannot be told.
+        """
         return None if number >> 62 else (self._device, number)
 
     def number_of_path(self, rel: bytes) -> int:
-        """Return a number for a directory that shows at several paths: one that stands for this path."""
+        """Return a number for a directory that shows at several paths: one that stands for this
+        path.
+        """
         import hashlib  # takes long, and hardly any base has such a directory
 
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 
     def fingerprint(self, st: os.stat_result, *, has_owner: bool = True) -> Fingerprint:
-        """Return the fingerprint of a base file with these attributes, with or without its mode, user and group."""
+        """Return the fingerprint of a base file with these attributes, with or without its mode,
+        user and group.
+        """
         owner = owner_of(st) if has_owner else None
         return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner)
 
 
 def hold(path: bytes) -> int:
-    """Return a descriptor of what is at a path in base, a link itself; by it attributes can be asked for, and no more.
+    """Return a descriptor of what is at a path in base, a link itself; by it attributes can be
+    asked for, and no more.
 
     Raises:
         OSError: as lstat(2); ENOTDIR where a symbolic link is on the way.
@@ -351,15 +378,17 @@ def read_link(path: bytes) -> bytes:
 
 
 def path_of(fd: int) -> bytes:
-    """Return a path that leads, by one link of the system's, to what is held: for what wants a path."""
+    """Return a path that leads, by one link of the system's, to what is held: for what wants a
+    path.
+    """
     return b"/proc/self/fd/%d" % fd
 
 
 def open_noatime(path: bytes, flags: int) -> int:
     """Open the path of something in base without moving its access time, if that is permitted.
 
-    No symbolic link is followed, on the way there neither: rules have judged this path, and not where a link leads that
-    somebody on the host has put in the place of a directory since.
+    No symbolic link is followed, on the way there neither: rules have judged this path, and not
+    where a link leads that somebody on the host has put in the place of a directory since.
 
     Raises:
         OSError: as open(2); ELOOP for a link.
@@ -397,6 +426,8 @@ def _lstat_or_none(path: bytes) -> os.stat_result | None:
 
 
 def _empty_directory(rel: bytes) -> os.stat_result:
-    """Return the attributes that a pseudo directory shows: root's, read-only, with a number of its own."""
+    """Return the attributes that a pseudo directory shows: root's, read-only, with a number of its
+    own.
+    """
     whole = (stat.S_IFDIR | 0o555, zlib.crc32(rel), 0, 2, 0, 0, 0, 0, 0, 0)
     return os.stat_result((*whole, 0.0, 0.0, 0.0, 0, 0, 0, 4096, 0, 0))  # times, again in ns, block size, blocks, rdev

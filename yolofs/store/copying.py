@@ -1,10 +1,10 @@
 """Copying one file: its bytes as cheaply as the filesystem allows, and all of its metadata.
 
-Copy-up uses this towards the store, commit towards base.  Nothing follows symlinks, and every function blocks
-until the bytes are with the kernel (not until they are durable).
+Copy-up uses this towards the store, commit towards base.  Nothing follows symlinks, and every
+function blocks until the bytes are with the kernel (not until they are durable).
 
-What cannot be carried over for lack of permission or support is no error: it is named in the tuple of strings
-that the functions return, such as ``"owner"`` or ``"xattr user.note"``.
+What cannot be carried over for lack of permission or support is no error: it is named in the tuple
+of strings that the functions return, such as ``"owner"`` or ``"xattr user.note"``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _TRY_OTHERWISE = frozenset(
         errno.ETXTBSY,  # a swap file
     }
 )
-"""What the cheap ways of copying answer where they do not work; reading and writing may still do."""
+"""What the cheap ways of copying answer where they do not work; reading and writing may still
+do.
+"""
 _NOT_PERMITTED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE})
 """What writing an xattr answers if this user, or the other filesystem, may not hold it."""
 _XFS_ALIAS = "trusted.SGI_"
@@ -63,7 +65,9 @@ class Metadata(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file about to be copied: all that is needed is read or open, so its path may change or be closed off."""
+    """A file about to be copied: all that is needed is read or open, so its path may change or be
+    closed off.
+    """
 
     metadata: Metadata
     fd: int = -1
@@ -78,26 +82,30 @@ class Source(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes alone."""
+    """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes
+    alone.
+    """
 
     fd: int
 
 
 def at(dir_fd: int, name: bytes) -> bytes:
-    """Return a path for ``name`` in an open directory, for all that takes paths (os.setxattr takes no dir_fd).
+    """Return a path for ``name`` in an open directory, for all that takes paths (os.setxattr takes
+    no dir_fd).
 
     It is good while ``dir_fd`` is open, in this process only.
     """
     return b"/proc/self/fd/%d/%b" % (dir_fd, name)
 
 
-# --- whole files -------------------------------------------------------------------------------------------
+# --- whole files ----------------------------------------------------------------------------------
 
 
 def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
     """Make ``dst`` a copy of ``src``, whatever its type; of a directory without its children.
 
-    Without ``data`` a regular file becomes one hole of the same size.  Returns what could not be carried over.
+    Without ``data`` a regular file becomes one hole of the same size.  Returns what could not be
+    carried over.
 
     Raises:
         FileExistsError: there is something at ``dst``; it is left alone.
@@ -113,8 +121,8 @@ def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
 def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Source:
     """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
 
-    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is absolute, and nothing is
-    read by any symbolic link on the way there.
+    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is
+    absolute, and nothing is read by any symbolic link on the way there.
 
     Raises:
         OSError: it cannot be read; ESTALE if its type changed meanwhile.
@@ -140,7 +148,9 @@ def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Sou
 
 
 def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
-    """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as :func:`copy_node`."""
+    """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as
+    :func:`copy_node`.
+    """
     st = source.metadata.st
     if stat.S_ISREG(st.st_mode):
         fd, left_out = write_file(source, dst)
@@ -163,8 +173,8 @@ def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
 def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[int, tuple[str, ...]]:
     """Make ``dst`` a copy of a regular file, of its first ``keep`` bytes (None: all of it).
 
-    Returns a descriptor for reading and writing, which the caller owns, and what could not be carried over.  Until it
-    has its real mode the file is open to its owner only.
+    Returns a descriptor for reading and writing, which the caller owns, and what could not be
+    carried over.  Until it has its real mode the file is open to its owner only.
 
     Raises:
         OSError: as :func:`copy_node`.
@@ -187,7 +197,8 @@ def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[
 
 
 def copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
-    """Copy a few bytes without holes by one read and one write, a third of the calls; tell whether that could be done.
+    """Copy a few bytes without holes by one read and one write, a third of the calls; tell whether
+    that could be done.
 
     If not, what was written is of no use.
     """
@@ -207,14 +218,15 @@ def _open_to_read(path: bytes, opened: Callable[[bytes, int], int]) -> int:
         return opened(path, flags)  # another user's file: only its owner may leave the access time alone
 
 
-# --- metadata ----------------------------------------------------------------------------------------------
+# --- metadata -------------------------------------------------------------------------------------
 
 
 def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, times: bool = True) -> tuple[str, ...]:
-    """Give ``dst`` the owner, xattrs (ACLs among them), mode and times of ``src``, which has the same type.
+    """Give ``dst`` the owner, xattrs (ACLs among them), mode and times of ``src``, which has the
+    same type.
 
-    ``st`` is used instead of looking ``src`` up; without ``times`` those of ``dst`` stay as they become.
-    Returns what could not be carried over.
+    ``st`` is used instead of looking ``src`` up; without ``times`` those of ``dst`` stay as they
+    become.  Returns what could not be carried over.
 
     Raises:
         OSError: for any other reason than that something is not permitted or not supported.
@@ -241,11 +253,13 @@ def read_metadata(src: bytes | int | Held, *, st: os.stat_result | None = None) 
 
 
 def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
-    """Give ``dst``, a path or descriptor, what :func:`read_metadata` read; as :func:`copy_metadata` otherwise."""
+    """Give ``dst``, a path or descriptor, what :func:`read_metadata` read; as :func:`copy_metadata`
+    otherwise.
+    """
     st = metadata.st
     skipped = _write_owner(dst, st)
-    # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still writable;
-    # an ACL changes the mode; and each of them changes a time.
+    # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still
+    # writable; an ACL changes the mode; and each of them changes a time.
     skipped += metadata.unread + _write_xattrs(dst, dict(metadata.xattrs), metadata.unread)
     if not stat.S_ISLNK(st.st_mode) and not _may_chmod(dst, _mode_for(st, skipped)):
         skipped += ("mode",)
@@ -297,7 +311,9 @@ def may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
 
 
 def _mode_for(st: os.stat_result, skipped: tuple[str, ...]) -> int:
-    """Return the mode, without setuid or setgid where these would lend the rights of somebody else."""
+    """Return the mode, without setuid or setgid where these would lend the rights of somebody
+    else.
+    """
     mode = stat.S_IMODE(st.st_mode)
     if "owner" in skipped:
         mode &= ~stat.S_ISUID
@@ -307,7 +323,9 @@ def _mode_for(st: os.stat_result, skipped: tuple[str, ...]) -> int:
 
 
 def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
-    """Make the xattrs of ``dst`` those ``wanted``; leave those alone of which it is not known what they should be."""
+    """Make the xattrs of ``dst`` those ``wanted``; leave those alone of which it is not known what
+    they should be.
+    """
     present = _list_xattrs(dst)
     if not wanted and not present:
         return ()
@@ -321,7 +339,9 @@ def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str,
 
 
 def _let_owner_in(path: bytes | int) -> None:
-    """Widen the mode, if it is ours to change: xattrs cannot be read or written through a mode that forbids it."""
+    """Widen the mode, if it is ours to change: xattrs cannot be read or written through a mode that
+    forbids it.
+    """
     mode = _stat(path).st_mode
     if mode & 0o600 != 0o600 and not stat.S_ISLNK(mode):
         with contextlib.suppress(PermissionError):
@@ -350,12 +370,16 @@ def _may_remove_xattr(path: bytes | int, name: str) -> bool:
 
 
 def _is_label(name: str) -> bool:
-    """Tell whether the system gives this xattr to every file by itself (SELinux, IMA, EVM, Smack)."""
+    """Tell whether the system gives this xattr to every file by itself (SELinux, IMA, EVM,
+    Smack).
+    """
     return name.startswith("security.") and name != "security.capability"
 
 
 def has_only_labels(path: bytes | int) -> bool:
-    """Tell whether something has no extended attributes, an ACL among them, but such as the system gives by itself."""
+    """Tell whether something has no extended attributes, an ACL among them, but such as the system
+    gives by itself.
+    """
     return all(map(_is_label, _list_xattrs(path)))
 
 
@@ -369,17 +393,20 @@ def _list_xattrs(path: bytes | int, *, follows: bool | None = None) -> list[str]
     return [name for name in names if not name.startswith(_XFS_ALIAS)]
 
 
-# --- data --------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def copy_data(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
-    """Make the first ``size`` bytes of ``src_fd`` the content of ``dst_fd``, keeping holes; return how.
+    """Make the first ``size`` bytes of ``src_fd`` the content of ``dst_fd``, keeping holes; return
+    how.
 
-    What ``dst_fd`` held before is gone.  It ends up as long as ``size``, or as ``src_fd`` if that is shorter.
-    The file position of ``src_fd`` moves.  Blocks; safe in any thread as long as nobody else uses the two.
+    What ``dst_fd`` held before is gone.  It ends up as long as ``size``, or as ``src_fd`` if that
+    is shorter.  The file position of ``src_fd`` moves.  Blocks; safe in any thread as long as
+    nobody else uses the two.
 
     Raises:
-        OSError: ENOSPC, EIO and the like; ``dst_fd`` is then one hole of the size that it had before.
+        OSError: ENOSPC, EIO and the like; ``dst_fd`` is then one hole of the size that it had
+            before.
     """
     size_before = os.fstat(dst_fd).st_size
     if size_before:  # to empty what is empty has ext4 write the copy out at its close
@@ -459,7 +486,9 @@ def _copy_in_kernel(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
 
 
 def _copy_by_hand(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
-    """Copy a range by reading and writing and return how far it came: short of ``stop`` if the file ends."""
+    """Copy a range by reading and writing and return how far it came: short of ``stop`` if the file
+    ends.
+    """
     while start < stop:
         data = os.pread(src_fd, min(stop - start, _CHUNK_BYTES), start)
         if not data:

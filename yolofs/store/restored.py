@@ -1,8 +1,9 @@
-"""What of base a commit that was taken back has put in its place again: in ``restored`` of the session's directory.
+"""What of base a commit that was taken back has put in its place again: in ``restored`` of the
+session's directory.
 
-Base is as it was then, but for the times of change (ctime) that no program can set: by them what was put back looks as
-if the host had changed it, and the next commit would find conflicts.  So each is noted with the ctime that it has got
-by that; one that it gets later is the host's again.
+Base is as it was then, but for the times of change (ctime) that no program can set: by them what
+was put back looks as if the host had changed it, and the next commit would find conflicts.  So each
+is noted with the ctime that it has got by that; one that it gets later is the host's again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _MOST_BYTES = 1 << 30
 
 
 def read(directory: bytes) -> dict[int, int]:
-    """Return the ctime, in ns, of what was put back, by inode number; empty if nothing was, or the note is damaged."""
+    """Return the ctime, in ns, of what was put back, by inode number; empty if nothing was, or the
+    note is damaged.
+    """
     try:
         return msgspec.json.decode(read_plain(os.path.join(directory, _NAME), _MOST_BYTES), type=dict[int, int])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -1,14 +1,17 @@
-"""The store: a flat, sharded directory of store inodes, each a real file of any type, named by its number.
+"""The store: a flat, sharded directory of store inodes, each a real file of any type, named by its
+number.
 
 ::
 
     files/00/1 ... files/00/255, files/01/256 ... files/ff/65535, files/100/65536 ...
 
-The shard is the number divided by 256, in hex, at least two digits.  A store inode has the type, mode, owner,
-times and xattrs that the view shows; a directory here is always empty, since names live in the override tree.
+The shard is the number divided by 256, in hex, at least two digits.  A store inode has the type,
+mode, owner, times and xattrs that the view shows; a directory here is always empty, since names
+live in the override tree.
 
-A number is never given out twice while a journal names it.  So that this holds after store inodes were removed,
-whoever opens the store tells it what the journal names, by ``next_ino`` or :meth:`Store.skip_past`.
+A number is never given out twice while a journal names it.  So that this holds after store inodes
+were removed, whoever opens the store tells it what the journal names, by ``next_ino`` or
+:meth:`Store.skip_past`.
 """
 
 from __future__ import annotations
@@ -44,8 +47,9 @@ _MOST_OPEN_SHARDS = 16
 _MANY = 1000
 """Removing fewer store inodes is not worth threads."""
 _REMOVERS = 4
-"""Where the disk is told at once of what is free (the mount option discard), removing waits for it, 200 to 400 µs a
-file; four threads wait for a quarter of that.  Where it does not wait they cost 3 µs more than one."""
+"""Where the disk is told at once of what is free (the mount option discard), removing waits for it,
+200 to 400 µs a file; four threads wait for a quarter of that.  Where it does not wait they cost 3
+µs more than one."""
 _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
@@ -104,7 +108,9 @@ class Store:
         self._open_shards: dict[int, int] = {}
         """The descriptors of shards, while many of their store inodes are looked at."""
         self.elsewhere: Mapping[int, bytes] = {}
-        """Where store inodes are that a commit has put into base, while what shows them has not ended yet."""
+        """Where store inodes are that a commit has put into base, while what shows them has not
+        ended yet.
+        """
         self.is_closed = False
         """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
@@ -145,7 +151,9 @@ class Store:
         return st
 
     def _look(self, ino: int) -> os.stat_result:
-        """Look at a store inode from its shard, which saves a quarter of what the whole path takes."""
+        """Look at a store inode from its shard, which saves a quarter of what the whole path
+        takes.
+        """
         shard = ino >> _SHARD_BITS
         try:
             fd = self._open_shards.get(shard)
@@ -159,7 +167,8 @@ class Store:
 
     @contextlib.contextmanager
     def looking_once(self) -> Iterator[None]:
-        """Have each store inode looked at once in the block, for a command that asks of the same several times.
+        """Have each store inode looked at once in the block, for a command that asks of the same
+        several times.
 
         Danger: nobody else may change a store inode meanwhile.
         """
@@ -172,7 +181,9 @@ class Store:
                 os.close(self._open_shards.popitem()[1])
 
     def own_path(self, ino: int) -> bytes:
-        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is base."""
+        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is
+        base.
+        """
         shard = ino >> _SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:
@@ -197,7 +208,8 @@ class Store:
     # --- making store inodes ---
 
     def reserve(self) -> StoreIno:
-        """Return a number that is free, in a shard that exists.  It counts as taken whether used or not.
+        """Return a number that is free, in a shard that exists.  It counts as taken whether used or
+        not.
 
         Raises:
             OSError: EROFS while :attr:`is_closed`.
@@ -214,7 +226,8 @@ class Store:
     def _make_shard(self, shard: int) -> None:
         """Make the directory of a shard, which ext4 is to put where little was deleted lately.
 
-        The place follows from the name that a directory is made under, and shards have the same names everywhere.
+        The place follows from the name that a directory is made under, and shards have the same
+        names everywhere.
         """
         _spread(self.directory)
         made = b"%b/%b%016x" % (self.directory, _NEW_SHARD, time.monotonic_ns())
@@ -225,7 +238,8 @@ class Store:
     def create_file(self, mode: int) -> tuple[StoreIno, int, os.stat_result]:
         """Make an empty regular file with exactly these permission bits, whatever the umask.
 
-        Returns its number, a descriptor for reading and writing, which the caller owns, and its attributes.
+        Returns its number, a descriptor for reading and writing, which the caller owns, and its
+        attributes.
         """
         ino = self.reserve()
         path = self.path(ino)
@@ -278,11 +292,12 @@ class Store:
     # --- copying ---
 
     def copy_up(self, src: bytes, *, data: bool = True) -> StoreIno:
-        """Make a store inode that is a copy of ``src``, a path of any type in base or in this store.
+        """Make a store inode that is a copy of ``src``, a path of any type in base or in this
+        store.
 
-        Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried over for lack
-        of permission (an owner, an xattr) is left out.  Blocks while bytes are copied; for large files let
-        another thread run :meth:`copy_into`.
+        Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried
+        over for lack of permission (an owner, an xattr) is left out.  Blocks while bytes are
+        copied; for large files let another thread run :meth:`copy_into`.
 
         Raises:
             OSError: ``src`` cannot be read or the copy not written; no store inode is left behind.
@@ -292,7 +307,9 @@ class Store:
         return ino
 
     def copy_into(self, ino: StoreIno, src: bytes, *, data: bool = True) -> tuple[str, ...]:
-        """Do the copying of :meth:`copy_up` for a number from :meth:`reserve`; return what was left out."""
+        """Do the copying of :meth:`copy_up` for a number from :meth:`reserve`; return what was left
+        out.
+        """
         source = self.open_source(src, data=data)
         try:
             return copying.write_copy(source, self.path(ino))
@@ -302,7 +319,8 @@ class Store:
     def copy_file(self, source: copying.Source, *, keep: int | None = None) -> tuple[StoreIno, int]:
         """Make a store inode that is a copy of a regular file, or of its first ``keep`` bytes.
 
-        Returns its number and a descriptor for reading and writing, which the caller owns; raises as :meth:`copy_up`.
+        Returns its number and a descriptor for reading and writing, which the caller owns; raises
+        as :meth:`copy_up`.
         """
         ino = self.reserve()
         return ino, copying.write_file(source, self.path(ino), keep=keep)[0]
@@ -341,7 +359,8 @@ class Store:
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode whatever its mode, as whoever holds it open may go on after a chmod.
 
-        The mode of a file that this (ordinary) user owns but may not open is widened for that moment.
+        The mode of a file that this (ordinary) user owns but may not open is widened for that
+        moment.
 
         Raises:
             OSError: as open(2); ELOOP for a symlink.
@@ -359,9 +378,11 @@ class Store:
             return os.open(path, flags)
 
     def hold(self, ino: int) -> int:
-        """Return a descriptor with which a store inode of any type outlives its removal, until it is closed.
+        """Return a descriptor with which a store inode of any type outlives its removal, until it
+        is closed.
 
-        It is good for nothing else.  -1 if there is no such store inode, or no descriptor to be had.
+        It is good for nothing else.  -1 if there is no such store inode, or no descriptor to be
+        had.
         """
         try:
             return os.open(self.path(ino), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -371,7 +392,8 @@ class Store:
     def remove(self, ino: int) -> None:
         """Remove a store inode of any type.
 
-        Its number is not given out anew.  Its blocks are freed when nobody has it open any more (:meth:`hold`).
+        Its number is not given out anew.  Its blocks are freed when nobody has it open any more
+        (:meth:`hold`).
 
         Raises:
             FileNotFoundError: there is none.
@@ -383,7 +405,8 @@ class Store:
             os.rmdir(path)
 
     def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove store inodes, files all, that have another name elsewhere; quick where they come in order.
+        """Remove store inodes, files all, that have another name elsewhere; quick where they come
+        in order.
 
         One that is not there is passed over.
 
@@ -416,10 +439,12 @@ class Store:
         return blocks * 512
 
     def collect(self, referenced: Container[int]) -> int:
-        """Remove every store inode that is not ``referenced``, and empty shards; return how many inodes went.
+        """Remove every store inode that is not ``referenced``, and empty shards; return how many
+        inodes went.
 
-        Danger: what is not in ``referenced`` is lost for good.  It has to hold all that any record of the journal
-        names, dead segments included, and no number may be reserved and not yet recorded: call it at open.
+        Danger: what is not in ``referenced`` is lost for good.  It has to hold all that any record
+        of the journal names, dead segments included, and no number may be reserved and not yet
+        recorded: call it at open.
 
         Raises:
             OSError: one cannot be removed; others may be gone.
@@ -445,9 +470,11 @@ class Store:
         return count
 
     def remove_others(self, kept: Container[int], *, below: int) -> int:
-        """Remove every store inode with a number ``below`` that one that is not ``kept``, and return how many went.
+        """Remove every store inode with a number ``below`` that one that is not ``kept``, and
+        return how many went.
 
-        Any thread may call this while others make store inodes: these have higher numbers.  Shards stay.
+        Any thread may call this while others make store inodes: these have higher numbers.  Shards
+        stay.
 
         Danger: as :meth:`collect`.
 
@@ -493,7 +520,9 @@ def _list_shards(directory: bytes) -> Iterator[int]:
 
 
 def _make_private_directory(path: bytes) -> None:
-    """Make a directory, if it is missing, and let it not pass on a group or an ACL to new files in it."""
+    """Make a directory, if it is missing, and let it not pass on a group or an ACL to new files in
+    it.
+    """
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
     with contextlib.suppress(OSError):  # ENODATA, as a rule
@@ -503,10 +532,11 @@ def _make_private_directory(path: bytes) -> None:
 
 
 def _spread(path: bytes) -> None:
-    """Have ext4 put each new directory in here into another part of the disk; other filesystems have no such flag.
+    """Have ext4 put each new directory in here into another part of the disk; other filesystems
+    have no such flag.
 
-    To make a file ext4 without a journal looks at each inode beside its directory that was deleted in the last minutes:
-    4 to 200 µs, if much was.
+    To make a file ext4 without a journal looks at each inode beside its directory that was deleted
+    in the last minutes: 4 to 200 µs, if much was.
     """
     with contextlib.suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -519,7 +549,9 @@ def _spread(path: bytes) -> None:
 
 
 def _is_closed_to_us(st: os.stat_result) -> bool:
-    """Tell whether a store inode is ours and its mode does not let us read it (as root we may all the same)."""
+    """Tell whether a store inode is ours and its mode does not let us read it (as root we may all
+    the same).
+    """
     return st.st_uid == os.geteuid() and not st.st_mode & stat.S_IRUSR and not stat.S_ISLNK(st.st_mode)
 
 
@@ -527,8 +559,8 @@ def _is_closed_to_us(st: os.stat_result) -> bool:
 def _widened(path: bytes, st: os.stat_result) -> Iterator[None]:
     """Let the owner read and write a store inode inside the block.
 
-    The caller holds the lock: another thread that took the widened mode for the real one would keep it.  A crash
-    inside the block leaves the file readable and writable to its owner, nobody else.
+    The caller holds the lock: another thread that took the widened mode for the real one would keep
+    it.  A crash inside the block leaves the file readable and writable to its owner, nobody else.
     """
     os.chmod(path, stat.S_IMODE(st.st_mode) | _MINE)
     try:

@@ -10,7 +10,8 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def size_of(path: bytes, *, without: Container[bytes] = ()) -> int:
-    """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0 if it is not there.
+    """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0
+    if it is not there.
 
     What cannot be looked at is left out, and so is what lies in the directories ``without``.
     """

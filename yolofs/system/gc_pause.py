@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Build many small objects that stay: the collector would walk them over and over (up to half of the time)."""
+    """Build many small objects that stay: the collector would walk them over and over (up to half
+    of the time).
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,8 @@
 """Programs of the host that yolofs itself starts: git, bubblewrap, fusermount3.
 
-They are looked for by ``PATH``, as a shell does, but never in a view: what is staged there is nobody's program before
-it is committed.  A yolofs mount is not even touched, as a paused one answers nobody until the commit is done.
+They are looked for by ``PATH``, as a shell does, but never in a view: what is staged there is
+nobody's program before it is committed.  A yolofs mount is not even touched, as a paused one
+answers nobody until the commit is done.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ _TYPE = b"fuse.yolofs"
 
 
 def find_program(name: str, search_path: str | None = None) -> str | None:
-    """Return the absolute path of a program, without links; None if there is none outside of all views.
+    """Return the absolute path of a program, without links; None if there is none outside of all
+    views.
 
-    ``search_path`` is as ``PATH``, and that of this process if it is not given.  Relative entries are passed over.
+    ``search_path`` is as ``PATH``, and that of this process if it is not given.  Relative entries
+    are passed over.
     """
     if search_path is None:
         search_path = os.environ.get("PATH", os.defpath)

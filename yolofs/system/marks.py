@@ -1,7 +1,8 @@
-"""The names by which every view knows what belongs to yolofs, whoever it belongs to, and does not show it.
+"""The names by which every view knows what belongs to yolofs, whoever it belongs to, and does not
+show it.
 
-Two of them hide whatever has them, so that nothing can be given them in a view, either.  The others depend on what lies
-there, as other things may be called so, too.
+Two of them hide whatever has them, so that nothing can be given them in a view, either.  The others
+depend on what lies there, as other things may be called so, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import os
 
 SESSION_LINK = b".yolofs"
-"""In a project: the convenience link to its session (and in earlier versions the session itself)."""
+"""In a project: the convenience link to its session (and in earlier versions the session
+itself).
+"""
 STATE_NAME = b"yolofs"
 """The last component of a state directory in ``$XDG_STATE_HOME``."""
 STATE_MARK = b".yolofs-state"
@@ -19,7 +22,9 @@ STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.
 JOURNAL = b"journal"
 """What tells a session's directory from another one called ``.yolofs``."""
 DISK_STATE = b".yolofs-"
-"""Stands before the user's number in the name of a state directory on another disk than that of his home."""
+"""Stands before the user's number in the name of a state directory on another disk than that of his
+home.
+"""
 
 
 def disk_state_name(uid: int) -> bytes:
@@ -28,17 +33,22 @@ def disk_state_name(uid: int) -> bytes:
 
 
 def may_be_hidden(name: bytes) -> bool:
-    """Tell whether :func:`is_hidden` may hold for something of this name; cheap, and false for nearly all names."""
+    """Tell whether :func:`is_hidden` may hold for something of this name; cheap, and false for
+    nearly all names.
+    """
     return name in _NAMES or name.startswith(DISK_STATE)
 
 
 def may_hold_hidden(names: list[bytes]) -> bool:
-    """Tell whether :func:`may_be_hidden` holds for any of the names in a directory; cheap for many names."""
+    """Tell whether :func:`may_be_hidden` holds for any of the names in a directory; cheap for many
+    names.
+    """
     return not _NAMES.isdisjoint(names) or b"/" + DISK_STATE in b"/" + b"/".join(names)
 
 
 def is_hidden(directory: bytes, name: bytes) -> bool:
-    """Tell whether what lies at ``name`` in ``directory`` (absolute) is a session, a state directory or a part of one.
+    """Tell whether what lies at ``name`` in ``directory`` (absolute) is a session, a state
+    directory or a part of one.
 
     Looks at the disk.  What the user may not enter counts as what its name says.
     """

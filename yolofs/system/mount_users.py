@@ -1,7 +1,9 @@
-"""Who uses a mount: found in ``/proc`` without ever touching the mount itself, which might be what hangs.
+"""Who uses a mount: found in ``/proc`` without ever touching the mount itself, which might be what
+hangs.
 
-Files are recognised by their mount's number (``mnt_id`` in fdinfo), looked up in the mount table that their process
-sees, and mappings by the device number.  Processes of other users stay unseen, except to root.
+Files are recognised by their mount's number (``mnt_id`` in fdinfo), looked up in the mount table
+that their process sees, and mappings by the device number.  Processes of other users stay unseen,
+except to root.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class _Finder:
                     yield Use.WRITING if writes else Use.READING, _readlink(f"/proc/{pid}/fd/{fd}")
 
     def _mappings(self, pid: int) -> Iterator[tuple[Use, bytes]]:
-        """Yield the files that are mapped, which keeps them in use after their descriptor was closed."""
+        """Yield the files that are mapped, which keeps them in use after their descriptor was
+        closed.
+        """
         maps = _read(f"/proc/{pid}/maps")
         if self._maps_device not in maps:
             return
@@ -110,7 +114,9 @@ class _Finder:
 
 
 def _mount_id(link: str) -> bytes:
-    """Return the number of the mount that a link of ``/proc`` leads into; asks nothing of that filesystem."""
+    """Return the number of the mount that a link of ``/proc`` leads into; asks nothing of that
+    filesystem.
+    """
     try:
         fd = os.open(link, os.O_PATH | os.O_CLOEXEC)
     except OSError:

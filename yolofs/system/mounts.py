@@ -37,7 +37,9 @@ def read_mounts(pid: int | str = "self") -> list[MountEntry]:
 
 
 def mounts_at(mountpoint: bytes) -> list[MountEntry]:
-    """Return what is mounted exactly at ``mountpoint``, an absolute path without links; the last one is on top."""
+    """Return what is mounted exactly at ``mountpoint``, an absolute path without links; the last
+    one is on top.
+    """
     return [entry for entry in read_mounts() if entry.mountpoint == mountpoint]
 
 
@@ -73,7 +75,8 @@ def detach_stale(mountpoint: bytes) -> int:
 
 
 def unmount(mountpoint: bytes, *, lazy: bool) -> None:
-    """Unmount; with ``lazy`` also while processes are inside.  Blocks until the filesystem has written out.
+    """Unmount; with ``lazy`` also while processes are inside.  Blocks until the filesystem has
+    written out.
 
     Raises:
         OSError: EBUSY while processes are inside, EINVAL if nothing is mounted there.
@@ -102,7 +105,9 @@ def unmount(mountpoint: bytes, *, lazy: bool) -> None:
 
 
 def _fusermount_error(message: bytes) -> OSError:
-    """Return what fusermount3 complained about as the errno behind it; it speaks the C library's English."""
+    """Return what fusermount3 complained about as the errno behind it; it speaks the C library's
+    English.
+    """
     text = message.decode(errors="replace").strip()
     for number in (errno.EBUSY, errno.EINVAL, errno.EPERM, errno.ENOENT):
         if os.strerror(number) in text:

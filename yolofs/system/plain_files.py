@@ -1,6 +1,8 @@
-"""Opening files of a session that have to be regular ones, whatever a restored backup or somebody has put there.
+"""Opening files of a session that have to be regular ones, whatever a restored backup or somebody
+has put there.
 
-A fifo would keep a command waiting for ever, a link to a device or a file of terabytes of holes would take all memory.
+A fifo would keep a command waiting for ever, a link to a device or a file of terabytes of holes
+would take all memory.
 """
 
 from __future__ import annotations

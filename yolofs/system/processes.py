@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def pidfd_of(pid: int) -> Iterator[int | None]:
-    """Give a descriptor that stands for exactly this process, None if it is gone or not in sight."""
+    """Give a descriptor that stands for exactly this process, None if it is gone or not in
+    sight.
+    """
     try:
         fd = os.pidfd_open(pid)
     except OSError:

@@ -1,8 +1,9 @@
-"""Who asks: what ``/proc`` tells of the process or thread behind a request, and whether it still wants an answer.
+"""Who asks: what ``/proc`` tells of the process or thread behind a request, and whether it still
+wants an answer.
 
-While its request waits, a thread can neither end nor be replaced by another of its number, so what is read here is
-about the right one.  ``status`` and ``comm`` never wait.  ``cmdline`` takes a lock that the process itself can hold:
-:func:`read_commands` belongs into a worker thread.
+While its request waits, a thread can neither end nor be replaced by another of its number, so what
+is read here is about the right one.  ``status`` and ``comm`` never wait.  ``cmdline`` takes a lock
+that the process itself can hold: :func:`read_commands` belongs into a worker thread.
 """
 
 from __future__ import annotations
@@ -34,14 +35,18 @@ class Requester(NamedTuple):
 
 
 class Commands(NamedTuple):
-    """The command lines of a process and its parent, argument by argument; empty where they cannot be read."""
+    """The command lines of a process and its parent, argument by argument; empty where they cannot
+    be read.
+    """
 
     own: tuple[bytes, ...] = ()
     parent: tuple[bytes, ...] = ()
     parent_name: bytes = b""
     """As :attr:`Requester.name`."""
     is_started_by_run: bool = False
-    """Whether the parent is the first process of the run's sandbox: what the user has started is the run."""
+    """Whether the parent is the first process of the run's sandbox: what the user has started is
+    the run.
+    """
 
 
 def read_requester(thread: int) -> Requester:
@@ -61,9 +66,11 @@ def read_commands(requester: Requester) -> Commands:
 
 
 def wants_no_answer(thread: int) -> bool:
-    """Tell whether a thread that could be seen is gone, or has a signal that it neither blocks nor ignores.
+    """Tell whether a thread that could be seen is gone, or has a signal that it neither blocks nor
+    ignores.
 
-    A signal for the whole process counts although another thread may be about to take it: ask twice.
+    A signal for the whole process counts although another thread may be about to take it: ask
+    twice.
     """
     raw = _read(b"/proc/%d/status" % thread, _STATUS_BYTES)
     fields = _fields(raw)

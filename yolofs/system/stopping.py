@@ -1,7 +1,8 @@
-"""Ctrl-C, SIGTERM and SIGHUP while something is being done that is not to stay half done: they are noted meanwhile.
+"""Ctrl-C, SIGTERM and SIGHUP while something is being done that is not to stay half done: they are
+noted meanwhile.
 
-A command that changes base catches them (:func:`catch`) to its end.  All of this is for the main thread; in others
-nothing is heard of signals anyway.
+A command that changes base catches them (:func:`catch`) to its end.  All of this is for the main
+thread; in others nothing is heard of signals anyway.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _ORDINARY = {
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-"""What is done on them if nobody has said anything else; nohup(1) and a shell's "&" have, and are obeyed."""
+"""What is done on them if nobody has said anything else; nohup(1) and a shell's "&" have, and are
+obeyed.
+"""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -29,7 +32,9 @@ class StoppedError(KeyboardInterrupt):
 
 
 def exit_code_of(stopped: BaseException) -> int:
-    """Return the exit code of what Ctrl-C or a :class:`StoppedError` has ended, as shells have it."""
+    """Return the exit code of what Ctrl-C or a :class:`StoppedError` has ended, as shells have
+    it.
+    """
     return 128 + (stopped.number if isinstance(stopped, StoppedError) else signal.SIGINT)
 
 
@@ -62,7 +67,9 @@ _signals = _Signals()
 
 
 def catch() -> None:
-    """Have SIGTERM and SIGHUP raise :class:`StoppedError`, as Ctrl-C raises KeyboardInterrupt, to the command's end."""
+    """Have SIGTERM and SIGHUP raise :class:`StoppedError`, as Ctrl-C raises KeyboardInterrupt, to
+    the command's end.
+    """
     if _catch():
         _signals.is_command = True
 
@@ -96,13 +103,17 @@ def hear() -> None:
 
 
 def stay_held() -> None:
-    """Have the signals held until the command ends, or :func:`hear`: what was done is to be told first."""
+    """Have the signals held until the command ends, or :func:`hear`: what was done is to be told
+    first.
+    """
     _signals.stays = _signals.is_command
 
 
 @contextlib.contextmanager
 def held(*, is_deaf: bool = False) -> Iterator[Callable[[], None]]:
-    """Have the signals do nothing at once; give what raises KeyboardInterrupt if there was one, but never if deaf."""
+    """Have the signals do nothing at once; give what raises KeyboardInterrupt if there was one, but
+    never if deaf.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return

@@ -1,4 +1,6 @@
-"""The system calls that Python's ``os`` lacks: openat2(2), statx(2), renameat2(2), syncfs(2) and fallocate(2)."""
+"""The system calls that Python's ``os`` lacks: openat2(2), statx(2), renameat2(2), syncfs(2) and
+fallocate(2).
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,9 @@ def _syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char])
 def open_by_no_link(path: bytes, flags: int) -> int:
     """Open an absolute path that has to lead through no symbolic link, and return the descriptor.
 
-    Danger: what was a directory a moment ago may be a link now, put there by whoever may write above it; what that
-    leads to is judged by other rules, or belongs to somebody else.  A look before opening could never be sure.
+    Danger: what was a directory a moment ago may be a link now, put there by whoever may write
+    above it; what that leads to is judged by other rules, or belongs to somebody else.  A look
+    before opening could never be sure.
 
     Raises:
         OSError: as open(2); ELOOP if any component is a symbolic link, the last one too.
@@ -106,7 +109,9 @@ class Facts(NamedTuple):
     """What ``os.stat`` does not tell of a thing."""
 
     is_fixed: bool
-    """Whether it is immutable or append-only (chattr), for root too; False where the system does not tell."""
+    """Whether it is immutable or append-only (chattr), for root too; False where the system does
+    not tell.
+    """
     birth_ns: int | None
     """When it was made, in ns since 1970; None where the filesystem does not tell."""
     keeps_birth: bool
@@ -121,8 +126,8 @@ class Facts(NamedTuple):
 def look(target: bytes | int, known: dict[bytes, bool] | None = None) -> Facts:
     """Return the facts about what is at a path (a link itself), or is open.
 
-    ``known`` is for many looks within a moment: which devices are OverlayFS, as was found so far.  The number of a
-    device is given again once it is gone.
+    ``known`` is for many looks within a moment: which devices are OverlayFS, as was found so far.
+    The number of a device is given again once it is gone.
 
     Raises:
         OSError: as statx(2).
@@ -142,7 +147,9 @@ def look(target: bytes | int, known: dict[bytes, bool] | None = None) -> Facts:
 
 
 def _is_on_overlay(target: bytes | int) -> bool:
-    """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that one's birth."""
+    """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that
+    one's birth.
+    """
     fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) if isinstance(target, bytes) else target
     told = ctypes.create_string_buffer(_STATFS_BYTES)
     try:
@@ -155,7 +162,8 @@ def _is_on_overlay(target: bytes | int) -> bool:
 
 
 def may_never_change(path: bytes) -> bool:
-    """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root too.
+    """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root
+    too.
 
     False where the kernel or the filesystem does not tell.
 
@@ -166,7 +174,8 @@ def may_never_change(path: bytes) -> bool:
 
 
 def birth_ns(path: bytes) -> int | None:
-    """Return when what is at a path, a link itself, was made, in ns; None where that is not told, or not for good.
+    """Return when what is at a path, a link itself, was made, in ns; None where that is not told,
+    or not for good.
 
     Raises:
         OSError: as statx(2).
@@ -175,10 +184,11 @@ def birth_ns(path: bytes) -> int | None:
 
 
 def device_and_mount(path: bytes) -> tuple[int, int]:
-    """Return the numbers of the device and of the mount that what is at a path, a link itself, is on.
+    """Return the numbers of the device and of the mount that what is at a path, a link itself, is
+    on.
 
-    What differs in either cannot be renamed from one to the other: two mounts may show the same device (bind mounts).
-    The mount is 0 where the kernel does not tell (before Linux 5.8).
+    What differs in either cannot be renamed from one to the other: two mounts may show the same
+    device (bind mounts).  The mount is 0 where the kernel does not tell (before Linux 5.8).
 
     Raises:
         OSError: as statx(2).
@@ -189,7 +199,9 @@ def device_and_mount(path: bytes) -> tuple[int, int]:
 
 
 def _statx(target: bytes | int, mask: int) -> bytes:
-    """Return what statx(2) says of a path, a link itself, or of what is open; zeros where there is no such call."""
+    """Return what statx(2) says of a path, a link itself, or of what is open; zeros where there is
+    no such call.
+    """
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
     found = ctypes.create_string_buffer(_STATX_BYTES)
     if isinstance(target, bytes):
@@ -224,7 +236,8 @@ def rename_noreplace(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:
 
 
 def rename_exchange(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> bool:
-    """Let two things, of any type, swap their names in one step; return False if the filesystem cannot.
+    """Let two things, of any type, swap their names in one step; return False if the filesystem
+    cannot.
 
     Raises:
         OSError: as renameat2(2).
@@ -239,7 +252,8 @@ def rename_exchange(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> bool:
 
 
 def sync_filesystem(fd: int) -> None:
-    """Make all that was written to the filesystem of ``fd`` durable.  Blocks for as long as the disk takes.
+    """Make all that was written to the filesystem of ``fd`` durable.  Blocks for as long as the
+    disk takes.
 
     Raises:
         OSError: as syncfs(2): an earlier write failed.

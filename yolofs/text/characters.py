@@ -1,7 +1,8 @@
 """Which characters a terminal must not get as they are, and how they are shown instead.
 
-Those that steer it (C0, C1 and DEL), turn the direction of text or break lines, and those that show nothing: a name
-with them would pass for another one.  Unicode's categories decide, as Python's :meth:`str.isprintable` has them.
+Those that steer it (C0, C1 and DEL), turn the direction of text or break lines, and those that show
+nothing: a name with them would pass for another one.  Unicode's categories decide, as Python's
+:meth:`str.isprintable` has them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 _FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U000e0100-\U000e01ef"
 """What shows nothing though it counts as printable, as ranges for a pattern."""
 _SELECTORS = "\ufe00-\ufe0f"
-"""What changes the look of a character before it, as of emoji, and shows nothing where there is none to change."""
+"""What changes the look of a character before it, as of emoji, and shows nothing where there is
+none to change.
+"""
 _UNSEEN = f"[{_FILLERS}]|(?:^|[\x00-\x7f{_SELECTORS}])[{_SELECTORS}]"
 
 _OWN_COLOURS = r"\x1b\[(?:0|(?:1|2|3[1-6])(?:;(?:1|2|3[1-6]))*)m"
@@ -40,13 +43,16 @@ def replace_harmful(text: str) -> str:
 def harmless(text: str) -> str:
     """Return text for a terminal, on one line, with what could do it harm spelled out.
 
-    That is ``^[`` for an escape, ``<202e>`` for others, ``<9b>`` for a byte that is not UTF-8 (surrogateescape).
+    That is ``^[`` for an escape, ``<202e>`` for others, ``<9b>`` for a byte that is not UTF-8
+    (surrogateescape).
     """
     return _with_unsafe(text, _spelled)
 
 
 def _with_unsafe(text: str, spell: Callable[[str], str]) -> str:
-    """Return text with each character that is not harmless by itself, or not behind the one before, in another way."""
+    """Return text with each character that is not harmless by itself, or not behind the one before,
+    in another way.
+    """
     if is_harmless(text):
         return text
     pairs = zip(["", *text], text, strict=False)
@@ -63,7 +69,8 @@ def _spelled(char: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON document that says the same, with what must not be shown as it is in ``\\u`` escapes.
+    """Return a JSON document that says the same, with what must not be shown as it is in ``\\u``
+    escapes.
 
     What is not ASCII stands in strings only, so an escape is right wherever it is.
     """

@@ -1,8 +1,9 @@
 """Binary content as ``git apply`` reads it: the literal form of git's ``GIT binary patch``.
 
-The format is that of ``diff.c`` (``emit_binary_diff_body``) and ``base85.c`` in git's source: ``literal SIZE``,
-then the deflated bytes, 52 to a line, in base85 behind a letter that tells how many they are (A-Z for 1 to 26,
-a-z for 27 to 52), then an empty line.  The alphabet is that of RFC 1924, which is Python's.
+The format is that of ``diff.c`` (``emit_binary_diff_body``) and ``base85.c`` in git's source:
+``literal SIZE``, then the deflated bytes, 52 to a line, in base85 behind a letter that tells how
+many they are (A-Z for 1 to 26, a-z for 27 to 52), then an empty line.  The alphabet is that of RFC
+1924, which is Python's.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ NO_BLOB = b"0" * 40
 
 
 def is_binary(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether git takes it for binary: by a NUL in the first 8,000."""
+    """Tell from the first bytes of a file whether git takes it for binary: by a NUL in the first
+    8,000.
+    """
     return b"\0" in head[:_SNIFFED_BYTES]
 
 
@@ -65,7 +68,9 @@ def read_chunks(fd: int, size: int) -> Iterator[bytes]:
 
 
 def literal(size: int, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the ``literal`` hunk of ``size`` bytes that come in ``chunks``, the empty line at its end included."""
+    """Yield the ``literal`` hunk of ``size`` bytes that come in ``chunks``, the empty line at its
+    end included.
+    """
     yield b"literal %d\n" % size
     pending = b""
     for part in _deflate(chunks):
@@ -85,7 +90,9 @@ def _deflate(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _lines(data: bytes) -> bytes:
-    """Return the lines of some deflated bytes; a last one that is not full is padded as git does."""
+    """Return the lines of some deflated bytes; a last one that is not full is padded as git
+    does.
+    """
     text = base64.b85encode(data, pad=True)
     whole = len(data) // _LINE_BYTES
     lines = [_FULL_LINE + text[start : start + _LINE_CHARS] for start in range(0, whole * _LINE_CHARS, _LINE_CHARS)]

@@ -1,4 +1,6 @@
-"""What git keeps of commits and refs in plain files: parents of a loose commit, names and values of refs."""
+"""What git keeps of commits and refs in plain files: parents of a loose commit, names and values of
+refs.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,17 @@ def parents_of(compressed: bytes) -> list[bytes] | None:
 
 
 def parse_ref(content: bytes) -> bytes | None:
-    """Return what a ref's own file says: an object's name, or ``ref: `` and another ref; None if it says neither."""
+    """Return what a ref's own file says: an object's name, or ``ref: `` and another ref; None if it
+    says neither.
+    """
     line = content.strip()
     return line if _NAME.fullmatch(line) or line.startswith(_SYMBOLIC) else None
 
 
 def parse_packed(content: bytes) -> dict[bytes, bytes]:
-    """Return the refs of a file ``packed-refs``, with the names of their objects; odd lines are passed over."""
+    """Return the refs of a file ``packed-refs``, with the names of their objects; odd lines are
+    passed over.
+    """
     refs = {}
     for line in content.split(b"\n"):
         name, _, ref = line.partition(b" ")
@@ -46,6 +52,8 @@ def parse_packed(content: bytes) -> dict[bytes, bytes]:
 
 
 def branch_of(value: bytes) -> bytes | None:
-    """Return the branch that HEAD names; None if it names an object, or something else than a branch."""
+    """Return the branch that HEAD names; None if it names an object, or something else than a
+    branch.
+    """
     ref = value.removeprefix(_SYMBOLIC)
     return ref.removeprefix(_HEADS) if ref is not value and ref.startswith(_HEADS) else None

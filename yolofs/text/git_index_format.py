@@ -1,10 +1,11 @@
 """The format of git's index, and whether two of them say the same.
 
-The format is that of gitformat-index(5), versions 2 to 4, read as git's ``read-cache.c`` reads it.  Two say the same if
-they differ in nothing but what git keeps there so as not to read files again: the attributes of files as they were when
-it last looked (times, device, inode number, owner, size), what it knows of directories without tracked files (``UNTR``)
-and what its file system monitor told (``FSMN``); and where entries lie in the file (``EOIE``, ``IEOT``).  ``git
-status`` writes these anew whenever something of them has changed.
+The format is that of gitformat-index(5), versions 2 to 4, read as git's ``read-cache.c`` reads it.
+Two say the same if they differ in nothing but what git keeps there so as not to read files again:
+the attributes of files as they were when it last looked (times, device, inode number, owner, size),
+what it knows of directories without tracked files (``UNTR``) and what its file system monitor told
+(``FSMN``); and where entries lie in the file (``EOIE``, ``IEOT``).  ``git status`` writes these
+anew whenever something of them has changed.
 
 Anybody may have written an index: what is odd in any way raises :class:`OddIndexError`.
 """
@@ -25,8 +26,8 @@ _LENGTH = 0xFFF
 _EXTENDED = 0x4000
 _MOST_ENTRIES = 10_000_000
 _MOST_NAME_BYTES = 4096
-"""No longer path can be opened.  Version 4 tells a name by what it shares with the one before: a small file could hold
-gigabytes of them."""
+"""No longer path can be opened.  Version 4 tells a name by what it shares with the one before: a
+small file could hold gigabytes of them."""
 _EXTENSION = struct.Struct(">4sI")
 _CACHES = frozenset({b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
 _HASHES = {20: hashlib.sha1, 32: hashlib.sha256}
@@ -108,7 +109,8 @@ def _is_same(one: bytes, other: bytes, hash_bytes: int) -> bool:
 
 
 def _said(data: bytes, hash_bytes: int) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield what an index says: of each entry its name, its mode with its hash, and its flags; then its extensions.
+    """Yield what an index says: of each entry its name, its mode with its hash, and its flags; then
+    its extensions.
 
     Raises:
         OddIndexError: it is no index with hashes of that size, or its checksum is wrong.
@@ -155,7 +157,9 @@ def _end(data: bytes, start: int) -> int:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that git has written as in its packs (offsets of deltas), and where it ends."""
+    """Return the number that git has written as in its packs (offsets of deltas), and where it
+    ends.
+    """
     value = -1
     while True:
         if at >= len(data) or value > len(data):

@@ -1,7 +1,7 @@
 """JSON as yolofs prints and keeps it: every document, whoever reads it, can be shown on a terminal.
 
-Names, commands and messages in it are of anybody's choice.  A JSON reader gets them back exactly; a terminal gets
-nothing but printable characters (:mod:`yolofs.text.characters`).
+Names, commands and messages in it are of anybody's choice.  A JSON reader gets them back exactly; a
+terminal gets nothing but printable characters (:mod:`yolofs.text.characters`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def text_fields(key: str, raw: bytes) -> dict[str, str]:
-    """Return a path or name as ``key``; one that is not UTF-8 has an exact ``key_bytes`` too, percent-encoded."""
+    """Return a path or name as ``key``; one that is not UTF-8 has an exact ``key_bytes`` too,
+    percent-encoded.
+    """
     try:
         return {key: raw.decode()}
     except UnicodeDecodeError:
@@ -52,7 +54,9 @@ def text_fields(key: str, raw: bytes) -> dict[str, str]:
 
 
 def words_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
-    """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in ``key_bytes``, too."""
+    """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in
+    ``key_bytes``, too.
+    """
     words = list(words)
     fields = {key: [word.decode(errors="replace") for word in words]}
     try:

@@ -1,9 +1,10 @@
 """Unified hunks between two texts, in bytes, in time that stays near-linear whatever the texts are.
 
-Lines that are unique on both sides and stand in the same order anchor the comparison (patience diff, Bram Cohen);
-between anchors it is done again, and where no unique lines are left, by Myers' greedy algorithm ("An O(ND)
-Difference Algorithm and Its Variations", 1986), a limited number of edits at a time.  Both have a budget of steps;
-when it is spent, what is still between two anchors is replaced as a whole: a longer diff, and still a right one.
+Lines that are unique on both sides and stand in the same order anchor the comparison (patience
+diff, Bram Cohen); between anchors it is done again, and where no unique lines are left, by Myers'
+greedy algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), a limited number of
+edits at a time.  Both have a budget of steps; when it is spent, what is still between two anchors
+is replaced as a whole: a longer diff, and still a right one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _SCANS = 40  # how often on average a line is looked at in search of anchors; th
 
 
 class Texts(NamedTuple):
-    """Two texts in lines (with their line ends), and for each line whether it is in its text only."""
+    """Two texts in lines (with their line ends), and for each line whether it is in its text
+    only.
+    """
 
     old: list[bytes]
     new: list[bytes]
@@ -35,7 +38,9 @@ def compare_texts(old: bytes, new: bytes, *, ignores_space: bool = False) -> Tex
 
 
 def compare_pieces(old: list[bytes], new: list[bytes], key: Callable[[bytes], bytes] | None = None) -> Texts:
-    """Return the same of texts that are in pieces already; pieces with the same ``key`` are equal."""
+    """Return the same of texts that are in pieces already; pieces with the same ``key`` are
+    equal.
+    """
     texts = Texts(old, new, bytearray(b"\1" * len(old)), bytearray(b"\1" * len(new)))
     _Comparison(texts, key).run()
     return texts
@@ -56,7 +61,9 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def similarity(texts: Texts) -> int:
-    """Return how many of 100 bytes of the longer text are in lines that both have; below 100 if any differs."""
+    """Return how many of 100 bytes of the longer text are in lines that both have; below 100 if any
+    differs.
+    """
     kept = sum(len(line) for line, removed in zip(texts.old, texts.removed, strict=True) if not removed)
     longer = max(sum(map(len, texts.old)), sum(map(len, texts.new)))
     if not any(texts.removed) and not any(texts.added):
@@ -138,7 +145,9 @@ def _unique(lines: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return a longest part of ``pairs`` (rising in the first number) that rises in the second, too."""
+    """Return a longest part of ``pairs`` (rising in the first number) that rises in the second,
+    too.
+    """
     ends: list[int] = []  # the smallest last number of a run of each length
     last: list[int] = []  # and which pair that is
     before = [-1] * len(pairs)
@@ -172,7 +181,9 @@ class _Path(NamedTuple):
 
 
 def _myers(old: list[int], new: list[int]) -> _Path:
-    """Return the path that comes farthest with a limited number of edits: to the end of both, if it can."""
+    """Return the path that comes farthest with a limited number of edits: to the end of both, if it
+    can.
+    """
     reach = {1: 0}  # diagonal (x - y) -> the farthest x
     trace: list[dict[int, int]] = []
     steps = 0
@@ -202,7 +213,9 @@ def _step(reach: dict[int, int], edits: int, diagonal: int) -> int:
 
 
 def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    """Return the equal pairs on the path to a point; ``trace`` has the reach before each number of edits."""
+    """Return the equal pairs on the path to a point; ``trace`` has the reach before each number of
+    edits.
+    """
     pairs = []
     for edits in range(len(trace) - 1, -1, -1):
         diagonal = x - y
@@ -228,13 +241,17 @@ class Block(NamedTuple):
 
 
 def hunks(texts: Texts, context: int) -> Iterator[bytes]:
-    """Yield the hunks of a unified diff with so many lines of context, each with its ``@@`` line."""
+    """Yield the hunks of a unified diff with so many lines of context, each with its ``@@``
+    line.
+    """
     for group in groups(texts, context):
         yield _hunk(texts, group, context)
 
 
 def groups(texts: Texts, context: int) -> Iterator[list[Block]]:
-    """Yield the blocks that are in one hunk, as so many lines of context leave nothing between them."""
+    """Yield the blocks that are in one hunk, as so many lines of context leave nothing between
+    them.
+    """
     group: list[Block] = []
     for block in blocks(texts):
         if group and block.old_start - group[-1].old_end > 2 * context:

@@ -1,8 +1,8 @@
 """Patterns of paths, many at once: which of them fits a path, or a directory above it.
 
-A pattern is written as a path.  In a name ``*``, ``?`` and ``[...]`` are wildcards, as ``fnmatch`` has them; ``**``
-stands for any number of directories, none included.  What fits a directory fits all below it, so that ``x/**`` says
-no more than ``x``.
+A pattern is written as a path.  In a name ``*``, ``?`` and ``[...]`` are wildcards, as ``fnmatch``
+has them; ``**`` stands for any number of directories, none included.  What fits a directory fits
+all below it, so that ``x/**`` says no more than ``x``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from yolofs.text.wildcards import Wildcards
 
 Value = TypeVar("Value")
 Pattern: TypeAlias = tuple[bytes, ...]
-"""The names of an absolute pattern, wildcards among them, as :func:`parse` returns them; no name fits everything."""
+"""The names of an absolute pattern, wildcards among them, as :func:`parse` returns them; no name
+fits everything.
+"""
 ANY_DEPTH = b"**"
 _WILD = (b"*", b"?", b"[")
 
@@ -53,7 +55,8 @@ _NOWHERE = _Reach(None, ())
 class Patterns(Generic[Value]):
     """Patterns, each with what is to be said of what it fits; of several that fit the first counts.
 
-    Paths are given without a slash at either end, and are those that the patterns' names lead to from ``/``.
+    Paths are given without a slash at either end, and are those that the patterns' names lead to
+    from ``/``.
     """
 
     def __init__(self, patterns: Iterable[tuple[Pattern, Value]]) -> None:
@@ -93,7 +96,9 @@ class Patterns(Generic[Value]):
         return self._values[found] if found is not None else None
 
     def says_nothing_in(self, directory: bytes) -> bool:
-        """Tell whether names in a directory fit only if they are among, or end in one of, :attr:`beginnings`."""
+        """Tell whether names in a directory fit only if they are among, or end in one of,
+        :attr:`beginnings`.
+        """
         return self._reach(directory) is _NOWHERE
 
     @property
@@ -107,7 +112,9 @@ class Patterns(Generic[Value]):
         return tuple(self._values)
 
     def used_by(self, paths: Iterable[bytes]) -> set[Value]:
-        """Return what is said by those patterns of which each fits one of some paths, or a directory above."""
+        """Return what is said by those patterns of which each fits one of some paths, or a
+        directory above.
+        """
         left = {number: Patterns([(names, None)]) for number, names in enumerate(self._names)}
         for path in paths:
             for number in [number for number, alone in left.items() if alone.fits(path)]:
@@ -119,7 +126,9 @@ class Patterns(Generic[Value]):
         return self._reach(path).found is not None
 
     def leads_to(self, path: bytes) -> Value | None:
-        """Return what is said of things that lie somewhere below a path, by their names; None if there are none."""
+        """Return what is said of things that lie somewhere below a path, by their names; None if
+        there are none.
+        """
         for number, count in self._reach(path).begun:
             names = self._names[number]
             if count and names[count] != ANY_DEPTH:
@@ -191,7 +200,9 @@ def _shortest(names: Iterable[bytes]) -> Pattern:
 
 
 def parse(text: str, directory: bytes, home: bytes) -> Pattern:
-    """Return the pattern that a text spells: absolute, below ``~``, beginning with ``**/``, or below ``directory``."""
+    """Return the pattern that a text spells: absolute, below ``~``, beginning with ``**/``, or
+    below ``directory``.
+    """
     raw = os.fsencode(text)
     if raw == b"~" or raw.startswith(b"~/"):
         raw = home + raw[1:]

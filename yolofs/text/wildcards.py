@@ -7,7 +7,9 @@ from fnmatch import fnmatchcase
 
 
 class Wildcards:
-    """Names and patterns, made ready once.  Whoever wrote a tree's settings may have written very many."""
+    """Names and patterns, made ready once.  Whoever wrote a tree's settings may have written very
+    many.
+    """
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._written = frozenset(patterns)
@@ -29,8 +31,11 @@ class Wildcards:
         return any(fnmatchcase(name, pattern) for pattern in self._others)
 
     def cover(self, pattern: str) -> bool:
-        """Tell whether one of them fits every name that ``pattern`` (a name or a pattern) fits; False if in doubt."""
-        # A pattern without ? and [ fits all that `pattern` does if it fits its text: each * takes its * as well.
+        """Tell whether one of them fits every name that ``pattern`` (a name or a pattern) fits;
+        False if in doubt.
+        """
+        # A pattern without ? and [ fits all that `pattern` does if it fits its text: each * takes
+        # its * as well.
         return self._fit_plainly(pattern, self._written)
 
     def _fit_plainly(self, name: str, written: frozenset[str]) -> bool:
@@ -47,7 +52,9 @@ class Wildcards:
 
 
 def _fits(parts: list[str], name: str) -> bool:
-    """Tell whether a name has some parts, in this order, the first at its start and the last at its end."""
+    """Tell whether a name has some parts, in this order, the first at its start and the last at its
+    end.
+    """
     first, *middle, last = parts
     if len(name) < len(first) + len(last) or not (name.startswith(first) and name.endswith(last)):
         return False

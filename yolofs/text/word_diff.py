@@ -1,4 +1,6 @@
-"""Hunks that show which words differ: ``[-old-]{+new+}`` in lines that have no mark of their own."""
+"""Hunks that show which words differ: ``[-old-]{+new+}`` in lines that have no mark of their
+own.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,9 @@ def links() -> Any:
 
 
 def links_that_were_there() -> Any:
-    """Two names of one file, which were there before: what is done to one is seen by the other, and they stay two."""
+    """Two names of one file, which were there before: what is done to one is seen by the other, and
+    they stay two.
+    """
     results: list[Any] = [[facts("twin"), facts("d/twin"), os.path.samefile("twin", "d/twin")]]
     fd = os.open("twin", os.O_RDWR)
 

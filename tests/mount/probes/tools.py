@@ -82,7 +82,9 @@ def opened(path: str, flags: int, mode: int = 0o644) -> str:
 
 
 class Child:
-    """A forked process that runs ``work`` and sends its result; ``go`` lets it begin its next step."""
+    """A forked process that runs ``work`` and sends its result; ``go`` lets it begin its next
+    step.
+    """
 
     def __init__(self, work: Callable[[Callable[[], None]], Any]) -> None:
         self._read, write = os.pipe()

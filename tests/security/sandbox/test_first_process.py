@@ -1,4 +1,6 @@
-"""The sandbox's first process belongs to bubblewrap: nothing inside can hold it up, and no run depends on it to end."""
+"""The sandbox's first process belongs to bubblewrap: nothing inside can hold it up, and no run
+depends on it to end.
+"""
 
 from __future__ import annotations
 
@@ -225,7 +227,9 @@ def test_a_command_that_stops_its_group_all_the_time_is_killed_after_the_signal(
 
 
 def test_nobody_in_the_callers_group_is_stopped_by_a_command(yolofs: Program) -> None:
-    """A script in a session of its own, whose parent is another group: one that could be stopped."""
+    """A script in a session of its own, whose parent is another group: one that could be
+    stopped.
+    """
     around = "import os, subprocess, sys\nraise SystemExit(subprocess.call(sys.argv[1:], process_group=0))"
     script = 'sleep 608 & "$@" run --no-review sh -c "kill -TSTP 0; sleep 0.2; echo on"; kill %1 $! ; echo script'
     done = subprocess.run(

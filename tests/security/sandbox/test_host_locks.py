@@ -1,4 +1,6 @@
-"""No lock that a sandbox takes on what it has straight from the disk holds up anybody on the host."""
+"""No lock that a sandbox takes on what it has straight from the disk holds up anybody on the
+host.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ time.sleep(611)
 
 @pytest.fixture(scope="module")
 def static(shared: Program) -> Iterator[Path]:
-    """Return a directory that comes straight from the disk, with a script in it that locks itself."""
+    """Return a directory that comes straight from the disk, with a script in it that locks
+    itself.
+    """
     path = shared.project.parent / "locked"
     (path / "sub").mkdir(parents=True)
     script = path / "script"
@@ -102,7 +106,9 @@ def test_locks_hold_within_a_run(yolofs: Program, static: Path) -> None:
 
 
 def test_nothing_that_a_sandbox_has_from_the_disk_is_a_file_of_the_disk(yolofs: Program, static: Path) -> None:
-    """Whatever is bound lies on an overlay, but for links and the restricted socket, which nobody can open."""
+    """Whatever is bound lies on an overlay, but for links and the restricted socket, which nobody
+    can open.
+    """
     disks = set()
     for line in yolofs("run", "--no-review", "cat", "/proc/self/mountinfo").out.splitlines():
         fields, _, rest = line.partition(" - ")

@@ -1,4 +1,6 @@
-"""Without network there are only sockets that end where the network namespace does, however they are asked for."""
+"""Without network there are only sockets that end where the network namespace does, however they
+are asked for.
+"""
 
 from __future__ import annotations
 

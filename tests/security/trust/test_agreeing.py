@@ -1,4 +1,6 @@
-"""Agreeing to what waits of a tree's settings: what is shown and asked, what is remembered, and for how long."""
+"""Agreeing to what waits of a tree's settings: what is shown and asked, what is remembered, and for
+how long.
+"""
 
 from __future__ import annotations
 

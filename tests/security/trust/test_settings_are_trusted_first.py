@@ -352,7 +352,9 @@ def test_every_command_that_goes_by_the_file_says_what_waits(clone: Program) -> 
 
 
 def test_what_was_done_is_said_though_the_file_is_not_in_order(clone: Program) -> None:
-    """Under a mount the rules that it had before stay in force, so a command that needs no others works."""
+    """Under a mount the rules that it had before stay in force, so a command that needs no others
+    works.
+    """
     with clone.mounted("--root", ".", expected_in_log=("not TOML",)) as view:
         (clone.project / ".yolofs.toml").write_text("[rules\n")
         wait_until(lambda: "not TOML" in clone.log, "the daemon has seen it")

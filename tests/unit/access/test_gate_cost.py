@@ -1,4 +1,6 @@
-"""What judging costs, in steps: one comparison where nothing has changed, a way upwards where the rules have."""
+"""What judging costs, in steps: one comparison where nothing has changed, a way upwards where the
+rules have.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ LONG_AGO_NS = 1_000_000_000_123_456_789
 
 @pytest.fixture
 def scribe(tmp_path: Path) -> Scribe:
-    """A view of a base with files a and b, a symlink s and a directory d that has files at two depths."""
+    """A view of a base with files a and b, a symlink s and a directory d that has files at two
+    depths.
+    """
     base = tmp_path / "base"
     (base / "d" / "sub").mkdir(parents=True)
     (base / "empty").mkdir()
@@ -40,7 +42,9 @@ def changes(scribe: Scribe, old: Tree | None = None, *, paths: Sequence[bytes] =
 
 
 def lines(found: list[Change]) -> list[str]:
-    """Write each change as ``KIND path`` or ``KIND old -> path``, with ``+M`` where R has other content."""
+    """Write each change as ``KIND path`` or ``KIND old -> path``, with ``+M`` where R has other
+    content.
+    """
     return [
         change.kind.value
         + ("+M" if change.kind is Kind.RENAMED and change.content else "")
@@ -201,7 +205,9 @@ class TestRenames:
         check(scribe, "R l -> d/l", old=old)
 
     def test_of_several_new_names_the_first_is_that_of_the_rename(self, scribe: Scribe) -> None:
-        """And not the one that a set of names happens to have last: it would change from call to call."""
+        """And not the one that a set of names happens to have last: it would change from call to
+        call.
+        """
         scribe.rename(b"a", b"m5")
         for number in (8, 2, 7, 1, 4, 3, 6):
             scribe.link(b"m5", b"m%d" % number)

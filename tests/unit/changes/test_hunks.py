@@ -20,7 +20,9 @@ LONG_AGO_NS = 1_000_000_000_123_456_789
 
 @pytest.fixture
 def scribe(tmp_path: Path) -> Scribe:
-    """A view of a base with a text of ten lines, a file with a NUL, a symlink and a directory with a file."""
+    """A view of a base with a text of ten lines, a file with a NUL, a symlink and a directory with
+    a file.
+    """
     base = tmp_path / "base"
     (base / "d").mkdir(parents=True)
     (base / "text").write_bytes(b"".join(b"%d\n" % number for number in range(1, 11)))
@@ -126,7 +128,8 @@ def test_a_file_too_large_to_be_read_has_another_id_when_it_is_written_to_and_it
     (before,) = hunks(scribe)
     assert [before] == hunks(scribe)
     (side,) = (file.change.new for file in found(scribe))
-    assert side is not None and side.data is not None
+    assert side is not None
+    assert side.data is not None
     was = os.stat(side.data)
     deadline = time.monotonic() + 60
     while os.stat(side.data).st_ctime_ns == was.st_ctime_ns:  # the clock of files has steps

@@ -1,4 +1,6 @@
-"""The patch, given to the real git: it applies to base and makes the view's files; what git cannot say is noted."""
+"""The patch, given to the real git: it applies to base and makes the view's files; what git cannot
+say is noted.
+"""
 
 from __future__ import annotations
 
@@ -504,7 +506,9 @@ class TestNotes:
         assert self.notes(scribe, target) == [".gitmodules is a path that git refuses in patches"]
 
     def test_what_no_patch_could_carry_is_left_out(self, scribe: Scribe, target: Path) -> None:
-        """Git takes none of that size, and a sparse file costs nobody anything but who would read it."""
+        """Git takes none of that size, and a sparse file costs nobody anything but who would read
+        it.
+        """
         scribe.write(b"text", b"changed\n")
         os.truncate(scribe.store.path(scribe.copy_up(b"other")), 10 << 40)
         assert self.notes(scribe, target) == ["other is left out, as it has 10,240.0 GiB: no patch takes more than 1"]

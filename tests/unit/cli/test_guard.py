@@ -1,4 +1,6 @@
-"""What commands show is judged as the rules say, and cheaply where many files lie in one directory."""
+"""What commands show is judged as the rules say, and cheaply where many files lie in one
+directory.
+"""
 
 from __future__ import annotations
 

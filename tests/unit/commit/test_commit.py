@@ -1,4 +1,6 @@
-"""Committing: what it does to base beyond what the property tests compare, and what it does when it cannot."""
+"""Committing: what it does to base beyond what the property tests compare, and what it does when it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def check(scribe: CommitScribe, parking: bytes) -> None:
     assert scan(scribe.base.root) == expected
 
 
-# --- what base becomes -------------------------------------------------------------------------------------
+# --- what base becomes ----------------------------------------------------------------------------
 
 
 def test_an_empty_tree_changes_nothing(scribe: CommitScribe, parking: bytes) -> None:
@@ -291,7 +293,7 @@ def test_a_deep_path_needs_neither_recursion_nor_descriptors(scribe: CommitScrib
         remove_tree(scribe.base.path(RelPath(b"e")))  # pytest's own clean-up is recursive
 
 
-# --- what a commit leaves behind ---------------------------------------------------------------------------
+# --- what a commit leaves behind ------------------------------------------------------------------
 
 
 def test_what_was_replaced_or_removed_is_kept_by_its_number(scribe: CommitScribe, parking: bytes) -> None:
@@ -337,7 +339,7 @@ def test_a_directory_of_another_commit_is_refused(scribe: CommitScribe, parking:
     assert read(scribe, b"a") == b"base a"
 
 
-# --- what goes wrong ---------------------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 def test_a_symlink_in_the_place_of_a_directory_is_not_followed(
@@ -416,11 +418,13 @@ def test_a_directory_that_holds_the_session_stays(tmp_path: Path, scribe: Commit
         scribe.plan()
 
 
-# --- without rights, without renameat2, across devices -----------------------------------------------------
+# --- without rights, without renameat2, across devices --------------------------------------------
 
 
 def as_ordinary_user(act: Callable[[], object], *trees: bytes) -> None:
-    """Call ``act`` as a user without privileges, who owns ``trees``: in a child process if we are root."""
+    """Call ``act`` as a user without privileges, who owns ``trees``: in a child process if we are
+    root.
+    """
     if os.geteuid() != 0:
         act()
         return

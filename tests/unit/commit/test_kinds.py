@@ -1,4 +1,6 @@
-"""Every pair of kinds before and after a commit, whatever is done with it: done, finished after a kill, taken back."""
+"""Every pair of kinds before and after a commit, whatever is done with it: done, finished after a
+kill, taken back.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def broken_off(
     plan: Plan | None = None,
     store: StoreFiles | None = None,
 ) -> bool:
-    """Commit, but have step ``number`` fail, before or after it is done; return whether there is such a step."""
+    """Commit, but have step ``number`` fail, before or after it is done; return whether there is
+    such a step.
+    """
     really, count = Steps.do, 0
 
     def do(self: Steps, step: Step) -> None:
@@ -147,7 +151,9 @@ WAYS: dict[str, Callable[[Case], None]] = {
     "undo": undone,
     "undo after kills": undone_after_kills,
 }
-"""What is done with each case, staged and nothing of it committed; it checks by itself what is to come of it."""
+"""What is done with each case, staged and nothing of it committed; it checks by itself what is to
+come of it.
+"""
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -180,7 +180,9 @@ def test_a_file_that_nobody_has_written_by_hand_is_not_read_whole(tmp_path: Path
 
 
 def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
-    """There are settings, elsewhere: that they cannot be found must not mean that nothing is guarded."""
+    """There are settings, elsewhere: that they cannot be found must not mean that nothing is
+    guarded.
+    """
     (tmp_path / ".yolofs.toml").symlink_to("elsewhere")
     with pytest.raises(ConfigError, match=r"\.yolofs\.toml: cannot be read: /.*/\.yolofs\.toml is a link to what does"):
         load(str(tmp_path))

@@ -44,7 +44,9 @@ def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: 
 
 
 def test_a_close_that_arrives_while_processes_are_looked_at_is_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long that takes: on a busy machine it may be longer than a close may take to arrive."""
+    """However long that takes: on a busy machine it may be longer than a close may take to
+    arrive.
+    """
     waiting(monkeypatch, Overlay([1], []), looking_takes_s=5.0).wait_for_writers()
 
 

@@ -22,7 +22,9 @@ class _Connection:
 
 
 def test_a_conversation_that_has_ended_is_no_garbage() -> None:
-    """A daemon at work looks for garbage every other minute, and may be connected to thousands of times a second."""
+    """A daemon at work looks for garbage every other minute, and may be connected to thousands of
+    times a second.
+    """
     nothing: Any = None
 
     async def run() -> None:

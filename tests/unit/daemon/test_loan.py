@@ -1,4 +1,6 @@
-"""A commit over which the command died, and that the disk lets nobody finish, is taken back by the mount."""
+"""A commit over which the command died, and that the disk lets nobody finish, is taken back by the
+mount.
+"""
 
 from __future__ import annotations
 

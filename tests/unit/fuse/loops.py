@@ -1,4 +1,6 @@
-"""What the tests of the device loop share: an eventfd that counts requests stands for the device."""
+"""What the tests of the device loop share: an eventfd that counts requests stands for the
+device.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def let_time_pass() -> None:
-    """Do something that takes a while, without the interpreter lock: what may happen next has time to happen."""
+    """Do something that takes a while, without the interpreter lock: what may happen next has time
+    to happen.
+    """
     for _ in range(3):
         subprocess.run(["true"], check=True)
 
@@ -60,7 +64,9 @@ class Device:
         os.eventfd_write(self.fd, count)
 
     async def work(self) -> None:
-        """One of the device's workers; like pyfuse3's, it starts another one when none is left to read."""
+        """One of the device's workers; like pyfuse3's, it starts another one when none is left to
+        read.
+        """
         try:
             while True:
                 await self.loop.take_turn()

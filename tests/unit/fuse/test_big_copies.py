@@ -36,7 +36,9 @@ def chmod(handlers: Handlers, mode: int) -> None:
 
 
 def copied_first(handlers: Handlers, request: Callable[[], object]) -> None:
-    """See that a request waits for a copy, and make that, as the adapter does but in this thread."""
+    """See that a request waits for a copy, and make that, as the adapter does but in this
+    thread.
+    """
     with pytest.raises(PostponedError) as caught:
         request()
     copy(handlers, caught.value)

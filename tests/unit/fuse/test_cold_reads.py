@@ -14,7 +14,8 @@ ATTEMPTS = 100
 
 
 def can_tell(path: Path) -> bool:
-    """Tell whether the filesystem says that a read would wait (ext4, xfs and btrfs do, tmpfs does not).
+    """Tell whether the filesystem says that a read would wait (ext4, xfs and btrfs do, tmpfs does
+    not).
 
     Like :func:`is_left_open` it needs several attempts.
     """
@@ -35,7 +36,8 @@ def can_tell(path: Path) -> bool:
 def is_left_open(handlers: Handlers, handle: int, path: Path) -> bool:
     """Tell whether a read of a cold file is left to others.
 
-    A read that does not wait starts one that goes on by itself, which may be through before the first has looked.
+    A read that does not wait starts one that goes on by itself, which may be through before the
+    first has looked.
     """
     make_cold(path)
     return handlers.read(handle, 0, 4096) is None

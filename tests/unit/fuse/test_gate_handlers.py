@@ -1,4 +1,6 @@
-"""What the gate lets the handlers answer, request by request: in orders and states that a mount seldom gets into."""
+"""What the gate lets the handlers answer, request by request: in orders and states that a mount
+seldom gets into.
+"""
 
 from __future__ import annotations
 

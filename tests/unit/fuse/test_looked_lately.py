@@ -1,4 +1,6 @@
-"""What was looked at a moment ago counts for a change that follows; what the view itself changed since does not."""
+"""What was looked at a moment ago counts for a change that follows; what the view itself changed
+since does not.
+"""
 
 from __future__ import annotations
 

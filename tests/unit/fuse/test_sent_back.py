@@ -124,7 +124,9 @@ def test_what_nobody_asked_on_the_way_is_asked_on_arrival_and_not_sent_back_agai
 
 
 def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests: SentBack) -> None:
-    """Else the thread would be asked about it when it looks up something else, if it does not come again."""
+    """Else the thread would be asked about it when it looks up something else, if it does not come
+    again.
+    """
     sent_back(requests)
     assert requests.question_for(7, (3, b"new")) is None
     assert requests.question_for(7, (1, b"d")) is None

@@ -1,4 +1,6 @@
-"""Which changes make code on the host: every way in which such a file can come, and what is ordinary work."""
+"""Which changes make code on the host: every way in which such a file can come, and what is
+ordinary work.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ignored(tree: Path, *paths: str) -> set[str]:
-    """Return which paths are ignored, given relative to the work tree; a directory ends in a slash."""
+    """Return which paths are ignored, given relative to the work tree; a directory ends in a
+    slash.
+    """
     base = Base(os.fsencode(tree.parent))
     asked = [Asked(RelPath(os.fsencode(f"{tree.name}/{path.rstrip('/')}")), path.endswith("/")) for path in paths]
     found = Repositories(base).ignored(asked)

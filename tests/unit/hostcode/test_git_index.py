@@ -1,4 +1,6 @@
-"""Git's index: what git itself writes is harmless, and what would have it write elsewhere is not."""
+"""Git's index: what git itself writes is harmless, and what would have it write elsewhere is
+not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The spelling of records, byte for byte: what docs/reference/format.md promises to other programs."""
+"""The spelling of records, byte for byte: what docs/reference/format.md promises to other
+programs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is said of a damaged journal: the line, and what has become of it, as far as that can be told."""
+"""What is said of a damaged journal: the line, and what has become of it, as far as that can be
+told.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def write(path: bytes, *records: Record, form: Form | None = None) -> None:
 
 
 def raw(*records: Record, first: int = 1, form: Form | None = None) -> bytes:
-    """Return the lines of ``records``, of which one is the ``first`` record of the journal, the next the second."""
+    """Return the lines of ``records``, of which one is the ``first`` record of the journal, the
+    next the second.
+    """
     stamps = form or form_of(header(KEY))
     return b"".join(encode(record, stamps.stamp(number)) for number, record in enumerate(records, first))
 

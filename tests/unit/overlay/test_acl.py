@@ -1,4 +1,6 @@
-"""What the mode of a file with an access control list lets the kernel allow: nothing that the list forbids."""
+"""What the mode of a file with an access control list lets the kernel allow: nothing that the list
+forbids.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,9 @@ def test_links_inside_the_project_and_into_it_take_all_along() -> None:
 def test_what_a_rules_path_goes_through_is_noted_whatever_its_state(
     state: str, key: str, place: str, waypoints: list[str]
 ) -> None:
-    """Those with an @ are links that must not go away; a link at the rule's own path is what the rule says it is."""
+    """Those with an @ are links that must not go away; a link at the rule's own path is what the
+    rule says it is.
+    """
     rules = follow(**{key: state}).rules
     (written, *others), found = rules.rules, rules.waypoints
     assert [where(rule) for rule in others] in ([], [place])

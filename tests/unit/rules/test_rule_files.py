@@ -1,4 +1,6 @@
-"""Rules from real files: which source counts, what a broken file does, and how learned rules are kept."""
+"""Rules from real files: which source counts, what a broken file does, and how learned rules are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -262,7 +264,9 @@ def test_a_pattern_that_toml_cannot_hold_is_refused(place: Place) -> None:
 
 
 def test_several_rules_are_learned_in_one_step(place: Place) -> None:
-    """An answer to a group makes hundreds: to write the file for each takes seconds, and we may be ended meanwhile."""
+    """An answer to a group makes hundreds: to write the file for each takes seconds, and we may be
+    ended meanwhile.
+    """
     place.write(Origin.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
     path = place.directory / "rules.toml"
     before = path.read_text()

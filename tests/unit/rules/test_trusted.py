@@ -85,7 +85,9 @@ def test_beside_what_cannot_be_judged_what_tightens_holds() -> None:
 
 
 def test_a_rule_that_hides_waits_where_patterns_would_count_again() -> None:
-    """What is hidden there can be entered, as it leads to something open: names in it were kept out so far."""
+    """What is hidden there can be entered, as it leads to something open: names in it were kept out
+    so far.
+    """
     user = parse_rules([("/a/**", "hidden", 1), ("/a/b/c", "allow", 2), ("**/k", "allow", 3)], None, HOME)
     keys: dict[str, State] = {f"{'d/' * (number + 1)}**/q{number}": "allow" for number in range(100)}
     index, waiting = part({**keys, "/a/b": "hidden"}, user)

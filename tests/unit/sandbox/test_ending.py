@@ -27,7 +27,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def namespace(command: str, *, waits: bool = True) -> Iterator[tuple[int, int]]:
-    """Run a command as the second process of a pid namespace, whose first one waits for it or never does.
+    """Run a command as the second process of a pid namespace, whose first one waits for it or never
+    does.
 
     Gives the pids of both, as we see them, once the command has said that it is there.
     """

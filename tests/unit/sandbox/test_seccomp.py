@@ -1,4 +1,6 @@
-"""The filter of system calls, carried out as the kernel does it, for every machine it is made for."""
+"""The filter of system calls, carried out as the kernel does it, for every machine it is made
+for.
+"""
 
 from __future__ import annotations
 

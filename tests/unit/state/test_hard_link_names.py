@@ -1,4 +1,6 @@
-"""Which of several names of a file moved: in journals of older versions, and in plans that would lose one."""
+"""Which of several names of a file moved: in journals of older versions, and in plans that would
+lose one.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_what_is_recorded_now_is_not_found_fault_with(tmp_path: Path) -> None:
 
 
 class Planned:
-    """A base with two names of one file, a single file and a directory, and what was done to its view."""
+    """A base with two names of one file, a single file and a directory, and what was done to its
+    view.
+    """
 
     def __init__(self, scribe: CommitScribe) -> None:
         self.scribe = scribe

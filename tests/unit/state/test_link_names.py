@@ -1,4 +1,6 @@
-"""Finding the names of hard links in base: near ones first, all of them if there is time, none that is not shown."""
+"""Finding the names of hard links in base: near ones first, all of them if there is time, none that
+is not shown.
+"""
 
 from __future__ import annotations
 

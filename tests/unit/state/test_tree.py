@@ -1,4 +1,6 @@
-"""The override tree: what each record does, and that a replay of the same records gives the same."""
+"""The override tree: what each record does, and that a replay of the same records gives the
+same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two indexes of git's: whether they say the same, as git itself writes them, and as somebody may forge them."""
+"""Two indexes of git's: whether they say the same, as git itself writes them, and as somebody may
+forge them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Hunks between two texts: right whatever the texts are, short where they are alike, and never slow."""
+"""Hunks between two texts: right whatever the texts are, short where they are alike, and never
+slow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Undoing what a commit has done to files in place: their content is written back, their metadata set back."""
+"""Undoing what a commit has done to files in place: their content is written back, their metadata
+set back.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,17 @@ class Meanwhile(NamedTuple):
     found: list[RelPath]
     """Where it had put or changed something, which is in the folder ``found`` now."""
     gone: list[RelPath]
-    """What base had there had been put into a directory that the host has moved or removed since."""
+    """What base had there had been put into a directory that the host has moved or removed
+    since.
+    """
     left: list[RelPath]
-    """What base had there stays in the commit's directory, as there is no directory any more to put it back into."""
+    """What base had there stays in the commit's directory, as there is no directory any more to put
+    it back into.
+    """
     written: list[RelPath]
-    """What was put there was a store inode itself, and the host has written to it: so what is staged there is that."""
+    """What was put there was a store inode itself, and the host has written to it: so what is
+    staged there is that.
+    """
 
 
 class BackInPlace(ResumedSteps):
@@ -109,7 +117,9 @@ class BackInPlace(ResumedSteps):
         self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
 
     def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
-        """Tell whether a file has the size and time that it was given; its ctime changes with each move of it."""
+        """Tell whether a file has the size and time that it was given; its ctime changes with each
+        move of it.
+        """
         try:
             wanted = os.lstat(self._store.path(ino))
         except FileNotFoundError:
@@ -117,7 +127,9 @@ class BackInPlace(ResumedSteps):
         return (st.st_size, st.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
 
     def _looks_set(self, path: RelPath, ino: int) -> bool:
-        """Tell whether what is at a path has the metadata of a store inode, as a step has given it."""
+        """Tell whether what is at a path has the metadata of a store inode, as a step has given
+        it.
+        """
         try:
             _, st = self._reach(path)
             wanted = os.lstat(self._store.path(ino))
@@ -141,7 +153,9 @@ class BackInPlace(ResumedSteps):
         copying.write_metadata(self._at(spot), wanted, times=times)
 
     def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
-        """Tell whether something has the metadata that it is to have; the time of access may differ."""
+        """Tell whether something has the metadata that it is to have; the time of access may
+        differ.
+        """
         looks = (st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns)
         if looks != (wanted.st.st_mode, wanted.st.st_uid, wanted.st.st_gid, wanted.st.st_mtime_ns):
             return False

@@ -1,8 +1,10 @@
-"""Moving a directory name by name, where the filesystem renames none: OverlayFS says EXDEV of those that it has below.
+"""Moving a directory name by name, where the filesystem renames none: OverlayFS says EXDEV of those
+that it has below.
 
-A directory of the same kind is made beside the target, whatever is in the old one is renamed into it, one name after
-the other, and only then does it get its own name.  Before that begins, what all directories in it are is written down,
-so that whoever goes on after a crash, either way, can give them that.
+A directory of the same kind is made beside the target, whatever is in the old one is renamed into
+it, one name after the other, and only then does it get its own name.  Before that begins, what all
+directories in it are is written down, so that whoever goes on after a crash, either way, can give
+them that.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from yolofs.system.plain_files import open_plain, read_plain
 HALF = b"-half"
 """How the name ends of a directory into which another is being moved."""
 Listing: TypeAlias = dict[bytes, Attributes]
-"""Each directory, by its path in the one that is moved, with a slash before it, parents first; itself: empty."""
+"""Each directory, by its path in the one that is moved, with a slash before it, parents first;
+itself: empty.
+"""
 Spot: TypeAlias = tuple[int, bytes]
 """An open directory, and a name in it."""
 _MOST_BYTES = 1 << 30
@@ -78,7 +82,8 @@ def read(path: bytes) -> Listing | None:
 
 
 def move(source: Spot, target: Spot, listing: Listing) -> None:
-    """Move what is left in the directories of a tree to others, which are made where they are not there yet.
+    """Move what is left in the directories of a tree to others, which are made where they are not
+    there yet.
 
     The old ones are gone then.  It can be done again after a crash at any moment.
 
@@ -103,7 +108,9 @@ def move(source: Spot, target: Spot, listing: Listing) -> None:
 
 
 def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> None:
-    """Move what is no directory, or came only after the listing, from one directory to the other."""
+    """Move what is no directory, or came only after the listing, from one directory to the
+    other.
+    """
     with _opened(source, rel) as src, _opened(target, rel) as dst:
         for name in map(os.fsencode, os.listdir(src)):
             if rel + b"/" + name not in listing:
@@ -124,7 +131,9 @@ def _parent(top: Spot, rel: bytes) -> Iterator[tuple[int, bytes]]:
 
 @contextlib.contextmanager
 def _opened(top: Spot, rel: bytes, *, as_it_is: bool = False) -> Iterator[int]:
-    """Open a directory of a tree, which its owner may read, enter and change from then on, unless ``as_it_is``."""
+    """Open a directory of a tree, which its owner may read, enter and change from then on, unless
+    ``as_it_is``.
+    """
     with _parent(top, rel) as (above, name):
         place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
         try:

@@ -2,21 +2,22 @@
 
 ::
 
-    commits/N/seal          what tells that the plan was written here and for this; durable before the plan
+    commits/N/seal          tells that the plan was written here and for this; durable before it
     commits/N/plan.json     the plan, durable before anything is made
     commits/N/new/          what is being made
-    commits/N/made          what was made, by identity (``ready``); nothing of base is touched before it is durable
+    commits/N/made          what was made, by identity (``ready``); durable before base is touched
     commits/N/progress      one line for each step done (``step_log``)
     commits/N/parked/       what is on its way from one path to another
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
-    commits/N/parted        which files of base those were of which ``replaced`` has a copy (``part_links``)
-    commits/N/settled       written when all steps are durable, if what is kept is about to be changed: no way back
+    commits/N/parted        of which files of base ``replaced`` has a copy (``part_links``)
+    commits/N/settled       written when all steps are durable: there is no way back any more
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that
 
-The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to :mod:`yolofs.commit.apply.steps`.
+The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to
+:mod:`yolofs.commit.apply.steps`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def has_begun(parking: bytes) -> bool:
 
 
 def is_left_over(parking: bytes) -> bool:
-    """Tell whether a commit's directory is that of one that ended before it had a plan, and keeps nothing of value."""
+    """Tell whether a commit's directory is that of one that ended before it had a plan, and keeps
+    nothing of value.
+    """
     ends = (PLAN, DONE, b"given-up", b"journal")
     if any(os.path.lexists(os.path.join(parking, name)) for name in ends):
         return False
@@ -82,7 +85,8 @@ def read_ready(parking: bytes) -> Ready | None:
 def drop(parking: bytes) -> None:
     """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
 
-    It is no commit any more from the first moment on: what a kill leaves of it is removed with commits that are old.
+    It is no commit any more from the first moment on: what a kill leaves of it is removed with
+    commits that are old.
 
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.

@@ -1,8 +1,9 @@
-"""What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at before the first step.
+"""What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at
+before the first step.
 
-What moves to another device, or is kept of one, is copied by its step, and deleted when all is done and durable: there
-is no way back then.  So all of it has to be readable and removable, and there has to be room for it, before anything of
-base is touched.
+What moves to another device, or is kept of one, is copied by its step, and deleted when all is done
+and durable: there is no way back then.  So all of it has to be readable and removable, and there
+has to be room for it, before anything of base is touched.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ class _Check:
         return OSError(number, why, shown)
 
     def _need(self, path: RelPath, target: bytes, count: int, source: bytes | None = None) -> None:
-        """Add to what is needed on the disk of ``target``; what comes from the same pool may take nothing there."""
+        """Add to what is needed on the disk of ``target``; what comes from the same pool may take
+        nothing there.
+        """
         if not count:
             return
         disk = os.statvfs(target)

@@ -1,7 +1,8 @@
 """Reaching directories of base to write in them, so that nothing can lead a commit astray.
 
-Each directory is opened from its parent, component by component and without following symbolic links: a link that
-the host put in a directory's place is an error (ENOTDIR) and never a way out of base.
+Each directory is opened from its parent, component by component and without following symbolic
+links: a link that the host put in a directory's place is an error (ENOTDIR) and never a way out of
+base.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ class _Open(NamedTuple):
 
 
 class Directories:
-    """The directories of one base that are open; a bounded number.  Close it, or use it in a ``with``.
+    """The directories of one base that are open; a bounded number.  Close it, or use it in a
+    ``with``.
 
-    A directory of ours whose mode forbids us to work in it is opened up for as long as it is kept here.
+    A directory of ours whose mode forbids us to work in it is opened up for as long as it is kept
+    here.
     """
 
     def __init__(self, root: bytes) -> None:
@@ -49,8 +52,8 @@ class Directories:
         """The numbers of all devices that directories were opened on."""
 
     def open(self, rel: RelPath) -> int:
-        """Return a descriptor (O_PATH) of a directory.  It stays this object's, and is good until some 40 others
-        were opened.
+        """Return a descriptor (O_PATH) of a directory.  It stays this object's, and is good until
+        some 40 others were opened.
 
         Raises:
             OSError: ENOTDIR if any of its components is a symbolic link; else as open(2).
@@ -62,7 +65,8 @@ class Directories:
         return self._entry(rel).device
 
     def within(self, rel: RelPath, act: Callable[[int], T]) -> T:
-        """Return ``act(descriptor)``; if it is not permitted, open the directory up, if it is ours, and try again.
+        """Return ``act(descriptor)``; if it is not permitted, open the directory up, if it is ours,
+        and try again.
 
         Raises:
             OSError: what ``act`` raises.
@@ -75,7 +79,9 @@ class Directories:
         return act(self.open(rel))
 
     def unlock(self, rel: RelPath) -> bool:
-        """Let the owner work in a directory until it is closed here; return whether that changes anything."""
+        """Let the owner work in a directory until it is closed here; return whether that changes
+        anything.
+        """
         entry = self._entry(rel)
         st = os.fstat(entry.fd)
         mode = stat.S_IMODE(st.st_mode)
@@ -86,7 +92,9 @@ class Directories:
         return True
 
     def forget(self, rel: RelPath) -> None:
-        """Close a directory and all below it, as they move, or as their metadata is about to be set."""
+        """Close a directory and all below it, as they move, or as their metadata is about to be
+        set.
+        """
         if not rel:
             self.release()
             return
@@ -98,7 +106,8 @@ class Directories:
         """Close all but the root, deepest first, and give back to all the modes that they had.
 
         Raises:
-            OSError: a mode could not be given back; the others were, and all but the root are closed.
+            OSError: a mode could not be given back; the others were, and all but the root are
+                closed.
         """
         failure: OSError | None = None
         for path in [*sorted(filter(None, self._open), key=len, reverse=True), ROOT]:
@@ -183,9 +192,11 @@ def rename_with(
     dst: tuple[RelPath, bytes],
     rename: Callable[[int, bytes, int, bytes], T],
 ) -> T:
-    """Rename ``src`` (an open directory and a name) to ``dst`` (a directory of base and a name) by ``rename``.
+    """Rename ``src`` (an open directory and a name) to ``dst`` (a directory of base and a name) by
+    ``rename``.
 
-    A directory without write permission of its own cannot change its parent; ours is opened up for that moment.
+    A directory without write permission of its own cannot change its parent; ours is opened up for
+    that moment.
     """
 
     try:

@@ -1,7 +1,9 @@
-"""Where base has its things while a commit stands half way: what has moved already, and what is parked.
+"""Where base has its things while a commit stands half way: what has moved already, and what is
+parked.
 
-So a view can go on being what it was, by the paths that base had before the commit, while that can neither go on nor
-back.  A step is believed by what is where, by inode number: nothing else tells of a commit that failed.
+So a view can go on being what it was, by the paths that base had before the commit, while that can
+neither go on nor back.  A step is believed by what is where, by inode number: nothing else tells of
+a commit that failed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from yolofs.paths import RelPath, split
 
 
 class Displaced:
-    """Translates paths of base as it was before a commit; for :attr:`yolofs.store.base.Base.elsewhere`."""
+    """Translates paths of base as it was before a commit; for
+    :attr:`yolofs.store.base.Base.elsewhere`.
+    """
 
     def __init__(self, plan: Plan, parking: bytes) -> None:
         """Look where everything is; ``parking`` is the commit's own directory."""

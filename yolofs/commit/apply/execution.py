@@ -47,7 +47,9 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Seals(Protocol):
-    """Who vouches for what is written of a commit (:mod:`yolofs.registry.seal`); this package knows nothing of keys."""
+    """Who vouches for what is written of a commit (:mod:`yolofs.registry.seal`); this package knows
+    nothing of keys.
+    """
 
     def of_plan(self, plan: bytes) -> bytes:
         """Return what is to lie beside a plan as ``seal``."""
@@ -59,7 +61,9 @@ class Seals(Protocol):
 
 
 class Unsealed:
-    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests do."""
+    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests
+    do.
+    """
 
     def of_plan(self, plan: bytes) -> bytes:  # noqa: ARG002 - the protocol's signature
         """Return nothing: no file is written."""
@@ -76,9 +80,13 @@ class Outcome(msgspec.Struct, frozen=True):
     steps: int
     """How many there were."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """Paths whose ``owner``, ``group``, ``times``, ``hard link`` or ``xattr NAME`` could not be carried over."""
+    """Paths whose ``owner``, ``group``, ``times``, ``hard link`` or ``xattr NAME`` could not be
+    carried over.
+    """
     found: tuple[RelPath, ...] = ()
-    """Where the host had put or changed something while it was interrupted: that lies in the folder ``found``."""
+    """Where the host had put or changed something while it was interrupted: that lies in the folder
+    ``found``.
+    """
 
 
 def execute(
@@ -96,21 +104,22 @@ def execute(
 ) -> Outcome:
     """Do all that ``plan`` says, and return when base is what the view was.
 
-    ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if missing), best on the same
-    filesystem as most of what changes.  ``seals`` vouches for the plan, without which nobody will finish it.
-    ``restored`` is told what is in its place again if the commit is taken back, ``arrived``, before it is done, what
-    the steps have put in place or changed.
-    ``progress`` is called after each file made and each step with how many are done, and of how many; ``going_back`` is
-    called if the commit is taken back, and returns the same for that.  ``is_spare`` tells which store inodes may be put
-    into base themselves.  Without ``durable`` the disk is not waited for: for tests, which expect no power failure.
-    Blocks.
+    ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if
+    missing), best on the same filesystem as most of what changes.  ``seals`` vouches for the plan,
+    without which nobody will finish it.  ``restored`` is told what is in its place again if the
+    commit is taken back, ``arrived``, before it is done, what the steps have put in place or
+    changed.  ``progress`` is called after each file made and each step with how many are done, and
+    of how many; ``going_back`` is called if the commit is taken back, and returns the same for
+    that.  ``is_spare`` tells which store inodes may be put into base themselves.  Without
+    ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
 
     Raises:
-        NotPreparedError: something could not be made, or put in its place; nothing of base was touched, and ``parking``
-            is gone.
-        RolledBackError: a step failed, or Ctrl-C; base is as it was.  With ``may_not_link`` nothing of it is left,
-            and it may be tried again with none of ``is_spare``.
-        CommitError: a step failed, and so did taking back those before it; or all are done, and the end failed.
+        NotPreparedError: something could not be made, or put in its place; nothing of base was
+            touched, and ``parking`` is gone.
+        RolledBackError: a step failed, or Ctrl-C; base is as it was.  With ``may_not_link`` nothing
+            of it is left, and it may be tried again with none of ``is_spare``.
+        CommitError: a step failed, and so did taking back those before it; or all are done, and the
+            end failed.
         FileExistsError: a commit was there already; nothing was done.
     """
     seals = seals if seals is not None else Unsealed()
@@ -153,7 +162,8 @@ def execute(
 
 @contextlib.contextmanager
 def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block, or Ctrl-C, end a commit before it begins, with nothing left of it.
+    """Have what the system refuses in a block, or Ctrl-C, end a commit before it begins, with
+    nothing left of it.
 
     Raises:
         NotPreparedError: that was so.
@@ -183,10 +193,11 @@ def resume(
     arrived: Restored | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for :func:`execute`.
+    """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for
+    :func:`execute`.
 
-    The caller has checked that ``plan`` is to be trusted.  ``check_root`` is called with the descriptor of base before
-    anything is done: what it raises ends this.
+    The caller has checked that ``plan`` is to be trusted.  ``check_root`` is called with the
+    descriptor of base before anything is done: what it raises ends this.
 
     Raises:
         CommitError: a step failed, as it may have before, or Ctrl-C; those before it are done.
@@ -245,7 +256,9 @@ def _ended_before(stopped: KeyboardInterrupt) -> NotPreparedError:
 
 
 def _not_dropped(error: NotPreparedError, parking: bytes) -> CommitError:
-    """Return what is to be said where all was prepared and cannot be put away: the next command takes it for begun."""
+    """Return what is to be said where all was prepared and cannot be put away: the next command
+    takes it for begun.
+    """
     stopped = CommitError(
         f"{error.message}; what was prepared cannot be removed either, so the commit counts as interrupted",
         directory=parking,
@@ -308,7 +321,9 @@ def _do_from(
     progress: Progress | None,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Do the steps from ``first`` on, and log each; ``check`` is called before each, and may raise."""
+    """Do the steps from ``first`` on, and log each; ``check`` is called before each, and may
+    raise.
+    """
     total = len(plan.steps)
     with Log(parking) as done:
         done.cut(first)
@@ -341,7 +356,8 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
 
 
 def _ctimes(lines: Sequence[step_log.Line], parted: Mapping[int, Ctimes]) -> dict[int, int]:
-    """Return the ctimes, by inode number, of what the steps put in place, and of files that lost some of their names.
+    """Return the ctimes, by inode number, of what the steps put in place, and of files that lost
+    some of their names.
 
     What the host has changed since its step is not among these files.
     """
@@ -363,7 +379,9 @@ def _complete(
     durable: bool,
     is_again: bool = False,
 ) -> None:
-    """Make everything durable, tidy up what is kept, and say that it is done; ``is_again``: that had begun before."""
+    """Make everything durable, tidy up what is kept, and say that it is done; ``is_again``: that
+    had begun before.
+    """
     total = len(plan.steps)
     try:
         copies = steps.copy_apart()

@@ -1,5 +1,5 @@
-"""What the host had put in the way of a commit, or changed, while that was interrupted: in the folder ``found`` of its
-directory, by the number of the step that it was in the way of.
+"""What the host had put in the way of a commit, or changed, while that was interrupted: in the
+folder ``found`` of its directory, by the number of the step that it was in the way of.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from yolofs.paths import RelPath
 
 FOUND = b"found"
 _PLACED = b"-placed"
-"""How names end of what was where something had been moved to: that has the number that it was taken out with."""
+"""How names end of what was where something had been moved to: that has the number that it was
+taken out with.
+"""
 _SECTOR_BYTES = 512
 _SECTORS = 1024
 """So many are read at a time."""
 
 
 def places_of(directory: bytes, step: Step) -> list[bytes]:
-    """Return the paths, in the folder of the commit in ``directory``, of what was at a step's path, and a free one."""
+    """Return the paths, in the folder of the commit in ``directory``, of what was at a step's path,
+    and a free one.
+    """
     paths = [os.path.join(directory, FOUND, _name_of(step))]
     while os.path.lexists(paths[-1]):
         paths.append(paths[-1] + b"+")
@@ -28,12 +32,16 @@ def places_of(directory: bytes, step: Step) -> list[bytes]:
 
 
 def place_for(directory: bytes, step: Step) -> bytes:
-    """Return a path that is free, in the folder of the commit in ``directory``, for what was at a step's path."""
+    """Return a path that is free, in the folder of the commit in ``directory``, for what was at a
+    step's path.
+    """
     return places_of(directory, step)[-1]
 
 
 def paths_found(directory: bytes, plan: Plan) -> list[RelPath]:
-    """Return the paths of base at which that was which lies in the folder, in the order of the plan."""
+    """Return the paths of base at which that was which lies in the folder, in the order of the
+    plan.
+    """
     try:
         names = {os.fsencode(name).rstrip(b"+") for name in os.listdir(os.path.join(directory, FOUND))}
     except FileNotFoundError:
@@ -43,9 +51,11 @@ def paths_found(directory: bytes, plan: Plan) -> list[RelPath]:
 
 
 def is_mixture(content: IO[bytes], parts: Sequence[IO[bytes]]) -> bool:
-    """Tell whether a file may have its content from being written over half way: nothing in it is lost with it.
+    """Tell whether a file may have its content from being written over half way: nothing in it is
+    lost with it.
 
-    It has that if each sector is what one of the ``parts`` has there, or zeros, as a power failure may leave.
+    It has that if each sector is what one of the ``parts`` has there, or zeros, as a power failure
+    may leave.
     """
     size = _SECTOR_BYTES * _SECTORS
     while chunk := content.read(size):

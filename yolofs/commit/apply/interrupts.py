@@ -1,4 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP while base is being changed: never in the middle of a step, and told at the end."""
+"""Ctrl-C, SIGTERM and SIGHUP while base is being changed: never in the middle of a step, and told
+at the end.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from yolofs.system import stopping
 
 
 def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> CommitError:
-    """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its end."""
+    """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its
+    end.
+    """
     error = CommitError(
         f"{what} was interrupted, so base is still partly what the view was; nothing is lost",
         directory=directory,
@@ -22,9 +26,11 @@ def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> 
 
 @contextlib.contextmanager
 def interrupted_between() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C do nothing at once, in the main thread; give what raises KeyboardInterrupt if it was pressed.
+    """Let Ctrl-C do nothing at once, in the main thread; give what raises KeyboardInterrupt if it
+    was pressed.
 
-    So no step stays half done by it, a commit whose steps are all done is closed, and its command says so.
+    So no step stays half done by it, a commit whose steps are all done is closed, and its command
+    says so.
     """
     with stopping.held() as check:
         stopping.stay_held()
@@ -33,6 +39,8 @@ def interrupted_between() -> Iterator[Callable[[], None]]:
 
 @contextlib.contextmanager
 def no_interrupt() -> Iterator[None]:
-    """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half done."""
+    """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half
+    done.
+    """
     with stopping.held(is_deaf=True):
         yield

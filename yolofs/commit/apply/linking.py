@@ -1,8 +1,9 @@
-"""Which new files of a commit are the store inodes themselves: these get a name in base, instead of copies.
+"""Which new files of a commit are the store inodes themselves: these get a name in base, instead of
+copies.
 
-A link costs a seventh of a copy, and takes no space.  Until all steps are durable the store keeps its name, so that a
-commit that is taken back, or given up, has lost nothing; then that name goes.  ``docs/design/commit.md`` says what may
-not come into base so, and why.
+A link costs a seventh of a copy, and takes no space.  Until all steps are durable the store keeps
+its name, so that a commit that is taken back, or given up, has lost nothing; then that name goes.
+``docs/design/commit.md`` says what may not come into base so, and why.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from yolofs.paths import RelPath, split
 from yolofs.store.store import StoreFiles
 
 Spare: TypeAlias = Callable[[int], bool]
-"""Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody has it open."""
+"""Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody
+has it open.
+"""
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OWNERS = stat.S_IRUSR | stat.S_IWUSR
 _BLOCK_BYTES = 512
@@ -66,7 +69,9 @@ class Linking:
         return st if self._is_as_a_copy(st) else None
 
     def _is_as_a_copy(self, st: os.stat_result) -> bool:
-        """Tell whether a store inode is all that a copy of it would be, and is not to be opened up for reading."""
+        """Tell whether a store inode is all that a copy of it would be, and is not to be opened up
+        for reading.
+        """
         return (
             stat.S_ISREG(st.st_mode)
             and st.st_nlink == 1
@@ -77,7 +82,9 @@ class Linking:
         )
 
     def _lies_near(self, directory: RelPath) -> bool:
-        """Tell whether a directory, as it is after the commit, lies in the same mount as the store."""
+        """Tell whether a directory, as it is after the commit, lies in the same mount as the
+        store.
+        """
         ground = self._moves.ground(directory)
         try:
             fd = os.open(os.path.join(self._root, ground), _FLAGS)
@@ -90,7 +97,8 @@ class Linking:
 
 
 def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
-    """Return where in base the store inodes are that the commit in a directory has put there, by their numbers.
+    """Return where in base the store inodes are that the commit in a directory has put there, by
+    their numbers.
 
     All of its steps are done.
     """
@@ -102,7 +110,9 @@ def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
 
 
 def _mount_of(fd: int) -> int | None:
-    """Return the number of the mount that an open directory is in, None where the kernel does not tell."""
+    """Return the number of the mount that an open directory is in, None where the kernel does not
+    tell.
+    """
     try:
         with open(b"/proc/self/fdinfo/%d" % fd, "rb") as lines:
             return next((int(line[7:]) for line in lines if line.startswith(b"mnt_id:")), None)

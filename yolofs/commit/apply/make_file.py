@@ -1,7 +1,8 @@
 """Making a file of the store anew in a folder of the commit.
 
-That is what a commit mostly does, for tens of thousands of files, and a system call takes as long as ten lines around
-it.  So here a call is left out where another one has told that it would change nothing.
+That is what a commit mostly does, for tens of thousands of files, and a system call takes as long
+as ten lines around it.  So here a call is left out where another one has told that it would change
+nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def _open_file(store: StoreFiles, ino: int) -> int:
 
 
 def is_plain(folder: int) -> bool:
-    """Tell whether an open folder is closed to others and passes on nothing to what is made in it."""
+    """Tell whether an open folder is closed to others and passes on nothing to what is made in
+    it.
+    """
     st = os.fstat(folder)
     return st.st_uid == os.geteuid() and not st.st_mode & 0o077 and copying.has_only_labels(folder)
 

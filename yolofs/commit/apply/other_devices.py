@@ -1,7 +1,9 @@
-"""Folders on other devices than the session's, in which that is made which a commit puts there by a rename.
+"""Folders on other devices than the session's, in which that is made which a commit puts there by a
+rename.
 
-Each lies in a directory of base on that device, which stays where it is: the topmost one that may be written in.
-Which they are is durable in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.
+Each lies in a directory of base on that device, which stays where it is: the topmost one that may
+be written in.  Which they are is durable in ``commits/N/far`` before they are made, so that whoever
+removes the commit removes them.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class FarFolders:
         return None
 
     def _places(self, device: int, directory: RelPath) -> Iterator[RelPath]:
-        """Yield directories at and above one, on its device, that stay and may be written in, the topmost first."""
+        """Yield directories at and above one, on its device, that stay and may be written in, the
+        topmost first.
+        """
         places: list[RelPath] = []
         while os.lstat(os.path.join(self._root, directory)).st_dev == device:
             places.append(directory)
@@ -85,7 +89,9 @@ class FarFolders:
                 yield place
 
     def reopen(self) -> None:
-        """Open the folders of a commit that was interrupted; those that are gone had nothing left to give."""
+        """Open the folders of a commit that was interrupted; those that are gone had nothing left
+        to give.
+        """
         for path in noted(self._parking):
             with contextlib.suppress(OSError):
                 self.by_number.append(Folder(path, open_by_no_link(path, _FLAGS)))
@@ -101,7 +107,9 @@ class FarFolders:
 
 
 def noted(parking: bytes) -> list[bytes]:
-    """Return the paths of the folders that the commit in a directory has made, or was about to make."""
+    """Return the paths of the folders that the commit in a directory has made, or was about to
+    make.
+    """
     try:
         return msgspec.json.decode(read_plain(os.path.join(parking, _NAME), _MOST_BYTES), type=list[bytes])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -119,7 +127,8 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
 
 
 def remove(parking: bytes, name: bytes) -> None:
-    """Remove the folders of the commit in a directory, which are called ``name``, with all that is left in them.
+    """Remove the folders of the commit in a directory, which are called ``name``, with all that is
+    left in them.
 
     Raises:
         OSError: one cannot be removed.

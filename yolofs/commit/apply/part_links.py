@@ -1,8 +1,9 @@
 """Separating what a commit keeps of base from the files that it is still a name of.
 
-What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a file, the file counts
-it there for ever, and every program that looks at link counts takes the file for one with more names than there are.
-So each such file gets a copy in ``replaced``, which takes the place of its names there.
+What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a
+file, the file counts it there for ever, and every program that looks at link counts takes the file
+for one with more names than there are.  So each such file gets a copy in ``replaced``, which takes
+the place of its names there.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
 _Parted: TypeAlias = tuple[bytes, int, int]
 Original: TypeAlias = bytes | Attributes | None
-"""What a file was that the commit changed in place: the path of a copy of it, or its metadata, if that is all that was
-changed.  None if that cannot be told."""
+"""What a file was that the commit changed in place: the path of a copy of it, or its metadata, if
+that is all that was changed.  None if that cannot be told."""
 
 _PREFIX = b"apart-"
 _NOTE = b"parted"
-"""In a commit's directory: which file each of the names in ``replaced`` was a name of that has a copy now."""
+"""In a commit's directory: which file each of the names in ``replaced`` was a name of that has a
+copy now.
+"""
 _MOST_BYTES = 1 << 30
 
 
@@ -42,12 +45,13 @@ class Apart(NamedTuple):
 
 
 def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File, Original]]) -> list[Apart]:
-    """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too; return the copies.
+    """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too;
+    return the copies.
 
-    Both folders are on one device.  A copy is what the file was before the commit: ``originals`` tells it of those that
-    the commit changed in place, and is only asked if there are files to copy.  What cannot be copied (the disk is full,
-    it is another user's) stays the link that it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as
-    long as the file is large.
+    Both folders are on one device.  A copy is what the file was before the commit: ``originals``
+    tells it of those that the commit changed in place, and is only asked if there are files to
+    copy.  What cannot be copied (the disk is full, it is another user's) stays the link that it is.
+    Copies of an earlier attempt are removed.  Blocks: a copy takes as long as the file is large.
 
     Raises:
         OSError: ``new`` cannot be worked in.
@@ -67,7 +71,9 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
 
 
 def parted_from(directory: bytes) -> dict[bytes, File]:
-    """Return which file of base each name was, by its path in ``replaced``, of which the commit keeps a copy."""
+    """Return which file of base each name was, by its path in ``replaced``, of which the commit
+    keeps a copy.
+    """
     try:
         found = msgspec.json.decode(read_plain(os.path.join(directory, _NOTE), _MOST_BYTES), type=list[_Parted])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -76,7 +82,8 @@ def parted_from(directory: bytes) -> dict[bytes, File]:
 
 
 def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
-    """Note durably, in a commit's directory, which files the names in ``replaced`` were of which it keeps a copy.
+    """Note durably, in a commit's directory, which files the names in ``replaced`` were of which it
+    keeps a copy.
 
     Raises:
         OSError: it cannot be written.
@@ -99,7 +106,9 @@ def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:
 
 
 def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
-    """Return which file each name is, in what lies at a place, of the files that have several; ``name``: its own."""
+    """Return which file each name is, in what lies at a place, of the files that have several;
+    ``name``: its own.
+    """
     try:
         st = os.lstat(place)
     except FileNotFoundError:
@@ -120,8 +129,8 @@ class Ctimes(NamedTuple):
 def put_in_place(copies: list[Apart]) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
-    Return what that did to the ctimes of the files, by inode number.  A crash leaves each name either; doing it all
-    again does the rest.
+    Return what that did to the ctimes of the files, by inode number.  A crash leaves each name
+    either; doing it all again does the rest.
 
     Raises:
         OSError: the disk failed.
@@ -163,7 +172,9 @@ def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[File, list[bytes]
 
 
 def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield all below ``root`` that is no directory; of directories that cannot be listed, nothing."""
+    """Yield all below ``root`` that is no directory; of directories that cannot be listed,
+    nothing.
+    """
     todo = [root]
     while todo:
         with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -175,7 +186,9 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
 
 
 def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
-    """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is nothing."""
+    """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is
+    nothing.
+    """
     try:
         if isinstance(original, Attributes):
             copying.copy_node(path, copy)

@@ -1,7 +1,8 @@
-"""Where a commit works: its own folders, and the directories of base, by names in them that are open.
+"""Where a commit works: its own folders, and the directories of base, by names in them that are
+open.
 
-No path is followed twice: what a spot is in stays open, and directories of base are reached by no symbolic link
-(:mod:`yolofs.commit.apply.directories`).
+No path is followed twice: what a spot is in stays open, and directories of base are reached by no
+symbolic link (:mod:`yolofs.commit.apply.directories`).
 """
 
 from __future__ import annotations
@@ -33,17 +34,23 @@ class Spot(NamedTuple):
 
 
 def hidden_prefix(directory: bytes) -> bytes:
-    """Return how names in base start that the commit in ``directory`` sets things aside under; a number follows."""
+    """Return how names in base start that the commit in ``directory`` sets things aside under; a
+    number follows.
+    """
     return b".yolofs-%08x-" % zlib.crc32(directory)
 
 
 def hidden_far(directory: bytes) -> bytes:
-    """Return how folders in base are called in which the commit in ``directory`` makes what goes to their device."""
+    """Return how folders in base are called in which the commit in ``directory`` makes what goes to
+    their device.
+    """
     return hidden_prefix(directory) + b"new"
 
 
 def copied_from(spot: Spot) -> Spot:
-    """Return the spot that something gets when all of it has been copied to the device that it goes to."""
+    """Return the spot that something gets when all of it has been copied to the device that it goes
+    to.
+    """
     return Spot(spot.directory, spot.name + COPIED)
 
 
@@ -65,7 +72,9 @@ class Places:
         self._device = os.fstat(self._new.fd).st_dev
         self._directories = Directories(plan.root)
         self._kept: dict[bytes, Folder] = {}
-        """The directories in which earlier commits keep what is fetched, as far as they were asked for."""
+        """The directories in which earlier commits keep what is fetched, as far as they were asked
+        for.
+        """
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
 
@@ -73,7 +82,9 @@ class Places:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, _: object) -> None:
-        """Close all.  What has failed already is not hidden by a mode that cannot be given back then."""
+        """Close all.  What has failed already is not hidden by a mode that cannot be given back
+        then.
+        """
         try:
             self._directories.close()
         except OSError as error:
@@ -109,7 +120,9 @@ class Places:
         return at(self._fd(spot), spot.name)
 
     def _reach(self, path: RelPath) -> tuple[Spot, os.stat_result]:
-        """Return the spot of a base path that is to stay there, and what it is; its directory may be entered now."""
+        """Return the spot of a base path that is to stay there, and what it is; its directory may
+        be entered now.
+        """
         spot = Spot(*split(path)) if path else Spot(ROOT, b".")
         parent = split(path)[0]
         st = self._directories.within(parent, lambda fd: os.stat(spot.name, dir_fd=fd, follow_symlinks=False))

@@ -1,4 +1,5 @@
-"""What comes before the first step: all that the steps put in place is made, and each step is looked at.
+"""What comes before the first step: all that the steps put in place is made, and each step is
+looked at.
 
 Nothing of base is touched in here.
 """
@@ -49,13 +50,16 @@ class Preparing(Places):
             super().__exit__(kind, failure, where)
 
     def make(self, done: Callable[[Create], object], is_spare: Spare) -> None:
-        """Make all that the steps put in place, and wait until it is durable, before anything of base is touched.
+        """Make all that the steps put in place, and wait until it is durable, before anything of
+        base is touched.
 
-        ``done`` is called after each file.  What goes to another device where there is no place to make it is left to
-        its step.  Nothing is made of a store inode that itself gets a name in base, as ``is_spare`` allows it.
+        ``done`` is called after each file.  What goes to another device where there is no place to
+        make it is left to its step.  Nothing is made of a store inode that itself gets a name in
+        base, as ``is_spare`` allows it.
 
         Raises:
-            OSError: something could not be made; its ``filename`` is the path in base that it is for.
+            OSError: something could not be made; its ``filename`` is the path in base that it is
+                for.
         """
         linking = Linking(self._plan, self._store, self._new.fd, self._moves, is_spare)
         for step in self._plan.steps:
@@ -74,7 +78,8 @@ class Preparing(Places):
                 syscalls.sync_filesystem(folder.fd)
 
     def look(self) -> Ready:
-        """Look whether the steps can be done, as that can be told before; return all that is known by then.
+        """Look whether the steps can be done, as that can be told before; return all that is known
+        by then.
 
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
@@ -88,7 +93,8 @@ class Preparing(Places):
     def _with_made(self, births: dict[int, int]) -> dict[int, int]:
         """Return by inode number when things of base were born, and the directories that were made.
 
-        Of an empty directory nothing else tells.  A number that was given again, on another device, is left out.
+        Of an empty directory nothing else tells.  A number that was given again, on another device,
+        is left out.
         """
         births = dict(births)
         for step in self._plan.steps:
@@ -102,7 +108,9 @@ class Preparing(Places):
         return births
 
     def _make(self, step: Step) -> bool:
-        """Make what a step puts in place, if that can be made here and now; return whether it was."""
+        """Make what a step puts in place, if that can be made here and now; return whether it
+        was.
+        """
         folder: Folder | None = self._new
         match step:
             case Create() | MakeDirectory() | Duplicate():
@@ -158,7 +166,9 @@ class Preparing(Places):
         return Spot(folder, b"%d" % number)
 
     def _may_copy_base(self, path: RelPath, target: bytes) -> bool:
-        """Copy a file that base has before the first step; return False if it cannot be read as it is."""
+        """Copy a file that base has before the first step; return False if it cannot be read as it
+        is.
+        """
         try:
             source = copying.open_source(os.path.join(self._plan.root, path), is_base=True)
         except PermissionError:  # the step opens up what is the user's
@@ -173,7 +183,8 @@ class Preparing(Places):
         return True
 
     def _folder_near(self, directory: RelPath) -> Folder | None:
-        """Return a folder on the device of a directory, there or to be made, None if there is no place for one.
+        """Return a folder on the device of a directory, there or to be made, None if there is no
+        place for one.
 
         A guess will do: what turns out to go to another device is copied.
         """

@@ -1,8 +1,10 @@
-"""What is known of a commit when all is made and nothing of base is touched yet: ``commits/N/made``, durable by then.
+"""What is known of a commit when all is made and nothing of base is touched yet:
+``commits/N/made``, durable by then.
 
-It tells by which identity each thing that was made is known wherever it lies, so that nothing that the host puts in its
-place is ever taken for it; and what the directories were in which names will come and go, so that they can be that
-again.  :func:`check` looks, before that is written, whether anything is plain that would stop a step.
+It tells by which identity each thing that was made is known wherever it lies, so that nothing that
+the host puts in its place is ever taken for it; and what the directories were in which names will
+come and go, so that they can be that again.  :func:`check` looks, before that is written, whether
+anything is plain that would stop a step.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ from yolofs.paths import ROOT, RelPath, split
 from yolofs.system import syscalls
 
 LINKED = -1
-"""In the place of a folder's number: nothing is made, the store inode itself gets a name in base."""
+"""In the place of a folder's number: nothing is made, the store inode itself gets a name in
+base.
+"""
 
 
 class Made(msgspec.Struct, frozen=True, array_like=True):
@@ -45,8 +49,8 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
     size: int
     mtime_ns: int
     folder: int = 0
-    """Where it was made: 0 for ``new``, else a folder on another device (:mod:`yolofs.commit.apply.other_devices`),
-    counted from 1; :data:`LINKED` for a store inode."""
+    """Where it was made: 0 for ``new``, else a folder on another device
+    (:mod:`yolofs.commit.apply.other_devices`), counted from 1; :data:`LINKED` for a store inode."""
     ctime_ns: int = 0
     """Of a store inode, as are those below: what it was before the first step."""
     mode: int = 0
@@ -89,7 +93,9 @@ Looks: TypeAlias = tuple[int, int, int, int, int]
 
 
 def looks_of(st: os.stat_result) -> Looks:
-    """Return what of a thing no commit changes that is taken back: what differs in that is the host's doing."""
+    """Return what of a thing no commit changes that is taken back: what differs in that is the
+    host's doing.
+    """
     return 0 if stat.S_ISDIR(st.st_mode) else st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid
 
 
@@ -100,9 +106,12 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     """By number of the slot."""
     directories: list[Before] = []
     looks: dict[int, Looks] = {}
-    """By inode number: what all that is moved, linked or changed looked like before (:func:`looks_of`)."""
+    """By inode number: what all that is moved, linked or changed looked like before
+    (:func:`looks_of`).
+    """
     births: dict[int, int] = {}
-    """By inode number: when that, and each directory that was made, was born, in ns; a number may be given again.
+    """By inode number: when that, and each directory that was made, was born, in ns; a number may
+    be given again.
 
     Not of what the filesystem says nothing lasting of, nor of a number that two devices have given.
     """
@@ -121,7 +130,8 @@ def decode(text: bytes) -> Ready | None:
 
 
 def check(plan: Plan, commits: bytes, moves: Moves) -> Ready:
-    """Look whether the steps of a plan can be done, as far as can be told before; return what base is there.
+    """Look whether the steps of a plan can be done, as far as can be told before; return what base
+    is there.
 
     ``commits``: the directory of all commits; ``moves``: those of the plan.
 
@@ -256,7 +266,9 @@ class _Check:
         return st
 
     def _note_linked(self, path: RelPath | None) -> None:
-        """Note what a file of base looks like that gets another name, if it is there before the commit."""
+        """Note what a file of base looks like that gets another name, if it is there before the
+        commit.
+        """
         if path is not None and os.path.lexists(self._at(path)):
             st = self._lstat(path)
             self._looks[st.st_ino] = looks_of(st)

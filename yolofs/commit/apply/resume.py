@@ -1,8 +1,10 @@
-"""Finishing a commit that a crash interrupted: the steps that are left, told from those done by what is where.
+"""Finishing a commit that a crash interrupted: the steps that are left, told from those done by
+what is where.
 
-The log says which steps are done for certain.  After a killed process only the next one is in doubt; after a power
-failure several may be, as the log is not waited for.  So each step that is left is first looked at: every one of them
-moves something between places that only this commit uses, or may simply be done again.
+The log says which steps are done for certain.  After a killed process only the next one is in
+doubt; after a power failure several may be, as the log is not waited for.  So each step that is
+left is first looked at: every one of them moves something between places that only this commit
+uses, or may simply be done again.
 """
 
 from __future__ import annotations
@@ -97,7 +99,9 @@ class ResumedSteps(Steps):
         self._births = {inode: birth for inode, birth in ready.births.items() if inode not in noted}
 
     def recall(self, step: Step) -> None:
-        """Take note of a step that is done: of what it left where it had to be copied to another device."""
+        """Take note of a step that is done: of what it left where it had to be copied to another
+        device.
+        """
         match step:
             case Park():
                 aside = self._shelter(step.path, step.number)
@@ -121,14 +125,17 @@ class ResumedSteps(Steps):
         """Do one step, or the rest of it, unless it is done.
 
         Raises:
-            OSError: it could not be done; ESTALE if something else lies where that is to be that it moves away.
+            OSError: it could not be done; ESTALE if something else lies where that is to be that it
+                moves away.
         """
         if not self._is_done(step):
             self._check_victim(step)
             super().do(step)
 
     def _half_moved(self, step: Park | Remove) -> Spot | None:
-        """Return where a directory lies that was being moved there name by name, None if none was."""
+        """Return where a directory lies that was being moved there name by name, None if none
+        was.
+        """
         half = half_of(self._shelter(step.path, step.number))
         return half if self._inode(half) is not None else None
 
@@ -142,7 +149,9 @@ class ResumedSteps(Steps):
         self._move_on(aside, folder, number, path)
 
     def _check_victim(self, step: Step) -> None:
-        """Check that a step would move away what the plan says; what the host has put there since stays."""
+        """Check that a step would move away what the plan says; what the host has put there since
+        stays.
+        """
         match step:
             case Park() | Remove() if self._half_moved(step) is not None:
                 return
@@ -157,7 +166,9 @@ class ResumedSteps(Steps):
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile")
 
     def _is_copied(self, path: RelPath) -> bool:
-        """Tell whether something, or a directory that it lies in, came from another device, as a copy."""
+        """Tell whether something, or a directory that it lies in, came from another device, as a
+        copy.
+        """
         while path:
             if path in self._copied_paths:
                 return True
@@ -167,8 +178,9 @@ class ResumedSteps(Steps):
     def redo(self, step: Step, said: Line) -> None:
         """Do a step again that the log says is done, if a power failure has undone it.
 
-        The log may have reached the disk before what it tells of.  What the host has done since is left alone: so it is
-        done again only where what it moves is still where it was, or where nobody has touched the thing since.
+        The log may have reached the disk before what it tells of.  What the host has done since is
+        left alone: so it is done again only where what it moves is still where it was, or where
+        nobody has touched the thing since.
         """
         match step:
             case Park() | Remove():
@@ -202,7 +214,9 @@ class ResumedSteps(Steps):
                 self.do(step)
 
     def _is_there_still(self, step: Park | Remove, said: Line) -> bool:
-        """Tell whether what the log says went is where it was; what the host has made there may have got its number."""
+        """Tell whether what the log says went is where it was; what the host has made there may
+        have got its number.
+        """
         spot = Spot(*split(step.path))
         if self._inode(spot) != step.inode:
             return False
@@ -215,7 +229,9 @@ class ResumedSteps(Steps):
         return place is not None and place.path in self._changed_paths
 
     def _was_never_named(self, step: Create, made: Made) -> bool:
-        """Tell whether a store inode has never got a name in base: that would have changed its ctime."""
+        """Tell whether a store inode has never got a name in base: that would have changed its
+        ctime.
+        """
         try:
             st = os.lstat(self._store.own_path(step.ino))
         except FileNotFoundError:
@@ -223,7 +239,9 @@ class ResumedSteps(Steps):
         return st.st_ino == made.inode and st.st_nlink == 1 and st.st_ctime_ns <= made.ctime_ns
 
     def release_store(self) -> None:
-        """Take the names in the store away, but for those of which base has no other: the host has removed them."""
+        """Take the names in the store away, but for those of which base has no other: the host has
+        removed them.
+        """
         for step, made in self._store_names:
             path = self._store.own_path(step.ino)
             with contextlib.suppress(FileNotFoundError):
@@ -232,7 +250,9 @@ class ResumedSteps(Steps):
                     os.unlink(path)
 
     def ctimes_of_copies(self) -> dict[int, int]:
-        """Return the same of what was copied before the crash: what has changed since the note of it is the host's."""
+        """Return the same of what was copied before the crash: what has changed since the note of
+        it is the host's.
+        """
         found: dict[int, int] = {}
         for step in self._places.values():
             if self.made_by_step(step) is None:
@@ -284,12 +304,16 @@ class ResumedSteps(Steps):
                 return False
 
     def _is_the_hosts(self, path: RelPath) -> bool:
-        """Tell whether nothing lies at a path that base had anywhere before the commit, or a copy of that."""
+        """Tell whether nothing lies at a path that base had anywhere before the commit, or a copy
+        of that.
+        """
         there = self._inode(Spot(*split(path)))
         return bool(self._looks) and there is not None and there not in self._looks and not self._is_copied(path)
 
     def _is_directory_made(self, step: MakeDirectory) -> bool:
-        """Tell whether a directory is there that was not made before the first step: it lies on another device."""
+        """Tell whether a directory is there that was not made before the first step: it lies on
+        another device.
+        """
         there = self._inode(Spot(*split(step.path)))
         if not step.number:  # an earlier version made it in its place
             return there is not None
@@ -335,7 +359,9 @@ class ResumedSteps(Steps):
         return is_far and self._inode(Spot(*split(step.path))) == step.inode
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
-        """Keep, besides, what is neither what the file was nor surely ours: the host may have written it meanwhile."""
+        """Keep, besides, what is neither what the file was nor surely ours: the host may have
+        written it meanwhile.
+        """
         kept = self._in(self._replaced, step.number)
         if self._inode(kept) is not None:
             was = os.lstat(self._at(kept))
@@ -345,7 +371,9 @@ class ResumedSteps(Steps):
         super()._back_up(spot, st, step)
 
     def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
-        """Keep a copy of what the host has made of a file, durable before the file is written over."""
+        """Keep a copy of what the host has made of a file, durable before the file is written
+        over.
+        """
         found = os.path.join(self._parking, FOUND)
         os.makedirs(found, 0o700, exist_ok=True)
         half = self._in(self._new, step.number)
@@ -359,7 +387,8 @@ class ResumedSteps(Steps):
             sync_path(self._parking)
 
     def _is_half_written(self, spot: Spot, step: Rewrite) -> bool:
-        """Tell whether a file that is kept already holds nothing but what it was, what it is to be, or what is found.
+        """Tell whether a file that is kept already holds nothing but what it was, what it is to be,
+        or what is found.
 
         What was found is kept as well: it was so before it was written over once more.
         """
@@ -374,7 +403,9 @@ class ResumedSteps(Steps):
             return is_mixture(there, parts)
 
     def _has_arrived(self, step: _Arrival) -> bool:
-        """Tell whether a step has put its thing in place, or do what is left of that; else clear what is half made."""
+        """Tell whether a step has put its thing in place, or do what is left of that; else clear
+        what is half made.
+        """
         source, beside = self._comes_from(step), self._beside(step.path, step.number)
         copied = copied_from(source)
         if self._inode(copied) is None:
@@ -393,7 +424,8 @@ class ResumedSteps(Steps):
         return True
 
     def _is_in_place(self, step: _Arrival, partners: Sequence[Spot]) -> bool:
-        """Tell whether a step's path has what it is to have; keep what was there, if that was left undone.
+        """Tell whether a step's path has what it is to have; keep what was there, if that was left
+        undone.
 
         ``partners``: where that may have come from by a rename.
         """
@@ -423,14 +455,18 @@ class ResumedSteps(Steps):
         return False
 
     def made_by_step(self, step: _Arrival | MakeDirectory) -> int | None:
-        """Return the inode number of what a step has made itself, on another device, as it was noted."""
+        """Return the inode number of what a step has made itself, on another device, as it was
+        noted.
+        """
         return self._noted(b"%d%b" % (step.number, MADE_BY_STEP))
 
     def _linked(self, step: _Arrival) -> int | None:
         return self._inode(Spot(*split(step.existing))) if isinstance(step, Link) else None
 
     def _replaced_by(self, step: _Arrival) -> int | None:
-        """Return the inode number of what a step replaces, as it was noted, or else as the plan has it."""
+        """Return the inode number of what a step replaces, as it was noted, or else as the plan has
+        it.
+        """
         noted = self._noted(b"%d-replaces" % step.number)
         return noted if noted is not None else step.replaced
 
@@ -470,7 +506,9 @@ class ResumedSteps(Steps):
         return self._in(self._parked, number)
 
     def _is_on_device_of(self, step: _Arrival, spot: Spot) -> bool:
-        """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers mean nothing."""
+        """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers
+        mean nothing.
+        """
         device = self._directories.device(split(step.path)[0])
         return os.fstat(self._fd(spot)).st_dev == device
 

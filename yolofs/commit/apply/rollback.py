@@ -1,8 +1,9 @@
 """Taking a commit back that cannot go on, or shall not: base becomes again what it was before.
 
-The steps are undone from the last to the first.  As for a commit that goes on after a crash, each is looked at first:
-what is where tells, by inode numbers, whether it was done, half done or not at all.  What the host has changed or put
-there meanwhile is never thrown away: it is moved to the folder ``found`` of the commit's directory, and told.
+The steps are undone from the last to the first.  As for a commit that goes on after a crash, each
+is looked at first: what is where tells, by inode numbers, whether it was done, half done or not at
+all.  What the host has changed or put there meanwhile is never thrown away: it is moved to the
+folder ``found`` of the commit's directory, and told.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class BackSteps(BackInPlace):
     def undo(self, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
         """Undo one step, as far as it was done.
 
-        ``said`` is what the log says of it, None if nothing; ``is_next``: it is the first of which it says nothing.
+        ``said`` is what the log says of it, None if nothing; ``is_next``: it is the first of which
+        it says nothing.
 
         Raises:
             OSError: it could not be undone.
@@ -140,7 +142,8 @@ class BackSteps(BackInPlace):
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
     def restored(self) -> dict[int, int]:
-        """Return the ctime of all that was moved or changed and is as it was again, by inode number.
+        """Return the ctime of all that was moved or changed and is as it was again, by inode
+        number.
 
         What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
         """
@@ -166,7 +169,9 @@ class BackSteps(BackInPlace):
         return found
 
     def _restored_by_names(self) -> dict[int, int]:
-        """Return the same of directories that were moved name by name and back, and so were made anew."""
+        """Return the same of directories that were moved name by name and back, and so were made
+        anew.
+        """
         found: dict[int, int] = {}
         for step in self._plan.steps:
             if not isinstance(step, Park | Remove):
@@ -269,7 +274,9 @@ class BackSteps(BackInPlace):
     # ---- in
 
     def _take_away(self, step: _Arrival, said: step_log.Line) -> None:
-        """Undo what a step brought in: put that back where it came from, and what it replaced in its place."""
+        """Undo what a step brought in: put that back where it came from, and what it replaced in
+        its place.
+        """
         self._directories.forget(step.path)
         if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
             self._take_name_away(step, linked)
@@ -300,12 +307,16 @@ class BackSteps(BackInPlace):
             self._clear(beside)
 
     def _is_parked_still(self, step: _Arrival, source: Spot) -> bool:
-        """Tell whether what a step was to bring in was not: a hard link of it may lie where it was to come."""
+        """Tell whether what a step was to bring in was not: a hard link of it may lie where it was
+        to come.
+        """
         park = self._parks.get(step.number) if isinstance(step, Place) else None
         return park is not None and self._inode(source) == park.inode
 
     def _take_name_away(self, step: Create, made: Made) -> None:
-        """Take the name in base away that a store inode has got; what the host has changed of it is kept, too."""
+        """Take the name in base away that a store inode has got; what the host has changed of it is
+        kept, too.
+        """
         spot, path = Spot(*split(step.path)), self._store.own_path(step.ino)
         if self._inode(spot) == made.inode:
             if self._was_changed(spot, step, step_log.Line()):
@@ -359,7 +370,9 @@ class BackSteps(BackInPlace):
     def _swap_back(
         self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.Line, source: Spot | None
     ) -> None:
-        """Put ``old`` at ``target`` again, and what is there where it came from, or among what the host made."""
+        """Put ``old`` at ``target`` again, and what is there where it came from, or among what the
+        host made.
+        """
         where = split(step.path)
         src = (self._unlocked(old), old.name)
         if self._inode(target) is None:
@@ -405,7 +418,9 @@ class BackSteps(BackInPlace):
             self._copy_back(source, target)
 
     def _copy_back(self, source: Spot, target: Spot) -> None:
-        """Move something to the session's device: the directory on its own from which it had come is gone."""
+        """Move something to the session's device: the directory on its own from which it had come
+        is gone.
+        """
         if self._inode(target) is None:  # else all of it has been copied
             half = Spot(self._new, target.name + b"-half")
             self._clear(half)
@@ -463,7 +478,9 @@ class BackSteps(BackInPlace):
             return False
 
     def _take_directory_away(self, step: MakeDirectory, said: step_log.Line) -> None:
-        """Remove a directory that was made; what the host has put in it goes to ``found`` with it."""
+        """Remove a directory that was made; what the host has put in it goes to ``found`` with
+        it.
+        """
         target = Spot(*split(step.path))
         ours = self._ours(step, said)
         beside = self._beside(step.path, step.number)

@@ -1,9 +1,10 @@
 """The log of a commit, ``commits/N/progress``: a line for each step done, in their order.
 
-A line is the index of the step, from 0, then, as far as there was such a thing, ``came`` and ``went`` with device,
-inode number, ctime and size: of what is at the step's path now, and of what was moved away from there.  Nobody waits
-for it to be durable: after a power failure it may say less than was done; the rest is told by what is where.  So it may
-after a kill: lines of steps of which just that tells for certain are written some at a time.
+A line is the index of the step, from 0, then, as far as there was such a thing, ``came`` and
+``went`` with device, inode number, ctime and size: of what is at the step's path now, and of what
+was moved away from there.  Nobody waits for it to be durable: after a power failure it may say less
+than was done; the rest is told by what is where.  So it may after a kill: lines of steps of which
+just that tells for certain are written some at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"progress"
 UNKNOWN_NS = 0
-"""For the ctime of a store inode that has got a name in base: it changes once more when the store's name goes."""
+"""For the ctime of a store inode that has got a name in base: it changes once more when the store's
+name goes.
+"""
 _MOST_HELD = 64
 """So many lines may be lost to a kill."""
 _MOST_BYTES = 1 << 30
@@ -50,7 +53,9 @@ def lies_in(directory: bytes) -> bool:
 
 
 def read(directory: bytes) -> list[Line]:
-    """Return what the log in a commit's directory says of its first steps: as many as are done for certain."""
+    """Return what the log in a commit's directory says of its first steps: as many as are done for
+    certain.
+    """
     return [line for _, line in _read(directory)]
 
 
@@ -110,7 +115,8 @@ class Log:
         return len(self._ends) - 1
 
     def hold(self, came: Identity) -> None:
-        """Note that the next step is done, which what is at its path tells as well; it is written by and by.
+        """Note that the next step is done, which what is at its path tells as well; it is written
+        by and by.
 
         Raises:
             OSError: as :meth:`add`.

@@ -1,9 +1,10 @@
 """Doing the steps of a commit, one at a time.
 
-Everything that a step replaces or removes ends up in the folder ``replaced`` of the commit's directory.  What is on
-the same filesystem gets there by a rename.  What is not is first moved aside in base, under a name that starts with
-``.yolofs-``, then copied, and deleted by :meth:`Steps.discard_leftovers` once the copy is durable.  What goes to
-another place on another device is copied, too; its name tells when the copy is whole.
+Everything that a step replaces or removes ends up in the folder ``replaced`` of the commit's
+directory.  What is on the same filesystem gets there by a rename.  What is not is first moved aside
+in base, under a name that starts with ``.yolofs-``, then copied, and deleted by
+:meth:`Steps.discard_leftovers` once the copy is durable.  What goes to another place on another
+device is copied, too; its name tells when the copy is whole.
 """
 
 from __future__ import annotations
@@ -50,11 +51,15 @@ MADE_BY_STEP = b"-is"
 """How notes end, before an inode number, of what a step has made itself on another device."""
 _ARRIVALS = (Create, Place, Link, Duplicate)
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
-"""What link(2) answers where another hard link cannot be: other device, too many, filesystem or kernel forbids it."""
+"""What link(2) answers where another hard link cannot be: other device, too many, filesystem or
+kernel forbids it.
+"""
 
 
 class Steps(Preparing):
-    """Does steps; holds what later ones need to know of earlier ones.  Close it, or use it in a ``with``."""
+    """Does steps; holds what later ones need to know of earlier ones.  Close it, or use it in a
+    ``with``.
+    """
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare the folders in ``directory``, the commit's own (an absolute path).
@@ -72,7 +77,9 @@ class Steps(Preparing):
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
         self._copied: dict[int, int] = {}
-        """The ctimes, by inode number, of what lies in directories that were copied to where they are to be."""
+        """The ctimes, by inode number, of what lies in directories that were copied to where they
+        are to be.
+        """
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -180,7 +187,8 @@ class Steps(Preparing):
             os.sync()
 
     def copy_apart(self) -> list[part_links.Apart]:
-        """Copy what is kept and has names in base, or beside it, that are still there.  Before :meth:`release`.
+        """Copy what is kept and has names in base, or beside it, that are still there.  Before
+        :meth:`release`.
 
         Raises:
             OSError: the folders of the commit cannot be worked in.
@@ -320,13 +328,17 @@ class Steps(Preparing):
         os.unlink(note)
 
     def _copy_to_kept(self, source: Spot, target: Spot, path: RelPath) -> None:
-        """Copy what is kept of another device, and note which of its names are hard links: the copies are not."""
+        """Copy what is kept of another device, and note which of its names are hard links: the
+        copies are not.
+        """
         self._unlocked(source)
         part_links.note_parted(self._parking, part_links.names_of_several(self._at(source), target.name))
         self._copy_tree(source, target, path)
 
     def _shelter(self, path: RelPath, number: int) -> Spot:
-        """Return a spot on the device of ``path`` that stays where it is: beside its topmost ancestor that moves."""
+        """Return a spot on the device of ``path`` that stays where it is: beside its topmost
+        ancestor that moves.
+        """
         top = path
         above = split(path)[0]
         while above:
@@ -336,7 +348,9 @@ class Steps(Preparing):
         return self._beside(top, number)
 
     def _move_kept(self, source: Spot, target: Spot) -> None:
-        """Move something between what an earlier commit keeps and what is on its way; directories keep their times."""
+        """Move something between what an earlier commit keeps and what is on its way; directories
+        keep their times.
+        """
         times = [(self._fd(spot), os.stat(self._fd(spot))) for spot in (source, target)]
         src, dst = (self._fd(source), source.name), (self._fd(target), target.name)
         rename_between(src, dst, syscalls.rename_noreplace)
@@ -395,7 +409,9 @@ class Steps(Preparing):
         self._store.remove_links(step.ino for step, _ in self._store_names)
 
     def ctimes_of_links(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what had a name in the store, as far as it is where it was put."""
+        """Return the ctimes, by inode number, of what had a name in the store, as far as it is
+        where it was put.
+        """
         found: dict[int, int] = {}
         for step, made in self._store_names:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -405,7 +421,9 @@ class Steps(Preparing):
         return found
 
     def ctimes_of_copies(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what lies in directories that were copied: no step is about it."""
+        """Return the ctimes, by inode number, of what lies in directories that were copied: no step
+        is about it.
+        """
         return self._copied
 
     def _link(self, step: Link) -> None:
@@ -470,12 +488,16 @@ class Steps(Preparing):
         self._swap_in(beside, step)
 
     def _loses_links(self, step: Place, source: Spot) -> bool:
-        """Tell whether what is about to be copied is, or holds, a file of which other names stay where they are."""
+        """Tell whether what is about to be copied is, or holds, a file of which other names stay
+        where they are.
+        """
         is_linked_again = any(isinstance(other, Link) and other.existing == step.path for other in self._plan.steps)
         return not is_linked_again and has_names_elsewhere(self._at(source))
 
     def _swap_in(self, source: Spot, step: _Arrival) -> None:
-        """Rename ``source`` to the step's path and keep what it replaces, if it is to replace anything."""
+        """Rename ``source`` to the step's path and keep what it replaces, if it is to replace
+        anything.
+        """
         src, dst = (self._unlocked(source), source.name), split(step.path)
         if step.replaced is None:
             rename_with(self._directories, src, dst, syscalls.rename_noreplace)
@@ -488,7 +510,8 @@ class Steps(Preparing):
             rename_with(self._directories, src, dst, _rename)
 
     def _mark_made(self, spot: Spot, step: _Arrival | MakeDirectory) -> None:
-        """Leave a note of which object was made for a step just now: what is at its path may be the host's.
+        """Leave a note of which object was made for a step just now: what is at its path may be the
+        host's.
 
         It is made durable before, as who finds the note takes it for whole.
         """
@@ -505,7 +528,9 @@ class Steps(Preparing):
             os.symlink(b"-", note, dir_fd=self._new.fd)
 
     def _mark_replaced(self, step: _Arrival) -> None:
-        """Leave a note of which object is replaced, if it is not the plan's: its directory came from another device."""
+        """Leave a note of which object is replaced, if it is not the plan's: its directory came
+        from another device.
+        """
         inode = self._reach(step.path)[1].st_ino
         if inode != step.replaced:
             self._leave_note(b"%d-replaces-%d" % (step.number, inode))
@@ -531,7 +556,9 @@ class Steps(Preparing):
             copying.copy_node(self._at(old), at(self._replaced.fd, name))
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:
-        """Copy across devices, durably: the original is a leftover then, to be deleted at the end."""
+        """Copy across devices, durably: the original is a leftover then, to be deleted at the
+        end.
+        """
         self._unlocked(target)
         self._note(path, copy_tree(self._at(source), self._at(target)))
         self._sync_beside(target)
@@ -559,7 +586,9 @@ class Steps(Preparing):
             self._sync_beside(spot)
 
     def _sync_beside(self, spot: Spot) -> None:
-        """Make durable what was done to a thing: it may not be found again after a crash, or be taken for whole."""
+        """Make durable what was done to a thing: it may not be found again after a crash, or be
+        taken for whole.
+        """
         if not self._durable:
             return
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
@@ -569,7 +598,9 @@ class Steps(Preparing):
             os.close(fd)
 
     def _sync_directory(self, spot: Spot) -> None:
-        """Make the names in a spot's directory durable: another device may have before what follows from them."""
+        """Make the names in a spot's directory durable: another device may have before what follows
+        from them.
+        """
         if not self._durable:
             return
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
@@ -579,7 +610,9 @@ class Steps(Preparing):
             os.close(fd)
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
-        """Keep a copy of what is about to be overwritten; one that is there is whole, from before a crash."""
+        """Keep a copy of what is about to be overwritten; one that is there is whole, from before a
+        crash.
+        """
         name = b"%d" % step.number
         if _exists(self._replaced.fd, name):
             return
@@ -632,7 +665,9 @@ class Steps(Preparing):
 
 
 def half_of(spot: Spot) -> Spot:
-    """Return where a directory is made into which another is moved name by name, on its way to a spot."""
+    """Return where a directory is made into which another is moved name by name, on its way to a
+    spot.
+    """
     return Spot(spot.directory, spot.name + by_names.HALF)
 
 

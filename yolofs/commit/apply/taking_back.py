@@ -1,4 +1,6 @@
-"""Taking a commit back, from the log and what is where: all of its steps, then what it leaves behind."""
+"""Taking a commit back, from the log and what is where: all of its steps, then what it leaves
+behind.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def take_back(
     progress: Progress | None = None,
     durable: bool,
 ) -> RolledBackError | CommitError:
-    """Take a commit back that has failed just now; return what is to be said of that, or of what failed in it, too."""
+    """Take a commit back that has failed just now; return what is to be said of that, or of what
+    failed in it, too.
+    """
     with no_interrupt():
         try:
             meanwhile = roll_back(plan, store, parking=parking, restored=restored, progress=progress, durable=durable)
@@ -94,7 +98,9 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
 
 
 def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
-    """Say what the host had put in the way of a commit, and where that lies now; nothing if it had not."""
+    """Say what the host had put in the way of a commit, and where that lies now; nothing if it had
+    not.
+    """
     if not found:
         return ""
     return f"what the host had put at {_shown(found, root)} meanwhile lies in {display(os.path.join(parking, FOUND))}"
@@ -115,15 +121,18 @@ def roll_back(
     progress: Progress | None = None,
     durable: bool = True,
 ) -> Meanwhile:
-    """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for :func:`resume`.
+    """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for
+    :func:`resume`.
 
-    ``restored`` is told of all that was moved or changed its ctime, by inode number, when it is in its place again.
+    ``restored`` is told of all that was moved or changed its ctime, by inode number, when it is in
+    its place again.
 
-    Returns what the host had done meanwhile: what it had put or changed lies in ``parking/found`` now.
-    If that is nothing, ``parking`` is gone.
+    Returns what the host had done meanwhile: what it had put or changed lies in ``parking/found``
+    now.  If that is nothing, ``parking`` is gone.
 
     Raises:
-        CommitError: a step could not be undone, or Ctrl-C; those after it are undone, and it can be tried again.
+        CommitError: a step could not be undone, or Ctrl-C; those after it are undone, and it can be
+            tried again.
         OSError: the commit's directory or base cannot be opened.
     """
     total = len(plan.steps)

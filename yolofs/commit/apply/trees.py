@@ -1,4 +1,6 @@
-"""Copying and removing whole directory trees, for what cannot be renamed as it lies on another device."""
+"""Copying and removing whole directory trees, for what cannot be renamed as it lies on another
+device.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from yolofs.store import copying
 
 
 def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
-    """Make ``dst`` a copy of ``src``, of any type, with all below it; hard links within it stay together.
+    """Make ``dst`` a copy of ``src``, of any type, with all below it; hard links within it stay
+    together.
 
-    Nothing follows symbolic links.  Returns what could not be carried over (see :mod:`yolofs.store.copying`).
+    Nothing follows symbolic links.  Returns what could not be carried over (see
+    :mod:`yolofs.store.copying`).
 
     Raises:
         FileExistsError: there is something at ``dst``.
@@ -60,7 +64,9 @@ def has_names_elsewhere(top: bytes) -> bool:
 
 
 def ctimes_below(directory: bytes) -> dict[int, int]:
-    """Return the ctime in ns, by inode number, of all that lies in a directory and can be looked at."""
+    """Return the ctime in ns, by inode number, of all that lies in a directory and can be looked
+    at.
+    """
     found: dict[int, int] = {}
     todo = [directory]
     while todo:
@@ -100,7 +106,8 @@ def _list_to_remove(directory: bytes) -> list[bytes]:
 
 
 def are_alike(one: bytes, other: bytes) -> bool:
-    """Tell whether two trees have the same names, and files of the same kind, size and time; contents are not read.
+    """Tell whether two trees have the same names, and files of the same kind, size and time;
+    contents are not read.
 
     Raises:
         OSError: a part cannot be looked at.

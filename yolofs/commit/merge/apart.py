@@ -1,9 +1,10 @@
 """Merging two texts that changed in places apart, where every line diff comes to the same.
 
-All that a text changed lies between the lines that it still begins with and those that it still ends with.  A diff
-might tell a change otherwise by moving it: a line inserted after its like is as well inserted before it.  So nothing
-is said where the line before or after the place is one of its own, too.  Then a diff leaves all lines outside of the
-place alone; if lines that neither text changed lie between the two places, a merge takes each as its text has it.
+All that a text changed lies between the lines that it still begins with and those that it still
+ends with.  A diff might tell a change otherwise by moving it: a line inserted after its like is as
+well inserted before it.  So nothing is said where the line before or after the place is one of its
+own, too.  Then a diff leaves all lines outside of the place alone; if lines that neither text
+changed lie between the two places, a merge takes each as its text has it.
 """
 
 from __future__ import annotations

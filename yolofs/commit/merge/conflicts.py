@@ -2,18 +2,20 @@
 
 What the override tree can tell:
 
-* A file that was copied up: its fingerprint (mtime, size and number; of a directory the number only) is compared
-  with what base has now, and its mode, user and group.
+* A file that was copied up: its fingerprint (mtime, size and number; of a directory the number
+  only) is compared with what base has now, and its mode, user and group.
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
-* A name that the view deleted, replaced or made anew: the tree does not say what base had there then.  It does say
-  since when the view has something else there; whatever base has there, or in a directory there, that changed after
-  that (by ctime, which no program can set back) the view cannot have known.  It also says whether base had something
-  there: if it has nothing any more, the host has deleted it.
+* A name that the view deleted, replaced or made anew: the tree does not say what base had there
+  then.  It does say since when the view has something else there; whatever base has there, or in a
+  directory there, that changed after that (by ctime, which no program can set back) the view cannot
+  have known.  It also says whether base had something there: if it has nothing any more, the host
+  has deleted it.
 
-No conflict is a file that both sides have changed to the same, as git does with its index: if base has a file of the
-same content at the very name, and nothing but their times differs, a commit loses nothing but a time.  Nor is an index
-of git's that the host has but looked at (:mod:`yolofs.commit.merge.git_indexes`).
+No conflict is a file that both sides have changed to the same, as git does with its index: if base
+has a file of the same content at the very name, and nothing but their times differs, a commit loses
+nothing but a time.  Nor is an index of git's that the host has but looked at
+(:mod:`yolofs.commit.merge.git_indexes`).
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ def find_conflicts(
 ) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
-    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known names are all gone,
-    and that base has under others, it is the path where base had it.  ``names`` is the survey of the tree, for who has
-    it already, ``restored`` tells of which ctimes it is known that they are not the host's
-    (:mod:`yolofs.store.restored`).
+    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known
+    names are all gone, and that base has under others, it is the path where base had it.  ``names``
+    is the survey of the tree, for who has it already, ``restored`` tells of which ctimes it is
+    known that they are not the host's (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.
@@ -58,7 +60,9 @@ def find_conflicts(
 
 
 def _may_agree(name: Name) -> bool:
-    """Tell whether both sides have a file of their own at this name, which no other name shows in base."""
+    """Tell whether both sides have a file of their own at this name, which no other name shows in
+    base.
+    """
     staged, here = name.entry.staged, name.here
     if staged is None or staged.origin is not None or here is None or name.is_cut_off:
         return False
@@ -66,7 +70,9 @@ def _may_agree(name: Name) -> bool:
 
 
 def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
-    """Return the paths at which the view and base show the same but for its time, or the host lost nothing else."""
+    """Return the paths at which the view and base show the same but for its time, or the host lost
+    nothing else.
+    """
     if not names:
         return frozenset()
     changes = compare(Tree(), tree, base, store, paths=[name.path for name in names])
@@ -81,7 +87,9 @@ def _is_time_alone(change: Change) -> bool:
 
 
 def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
-    """Return the base paths whose objects the view still shows, under whatever name, or has a version of."""
+    """Return the base paths whose objects the view still shows, under whatever name, or has a
+    version of.
+    """
     in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
     in_use.update(staged.home for staged in tree.staged.values() if staged.home is not None)
     return in_use

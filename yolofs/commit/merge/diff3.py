@@ -1,7 +1,8 @@
 """Merging three texts by lines, where there is no git to do it.
 
-:mod:`yolofs.text.line_diff` finds what both sides changed against what the text was.  Changes that overlap or touch
-(with no line between them that neither changed) are one group: both made the same of it, or it is a conflict.
+:mod:`yolofs.text.line_diff` finds what both sides changed against what the text was.  Changes that
+overlap or touch (with no line between them that neither changed) are one group: both made the same
+of it, or it is a conflict.
 """
 
 from __future__ import annotations

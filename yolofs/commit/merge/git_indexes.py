@@ -1,16 +1,17 @@
 """Git's index, to which both sides have written: whether the host has done nothing to it but look.
 
-``git status`` writes an index anew to remember when it last looked at which file.  A commit that replaces what the host
-has so written loses nothing: git looks again.  So it is no conflict if what base has says the same as
+``git status`` writes an index anew to remember when it last looked at which file.  A commit that
+replaces what the host has so written loses nothing: git looks again.  So it is no conflict if what
+base has says the same as
 
-* what base had when the view put its own there, of which a copy was kept (:mod:`yolofs.state.kept_bases`): whatever the
-  view did since, base did nothing;
+* what base had when the view put its own there, of which a copy was kept
+  (:mod:`yolofs.state.kept_bases`): whatever the view did since, base did nothing;
 * or what is staged.
 
 Mode, owner and extended attributes have to be the same, too.
 
-The other way round, the view may have but looked: what is staged says the same as what base had.  It has nothing of
-its own that could be lost, so base's version is to be taken.
+The other way round, the view may have but looked: what is staged says the same as what base had.
+It has nothing of its own that could be lost, so base's version is to be taken.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_
 
 
 def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[Name, Change]]) -> frozenset[RelPath]:
-    """Return at which names that differ the host has but looked at git's index; each with how it differs from base.
+    """Return at which names that differ the host has but looked at git's index; each with how it
+    differs from base.
 
-    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read; of larger ones nothing is kept, and none is agreed.
+    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read; of larger ones nothing is kept,
+    and none is agreed.
     """
     indexes = [(name, change) for name, change in differing if _may_be(name, change)]
     if not indexes:
@@ -48,7 +51,8 @@ def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[
 
 
 def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable[RelPath]) -> frozenset[RelPath]:
-    """Return at which of some paths, where base has changed, the view has but looked at git's index.
+    """Return at which of some paths, where base has changed, the view has but looked at git's
+    index.
 
     Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read.
     """
@@ -65,7 +69,9 @@ def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable
 
 
 def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Staged] | None:
-    """Return what is staged in the place of what may be an index of base, and its path there; None if there is none."""
+    """Return what is staged in the place of what may be an index of base, and its path there; None
+    if there is none.
+    """
     entry = tree.find(path)
     natural = natural_path(entry) if entry is not None else None
     if entry is None or entry.staged is None or natural is None:

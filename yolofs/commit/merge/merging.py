@@ -1,4 +1,6 @@
-"""Merging what is staged with what base has by now, path by path: what would come of it; nothing is written here."""
+"""Merging what is staged with what base has by now, path by path: what would come of it; nothing is
+written here.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,8 @@ class Merge(msgspec.Struct, frozen=True):
     theirs: Theirs
     base: Fingerprint
     content: bytes | None
-    """None if there is nothing to merge in it: it is in base, where only the metadata was changed here, or it is the
-    staged one, where only the metadata was changed in base."""
+    """None if there is nothing to merge in it: it is in base, where only the metadata was changed
+    here, or it is the staged one, where only the metadata was changed in base."""
     conflicts: int
     """How many places have marks."""
     metadata: copying.Metadata
@@ -91,7 +93,8 @@ class RefusedError(Exception):
 def merge_paths(
     tree: Tree, base: Base, store: Store, records: Iterable[Change], paths: Sequence[RelPath]
 ) -> list[Merge | Refused]:
-    """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to the state.
+    """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to
+    the state.
 
     Blocks while texts are read and merged.
     """
@@ -109,7 +112,9 @@ class _Merger:
     def __init__(self, tree: Tree, base: Base, store: Store, records: Iterable[Change], texts: TextMerger) -> None:
         self._texts = texts
         self._reading = threading.Lock()
-        """Held while base and the store are read: of all that is done, only texts are merged at the same time."""
+        """Held while base and the store are read: of all that is done, only texts are merged at the
+        same time.
+        """
         self._tree = tree
         self._base = base
         self._store = store
@@ -228,7 +233,9 @@ class _Merger:
         return natural
 
     def _check_links(self, staged: Staged, st: os.stat_result) -> None:
-        """See that base has the very file under as many names as it had, as all of them are to show the result."""
+        """See that base has the very file under as many names as it had, as all of them are to show
+        the result.
+        """
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
             raise RefusedError("its names in base (hard links) are others than they were")

@@ -1,10 +1,11 @@
-"""Merging a text that is staged with what base has: by git's ``merge-file``, or by :mod:`yolofs.commit.merge.diff3`.
+"""Merging a text that is staged with what base has: by git's ``merge-file``, or by
+:mod:`yolofs.commit.merge.diff3`.
 
-Starting git takes longer than all else that a merge of a file does.  So what every way comes to the same at is merged
-without it (:mod:`yolofs.commit.merge.apart`), and several gits work at once.
+Starting git takes longer than all else that a merge of a file does.  So what every way comes to the
+same at is merged without it (:mod:`yolofs.commit.merge.apart`), and several gits work at once.
 
-git gets files of our own in a private directory, and no name from the tree; it finds no repository, no configuration
-and no attributes.
+git gets files of our own in a private directory, and no name from the tree; it finds no repository,
+no configuration and no attributes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def why_not_text(*contents: bytes) -> str:
 
 
 class TextMerger:
-    """Merges texts, of any number of threads at once; a context manager, for the directory that git gets."""
+    """Merges texts, of any number of threads at once; a context manager, for the directory that git
+    gets.
+    """
 
     def __init__(self, place: bytes) -> None:
         """Find git; it gets its directory in ``place``, where no view shows what rules may hide."""
@@ -68,7 +71,8 @@ class TextMerger:
             self._directory.cleanup()
 
     def merge(self, ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
-        """Merge what is staged and what base has, against what the text was; None: both were made anew.
+        """Merge what is staged and what base has, against what the text was; None: both were made
+        anew.
 
         Blocks, for a second or so where texts are large and have little in common.
         """

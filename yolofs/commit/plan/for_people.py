@@ -1,7 +1,7 @@
 """A plan as a person reads it: what becomes of each real path, in the order in which it is done.
 
-What only the machinery needs (that something is out of the way meanwhile) is folded into that: what moves is told
-where it arrives, with what it replaces.
+What only the machinery needs (that something is out of the way meanwhile) is folded into that: what
+moves is told where it arrives, with what it replaces.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class _Reader:
         return "directory " if st is not None and stat.S_ISDIR(st.st_mode) else ""
 
     def _staged(self, ino: StoreIno) -> str:
-        """Return what is to be said of a staged file behind its path: how large it is, or what else."""
+        """Return what is to be said of a staged file behind its path: how large it is, or what
+        else.
+        """
         st = os.lstat(self._store.path(ino))
         if stat.S_ISREG(st.st_mode):
             return f" ({size_text(st.st_size)})"

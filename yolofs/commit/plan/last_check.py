@@ -1,9 +1,11 @@
-"""The last look at a plan before its first step: base will have the names that the view shows, and no others.
+"""The last look at a plan before its first step: base will have the names that the view shows, and
+no others.
 
-What the view shows is found by walking the override tree over base, what base will have by doing the plan's steps on
-names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`), as an error there is what this is
-to find. A difference is a defect of yolofs, or a journal that an older one with a defect has written; whichever it
-is, a commit that would lose a name is not to begin.
+What the view shows is found by walking the override tree over base, what base will have by doing
+the plan's steps on names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`),
+as an error there is what this is to find. A difference is a defect of yolofs, or a journal that an
+older one with a defect has written; whichever it is, a commit that would lose a name is not to
+begin.
 
 Only what the tree or the plan mentions is looked at: of all other names base and view are the same.
 """
@@ -38,7 +40,8 @@ from yolofs.store.base import Base
 
 
 def check_names(plan: Plan, tree: Tree, base: Base) -> None:
-    """Refuse a plan after which base would not have the very names that ``tree`` shows over it, links among them.
+    """Refuse a plan after which base would not have the very names that ``tree`` shows over it,
+    links among them.
 
     Raises:
         YolofsError: it would not; the first path is named.
@@ -48,7 +51,8 @@ def check_names(plan: Plan, tree: Tree, base: Base) -> None:
 
 
 def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
-    """Refuse a plan after which ``rest``, what stays staged, would not show over base what ``tree`` shows over it now.
+    """Refuse a plan after which ``rest``, what stays staged, would not show over base what ``tree``
+    shows over it now.
 
     Raises:
         YolofsError: as :func:`check_names`.
@@ -80,7 +84,9 @@ class _Object:
         self.children[name] = what
 
     def child(self, name: bytes) -> _Object | None:
-        """Return what it has at a name; of what comes from base it may turn out that it is not there."""
+        """Return what it has at a name; of what comes from base it may turn out that it is not
+        there.
+        """
         if name in self.children:
             return self.children[name]
         return _Object(join(self.base, name)) if self.base is not None else None
@@ -160,7 +166,9 @@ class _Seen(NamedTuple):
     base: RelPath | None
     """Of what is in base now, its path; of a staged directory the one that its names come from."""
     after: _Object | None = None
-    """Of what base will have: the thing itself, or the directory that a staged one's names come from."""
+    """Of what base will have: the thing itself, or the directory that a staged one's names come
+    from.
+    """
 
 
 _File: TypeAlias = Hashable
@@ -199,7 +207,9 @@ class _Comparison:
             self._refuse()
 
     def _plain_names(self, now: _Seen, then: _Seen) -> list[bytes]:
-        """Return names of which it is plain that they are what they are to be; nearly all of a large plan."""
+        """Return names of which it is plain that they are what they are to be; nearly all of a
+        large plan.
+        """
         if now.entry is None or then.after is None or not now.entry.children:
             return []
         entries = now.entry.children
@@ -269,7 +279,9 @@ class _Comparison:
         return after is not None and (after.base is None or self._base.has(after.base))
 
     def _is_same(self, now: _Seen, then: _Seen) -> bool:
-        """Tell whether a name shows the same thing before and after, with its names if it is a directory."""
+        """Tell whether a name shows the same thing before and after, with its names if it is a
+        directory.
+        """
         left = now.staged if now.staged is not None else self._linked(now.base)
         made = then.staged.ino if then.staged is not None else then.after.ino if then.after is not None else None
         if made is not None:
@@ -298,7 +310,9 @@ class _Comparison:
     # ---- which names are one file
 
     def _is_same_file(self, now: _Seen, then: _Seen) -> bool:
-        """Take in which file of base one of the view becomes; tell whether that fits to what other names said."""
+        """Take in which file of base one of the view becomes; tell whether that fits to what other
+        names said.
+        """
         was: _File
         if now.staged is not None:
             was = now.staged.ino
@@ -330,7 +344,9 @@ class _Comparison:
         return staged.ino if staged is not None else file
 
     def _is_joined_by_the_host(self, staged: Staged | None, becomes: _File) -> bool:
-        """Tell whether a staged file had one name in base, and has more since: what they become is the host's doing."""
+        """Tell whether a staged file had one name in base, and has more since: what they become is
+        the host's doing.
+        """
         return staged is not None and not staged.links and isinstance(becomes, tuple) and len(becomes) == 3
 
     def _check_unseen(self) -> None:

@@ -1,4 +1,6 @@
-"""Where things of base are before a commit and after it: what is parked under one path is placed at another."""
+"""Where things of base are before a commit and after it: what is parked under one path is placed at
+another.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Moves:
                     pass
 
     def before(self, path: RelPath) -> RelPath | None:
-        """Return where base has, before the commit, what the plan names by its new ``path``; None if it is made."""
+        """Return where base has, before the commit, what the plan names by its new ``path``; None
+        if it is made.
+        """
         return _translate(path, self._old)
 
     def after(self, path: RelPath) -> RelPath | None:
@@ -40,7 +44,9 @@ class Moves:
         return _translate(path, self._new)
 
     def ground(self, directory: RelPath) -> RelPath:
-        """Return the directory of base that stays where it is and that a ``directory`` of the plan comes to lie in."""
+        """Return the directory of base that stays where it is and that a ``directory`` of the plan
+        comes to lie in.
+        """
         found = above = directory
         while above:
             over = split(above)[0]

@@ -1,4 +1,6 @@
-"""What base has now at every name of an override tree: the common ground of planning and of finding conflicts."""
+"""What base has now at every name of an override tree: the common ground of planning and of finding
+conflicts.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,16 @@ class Name(NamedTuple):
     """In the view."""
     entry: Entry
     natural: RelPath | None
-    """The base path that would show here without the entry; None if there is none, as in a directory born in the
-    view, or if the directory is gone from base."""
+    """The base path that would show here without the entry; None if there is none, as in a
+    directory born in the view, or if the directory is gone from base."""
     here: os.stat_result | None
     """What base has at ``natural``."""
     source_st: os.stat_result | None
     """What base has at the entry's own source."""
     is_cut_off: bool
-    """Whether something was staged or moved here, in a directory that base no longer has: the view shows neither."""
+    """Whether something was staged or moved here, in a directory that base no longer has: the view
+    shows neither.
+    """
 
     @property
     def has_directory_in_base(self) -> bool:
@@ -66,7 +70,9 @@ def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> Na
 
 
 def _beside(entry: Entry) -> RelPath | None:
-    """Return the base path that an entry's name has in the directory that its parent's names come from."""
+    """Return the base path that an entry's name has in the directory that its parent's names come
+    from.
+    """
     if entry.parent is None:
         return ROOT
     source = entry.parent.source

@@ -1,17 +1,25 @@
-"""The plan of a commit: what will be done to base, as frozen values that can be printed, stored and replayed.
+"""The plan of a commit: what will be done to base, as frozen values that can be printed, stored and
+replayed.
 
 The steps come in this order, and ``docs/design/commit.md`` says why:
 
-0. first: :class:`Rewrite` and :class:`SetMetadata` of files that base has under names that nobody has looked at
-1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their old base paths
+0. first: :class:`Rewrite` and :class:`SetMetadata` of files that base has under names that nobody
+   has looked at
+1. out: :class:`Park` what moves and :class:`Remove` what goes, children before parents, at their
+   old base paths
 2. :class:`Fetch`, of what an earlier commit keeps and an undo brings back
-3. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their new paths
-4. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and :class:`SetMetadata`, in place
-5. :class:`Link`, which becomes a copy where it has to, and so comes when the file is what it is to be
-6. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before have moved
+3. in: :class:`MakeDirectory`, :class:`Create`, :class:`Place`, parents before children, at their
+   new paths
+4. :class:`Duplicate`, of a file that is at its new path by now; :class:`Rewrite` and
+   :class:`SetMetadata`, in place
+5. :class:`Link`, which becomes a copy where it has to, and so comes when the file is what it is to
+   be
+6. :class:`FinishDirectory`, children before parents: metadata and times, which the steps before
+   have moved
 
-Numbers of slots (``number``) are unique in a plan: ``parked/NUMBER``, ``new/NUMBER`` and ``replaced/NUMBER`` in the
-commit's directory.  Inode numbers (``inode``) are those of the disk: they tell, after a crash, whether a step was done.
+Numbers of slots (``number``) are unique in a plan: ``parked/NUMBER``, ``new/NUMBER`` and
+``replaced/NUMBER`` in the commit's directory.  Inode numbers (``inode``) are those of the disk:
+they tell, after a crash, whether a step was done.
 """
 
 from __future__ import annotations
@@ -48,7 +56,9 @@ class _Step(msgspec.Struct, frozen=True, tag=True):
 
 
 class Park(_Step, frozen=True):
-    """Move the base object at ``path`` out of the way; a :class:`Place` of the same number brings it back."""
+    """Move the base object at ``path`` out of the way; a :class:`Place` of the same number brings
+    it back.
+    """
 
     number: int
     inode: int
@@ -62,7 +72,9 @@ class Remove(_Step, frozen=True):
 
 
 class MakeDirectory(_Step, frozen=True):
-    """Make a directory, open to its owner only; its :class:`FinishDirectory` gives it the metadata of ``ino``."""
+    """Make a directory, open to its owner only; its :class:`FinishDirectory` gives it the metadata
+    of ``ino``.
+    """
 
     ino: StoreIno
     number: int = 0
@@ -75,10 +87,14 @@ class Create(_Step, frozen=True):
     ino: StoreIno
     number: int
     size: int
-    """Of the store inode, in bytes; with ``mtime_ns`` it tells later whether the file was changed since."""
+    """Of the store inode, in bytes; with ``mtime_ns`` it tells later whether the file was changed
+    since.
+    """
     mtime_ns: int
     replaced: int | None = None
-    """The inode of what is replaced and goes to ``replaced/NUMBER``; None if nothing may be there."""
+    """The inode of what is replaced and goes to ``replaced/NUMBER``; None if nothing may be
+    there.
+    """
 
 
 class Place(_Step, frozen=True):
@@ -90,7 +106,9 @@ class Place(_Step, frozen=True):
 
 
 class Fetch(_Step, frozen=True):
-    """Take what commit ``commit`` keeps in ``replaced/SLOT``; the :class:`Place` of the same number brings it in."""
+    """Take what commit ``commit`` keeps in ``replaced/SLOT``; the :class:`Place` of the same number
+    brings it in.
+    """
 
     number: int
     commit: int
@@ -110,7 +128,9 @@ class Link(_Step, frozen=True):
 
 
 class Duplicate(_Step, frozen=True):
-    """Make ``path`` a file with the data of ``existing`` and the metadata of store inode ``ino``."""
+    """Make ``path`` a file with the data of ``existing`` and the metadata of store inode
+    ``ino``.
+    """
 
     existing: RelPath
     ino: StoreIno
@@ -122,7 +142,8 @@ class Duplicate(_Step, frozen=True):
 
 
 class Rewrite(_Step, frozen=True):
-    """Write the data and metadata of store inode ``ino`` into the base file, so that its hard links stay.
+    """Write the data and metadata of store inode ``ino`` into the base file, so that its hard links
+    stay.
 
     What it held before is copied to ``replaced/NUMBER`` first.
     """
@@ -131,13 +152,17 @@ class Rewrite(_Step, frozen=True):
     number: int
     inode: int
     is_first: bool = False
-    """Whether it comes before all that moves: where the file is not at ``path`` any more, it is done."""
+    """Whether it comes before all that moves: where the file is not at ``path`` any more, it is
+    done.
+    """
     was: Attributes | None = None
     """None in plans of earlier versions."""
 
 
 class SetMetadata(_Step, frozen=True):
-    """Give the base object at ``path``, which is no directory, the metadata of store inode ``ino``."""
+    """Give the base object at ``path``, which is no directory, the metadata of store inode
+    ``ino``.
+    """
 
     ino: StoreIno
     was: Attributes
@@ -146,7 +171,9 @@ class SetMetadata(_Step, frozen=True):
 
 
 class FinishDirectory(_Step, frozen=True):
-    """Give a directory the metadata of store inode ``ino``, if given, and then the mtime ``mtime_ns``."""
+    """Give a directory the metadata of store inode ``ino``, if given, and then the mtime
+    ``mtime_ns``.
+    """
 
     ino: StoreIno | None
     mtime_ns: int
@@ -179,7 +206,8 @@ class Plan(msgspec.Struct, frozen=True):
         """Return the plan that :meth:`encode` made ``text`` from.
 
         Raises:
-            YolofsError: it is no plan, or one of a newer version, or it names what no commit could mean.
+            YolofsError: it is no plan, or one of a newer version, or it names what no commit could
+                mean.
         """
         try:
             plan = msgspec.json.decode(text, type=Plan)
@@ -195,7 +223,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def paths_of(step: Step) -> tuple[RelPath, ...]:
-    """Return the paths of base that a step is about: its own first, then where it takes something from."""
+    """Return the paths of base that a step is about: its own first, then where it takes something
+    from.
+    """
     if isinstance(step, Link):
         return step.path, step.existing
     if isinstance(step, Duplicate):
@@ -239,7 +269,9 @@ def _check(plan: Plan) -> None:
 
 
 def describe(step: Step, root: bytes = b"") -> str:
-    """Return one line that says what a step does; its paths are relative to base, or begin with ``root``."""
+    """Return one line that says what a step does; its paths are relative to base, or begin with
+    ``root``.
+    """
 
     def shown(path: RelPath) -> str:
         return display(os.path.join(root, path) if path else root) or "."

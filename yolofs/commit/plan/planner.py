@@ -41,13 +41,14 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
     """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
 
     What host processes did to base meanwhile is taken as it is: call
-    :func:`yolofs.commit.merge.conflicts.find_conflicts` first.  ``names`` is the survey that it looked at, for who
-    has it already.
+    :func:`yolofs.commit.merge.conflicts.find_conflicts` first.  ``names`` is the survey that it
+    looked at, for who has it already.
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
-        YolofsError: a directory would have to move that cannot, as it holds the session itself or a mount; or the plan
-            is wrong, so that base would lose a name (:mod:`yolofs.commit.plan.last_check`).
+        YolofsError: a directory would have to move that cannot, as it holds the session itself or a
+            mount; or the plan is wrong, so that base would lose a name
+            (:mod:`yolofs.commit.plan.last_check`).
         OSError: base or the store cannot be read.
     """
     plan = _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()
@@ -145,7 +146,9 @@ class _Planner:
         self._out.append(Remove(name.natural, self._slot(), name.here.st_ino))
 
     def _replaced_at_once(self, name: Name) -> int | None:
-        """Return the inode to replace by one rename, so that the name is never missing; None if it has to go first."""
+        """Return the inode to replace by one rename, so that the name is never missing; None if it
+        has to go first.
+        """
         here = name.here
         assert here is not None
         assert name.natural is not None
@@ -170,7 +173,9 @@ class _Planner:
         self._in.append(Place(name.path, number, replaced))
 
     def _check_movable(self, rel: RelPath, st: os.stat_result) -> None:
-        """Refuse to move or remove what is or holds a mount, as the kernel would, or as it could only be copied."""
+        """Refuse to move or remove what is or holds a mount, as the kernel would, or as it could
+        only be copied.
+        """
         is_mount = rel in self._base.mounts
         if stat.S_ISDIR(st.st_mode) and not is_mount:
             is_mount = self._base.is_pinned(rel) or any(is_below(mount, rel) for mount in self._base.mounts)
@@ -220,7 +225,9 @@ class _Planner:
                 self._in_place.append(SetMetadata(name.path, staged.ino, was))
 
     def _set_first(self, staged: Staged, rel: RelPath) -> None:
-        """Add what a file needs of whose names in the view none is known: while it is still where it was."""
+        """Add what a file needs of whose names in the view none is known: while it is still where
+        it was.
+        """
         inode = self._base.lstat(rel).st_ino
         if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
             was = self._attributes(rel, xattrs=True)
@@ -242,7 +249,9 @@ class _Planner:
         )
 
     def _finish(self, name: Name) -> FinishDirectory | None:
-        """Return the step that gives a directory its metadata and times, None if it has the right ones all along."""
+        """Return the step that gives a directory its metadata and times, None if it has the right
+        ones all along.
+        """
         entry, staged = name.entry, name.entry.staged
         survivor = self._survivors.of.get(entry)
         shown = self._survivors.st(staged) if staged is not None else name.source_st if survivor is not None else None

@@ -1,8 +1,10 @@
-"""Looking again at the plan of a commit that was interrupted, before it goes on: is it still one for this base?
+"""Looking again at the plan of a commit that was interrupted, before it goes on: is it still one
+for this base?
 
-A new plan comes from names that the view shows, so nothing in it is hidden or lies behind a link.  Of one that has
-lain on the disk neither is certain, and base may have been changed since.  The steps themselves open each directory
-without following links; this is so that nothing is done at all where one of them would have to fail.
+A new plan comes from names that the view shows, so nothing in it is hidden or lies behind a link.
+Of one that has lain on the disk neither is certain, and base may have been changed since.  The
+steps themselves open each directory without following links; this is so that nothing is done at all
+where one of them would have to fail.
 """
 
 from __future__ import annotations
@@ -45,10 +47,11 @@ def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str
 
 
 def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_settled: bool = False) -> str:
-    """Return why the steps of a plan from number ``done`` on cannot be done now, in words; empty if they can.
+    """Return why the steps of a plan from number ``done`` on cannot be done now, in words; empty if
+    they can.
 
-    What was done of it can be undone all the same, unless it ``is_settled``: then all is, whatever the log says, and
-    the store does not need anything for it any more.
+    What was done of it can be undone all the same, unless it ``is_settled``: then all is, whatever
+    the log says, and the store does not need anything for it any more.
     """
     where = _Where(plan, base, ())
     for step in plan.steps[done:]:
@@ -63,10 +66,11 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
 
 
 def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> str:
-    """Return what the steps of a plan from number ``done`` on would fail at, in words; empty if none is seen.
+    """Return what the steps of a plan from number ``done`` on would fail at, in words; empty if
+    none is seen.
 
-    It is a look, for people: what is done all the same is sure to stop where it has to.  ``made``: the inode numbers
-    of all that the commit has made, which may be in place already.
+    It is a look, for people: what is done all the same is sure to stop where it has to.  ``made``:
+    the inode numbers of all that the commit has made, which may be in place already.
     """
     steps = plan.steps[done:]
     if steps and os.statvfs(base.root).f_flag & os.ST_RDONLY:

@@ -1,10 +1,11 @@
-"""A plan as a shell script that does the same to base with the usual tools: to be read, or to be run by hand.
+"""A plan as a shell script that does the same to base with the usual tools: to be read, or to be
+run by hand.
 
-It stops at the first command that fails, and keeps all that it replaces in a directory of its own, whose name it says
-at the end: what has other names (hard links) as a copy, so that it stays what it was.  A directory that forbids its
-owner to write is opened up while names in it change.  What it cannot do as a commit does: it makes nothing before it
-begins, exchanges nothing in one step, and is finished or taken back by nobody.  Names are quoted, whatever they are
-made of.
+It stops at the first command that fails, and keeps all that it replaces in a directory of its own,
+whose name it says at the end: what has other names (hard links) as a copy, so that it stays what it
+was.  A directory that forbids its owner to write is opened up while names in it change.  What it
+cannot do as a commit does: it makes nothing before it begins, exchanges nothing in one step, and is
+finished or taken back by nobody.  Names are quoted, whatever they are made of.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class _Script:
             for step in plan.steps
             if isinstance(step, FinishDirectory) and step.was is not None and _is_closed(step.was.mode)
         }
-        """Directories that forbid their owner to write, by the paths that they will have, and their modes."""
+        """Directories that forbid their owner to write, by the paths that they will have, and their
+        modes.
+        """
 
     def lines(self, step: Step) -> Iterator[bytes]:
         path = self._at(step.path)
@@ -145,13 +148,17 @@ class _Script:
         yield b"keep %s %d" % (path, step.number) if step.replaced is not None else _is_gone(path)
 
     def _open_up(self, path: RelPath) -> Iterator[bytes]:
-        """Yield what lets the owner of a directory work in it that is where base has it, and move it."""
+        """Yield what lets the owner of a directory work in it that is where base has it, and move
+        it.
+        """
         if path not in self._opened and _is_closed(self._mode(path, stat.S_IFDIR)):
             self._opened.add(path)
             yield _OPEN_UP + self._at(path)
 
     def _mode(self, path: RelPath, kind: int = 0) -> int:
-        """Return the mode of what base has at a path; as of what is open if it is not there, or of another type."""
+        """Return the mode of what base has at a path; as of what is open if it is not there, or of
+        another type.
+        """
         try:
             mode = os.lstat(os.path.join(self._root, path) if path else self._root).st_mode
         except OSError:
@@ -176,7 +183,9 @@ def _is_closed(mode: int) -> bool:
 
 
 def _is_gone(path: bytes) -> bytes:
-    """Return the line that sees that there is nothing: mv --no-clobber says nothing where there was something."""
+    """Return the line that sees that there is nothing: mv --no-clobber says nothing where there was
+    something.
+    """
     return b"[ ! -e %s ] && [ ! -L %s ]" % (path, path)
 
 
@@ -185,7 +194,9 @@ def _slot(folder: bytes, number: int) -> bytes:
 
 
 def _quoted(raw: bytes) -> bytes:
-    """Return a word for the shell; what a terminal would obey is spelled, as a script is read before it is run."""
+    """Return a word for the shell; what a terminal would obey is spelled, as a script is read
+    before it is run.
+    """
     quoted = shlex.quote(os.fsdecode(raw))
     return b"".join(os.fsencode(char) if char.isprintable() or char == "\n" else _spelled(char) for char in quoted)
 

@@ -1,8 +1,8 @@
 """What survives a commit: which object of base lives on under which name of the view.
 
-An object that the view still has survives under one name.  If that is where it is already, it stays; if it is
-elsewhere, it moves.  An object that survives under no name goes, and a name under which none survives is made from the
-store.
+An object that the view still has survives under one name.  If that is where it is already, it
+stays; if it is elsewhere, it moves.  An object that survives under no name goes, and a name under
+which none survives is made from the store.
 """
 
 from __future__ import annotations
@@ -45,9 +45,13 @@ class Survivors:
         self.nameless: list[tuple[Staged, RelPath]] = []
         """Files that base has under names that nobody has looked at, and where it has them now."""
         self.lost = [name.path for name in self.names if name.is_cut_off]
-        """What cannot be committed: something in a directory, or with its data in a file, that is gone from base."""
+        """What cannot be committed: something in a directory, or with its data in a file, that is
+        gone from base.
+        """
         self._versions: dict[tuple[int, int], list[Staged]] = {}
-        """What the view makes of each base file: several, if the host made hard links of what was staged apart."""
+        """What the view makes of each base file: several, if the host made hard links of what was
+        staged apart.
+        """
         self._keep_redirects()
         self._keep_staged(list(tree.staged.values()))
 
@@ -56,11 +60,14 @@ class Survivors:
         return self.store_stats[staged.ino]
 
     def version_of(self, st: os.stat_result) -> Staged | None:
-        """Return what the view makes of a file of base, by whichever of its names; None if it stays as it is."""
+        """Return what the view makes of a file of base, by whichever of its names; None if it stays
+        as it is.
+        """
         return next(iter(self._versions.get((st.st_dev, st.st_ino), ())), None)
 
     def sharing(self, staged: Staged) -> Staged:
-        """Return the staged file that keeps the base inode where the view gives its hard links different metadata.
+        """Return the staged file that keeps the base inode where the view gives its hard links
+        different metadata.
 
         That can be only if the host made them hard links when one of them was staged already.
         """
@@ -116,7 +123,9 @@ class Survivors:
             self._keep(name.entry, name.natural)
 
     def _base_file(self, staged: Staged) -> tuple[int, int] | None:
-        """Return which file of base a staged file is a version of, None for a directory or if it is not there."""
+        """Return which file of base a staged file is a version of, None for a directory or if it is
+        not there.
+        """
         kind = stat.S_IFMT(self.st(staged).st_mode)
         rel = staged.origin if staged.origin is not None else staged.home
         if kind == stat.S_IFDIR or rel is None:
@@ -129,7 +138,9 @@ class Survivors:
         return _file(st)
 
     def _base_object(self, staged: Staged) -> RelPath | None:
-        """Return the base object that stays in use for a staged file or directory, None if a new one is made."""
+        """Return the base object that stays in use for a staged file or directory, None if a new
+        one is made.
+        """
         file = self._base_file(staged)
         if staged.origin is not None:
             if file is not None:
@@ -149,10 +160,12 @@ class Survivors:
         return origin if st is not None and stat.S_ISDIR(st.st_mode) else None
 
     def _can_stay(self, home: RelPath, staged: Staged) -> bool:
-        """Tell whether to change a base file in place: a regular file with hard links, or one that holds no data.
+        """Tell whether to change a base file in place: a regular file with hard links, or one that
+        holds no data.
 
-        Others are replaced, so that nobody ever sees half of the new content; but for a file that may be written in
-        a directory that may not. What an earlier commit keeps takes the place of any.
+        Others are replaced, so that nobody ever sees half of the new content; but for a file that
+        may be written in a directory that may not. What an earlier commit keeps takes the place of
+        any.
         """
         if kept_of(staged.ino) is not None:
             return False
@@ -164,7 +177,9 @@ class Survivors:
         return old.st_rdev == new.st_rdev
 
     def _is_fixed(self, home: RelPath) -> bool:
-        """Tell whether a file may be written, and nothing be put in its place: its directory is another user's."""
+        """Tell whether a file may be written, and nothing be put in its place: its directory is
+        another user's.
+        """
         path, directory = self._base.path(home), self._base.path(split(home)[0])
         st, me = os.lstat(directory), os.geteuid()
         if me in (0, st.st_uid) or not os.access(path, os.W_OK, effective_ids=True):  # ours is opened for a commit

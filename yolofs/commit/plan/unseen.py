@@ -9,7 +9,8 @@ from yolofs.store.base import Base
 
 
 def may_change_links(plan: Plan, base: Base) -> bool:
-    """Tell whether a plan may part or join hard links: it makes some, or works on a name of a file that has others.
+    """Tell whether a plan may part or join hard links: it makes some, or works on a name of a file
+    that has others.
 
     Raises:
         OSError: base cannot be read.

@@ -1,4 +1,6 @@
-"""Which units of a state a commit of a selection takes, and why it leaves some that were asked for."""
+"""Which units of a state a commit of a selection takes, and why it leaves some that were asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Layout:
         self._known: dict[Directory, RelPath | None] = {}
 
     def path(self, directory: Directory) -> RelPath | None:
-        """Return the path that a directory, or anything else of base, gets; None if it would be nowhere."""
+        """Return the path that a directory, or anything else of base, gets; None if it would be
+        nowhere.
+        """
         if directory not in self._known:
             self._known[directory] = self._find(directory)
         return self._known[directory]
@@ -63,7 +67,9 @@ class Layout:
             directory = directory_of(entry.parent)
 
     def _placed_by(self, directory: Directory) -> tuple[Entry | None, bytes]:
-        """Return the slot that decides where a directory lies, and the path from there; no slot: it stays."""
+        """Return the slot that decides where a directory lies, and the path from there; no slot: it
+        stays.
+        """
         if isinstance(directory, Entry):
             return directory, b""
         end = len(directory)
@@ -108,7 +114,9 @@ class Choice:
         self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
 
     def _hold(self, unit: Unit, reason: str, needs: Iterable[RelPath] = (), names: Iterable[RelPath] = ()) -> None:
-        """Let a unit stay; ``needs`` has to be selected for it to go, and ``names`` are others that it would change."""
+        """Let a unit stay; ``needs`` has to be selected for it to go, and ``names`` are others that
+        it would change.
+        """
         self.taken.discard(unit)
         self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
 
@@ -145,7 +153,9 @@ class Choice:
                 return
 
     def _excluded_below(self, directory: RelPath) -> RelPath | None:
-        """Return something that base has below a directory and that is to stay, None if there is nothing."""
+        """Return something that base has below a directory and that is to stay, None if there is
+        nothing.
+        """
         if self._selection.excluded is None:
             return None
         todo = [directory]
@@ -160,7 +170,9 @@ class Choice:
         return None
 
     def _is_asked_within(self, unit: Unit) -> bool:
-        """Tell whether something was asked for that a deleted or renamed directory takes with it."""
+        """Tell whether something was asked for that a deleted or renamed directory takes with
+        it.
+        """
         takes_all = unit.removed or any(source_of(entry) in self._units.moved for entry in unit.slots)
         return bool(takes_all) and any(map(self._selection.has_some_in, unit.paths))
 
@@ -171,7 +183,9 @@ class Choice:
 
     @cached_property
     def _linked(self) -> dict[int, list[RelPath]]:
-        """The names in base, as far as they are found, of files of which it may have more than were used."""
+        """The names in base, as far as they are found, of files of which it may have more than were
+        used.
+        """
         files = [staged for unit in self._units.all for staged in (*unit.linked, *unit.nameless)]
         names: dict[int, list[RelPath]] = {}
         for name in find_names(self._base, files) if files else ():
@@ -196,14 +210,18 @@ class Choice:
         return other is None and are_all
 
     def _other_names(self, unit: Unit) -> list[RelPath]:
-        """Return the names in base of all files of a unit that are not selected, as far as they are found."""
+        """Return the names in base of all files of a unit that are not selected, as far as they are
+        found.
+        """
         homes = [staged.home for staged in (*unit.linked, *unit.nameless) if staged.home is not None]
         return [name for home in homes for name in find_names_at(self._base, home)[0] if not self._selection.has(name)]
 
     # ---- what they need of each other
 
     def _settle_directories(self) -> bool:
-        """See that new directories are taken with what is in them; return whether that changed anything."""
+        """See that new directories are taken with what is in them; return whether that changed
+        anything.
+        """
         before = set(self.taken)
         for unit in sorted(before, key=_first_path):
             for directory in self._needed_by(unit):
@@ -217,7 +235,9 @@ class Choice:
         return self.taken != before
 
     def _settle_places(self) -> bool:
-        """Hold back what would come to lie elsewhere than in the selection; return whether there was any."""
+        """Hold back what would come to lie elsewhere than in the selection; return whether there
+        was any.
+        """
         self.layout = Layout(self._units, frozenset(self.taken))
         before = len(self.taken)
         for unit in sorted(self._asked & self.taken, key=_first_path):

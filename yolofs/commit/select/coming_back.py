@@ -1,4 +1,6 @@
-"""Whether something staged is just what base gets back from an earlier commit, so that it need not stay staged."""
+"""Whether something staged is just what base gets back from an earlier commit, so that it need not
+stay staged.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ from yolofs.store.store import StorePaths
 
 
 def comes_back_as(entry: Entry, kept: bytes, store: StorePaths) -> bool:
-    """Tell whether an entry shows what lies at the path ``kept``: content, metadata and times, with all below it.
+    """Tell whether an entry shows what lies at the path ``kept``: content, metadata and times, with
+    all below it.
 
-    False for what is a hard link of something, or has a part of it in base.  Blocks while files are read.
+    False for what is a hard link of something, or has a part of it in base.  Blocks while files are
+    read.
 
     Raises:
         OSError: one of them cannot be read.

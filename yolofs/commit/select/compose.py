@@ -1,8 +1,10 @@
-"""Two states over the same base, one after the other: what is left staged when base has become what the first shows.
+"""Two states over the same base, one after the other: what is left staged when base has become what
+the first shows.
 
-``first`` is a tree that is about to be committed, ``second`` one that shows the view.  The result is a tree over base
-as ``first`` makes it that shows the very same view.  Of what the view shows, it tells by what it is: a thing of base
-that stays is shown from where it then lies; what ``first`` takes out of base, or changes, has to be staged.
+``first`` is a tree that is about to be committed, ``second`` one that shows the view.  The result
+is a tree over base as ``first`` makes it that shows the very same view.  Of what the view shows, it
+tells by what it is: a thing of base that stays is shown from where it then lies; what ``first``
+takes out of base, or changes, has to be staged.
 """
 
 from __future__ import annotations
@@ -52,11 +54,12 @@ def compose(
     known: Mapping[RelPath, StoreIno] = {},
     sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
 ) -> Composed:
-    """Return what is staged over base as ``first`` makes it, so that the view is what ``second`` shows over base now.
+    """Return what is staged over base as ``first`` makes it, so that the view is what ``second``
+    shows over base now.
 
-    Makes store inodes, and changes nothing else.  ``commits``: the directory of all commits.  ``known`` are store
-    inodes that are just what base has at a path; of what is not in it a copy is made.  ``sign`` puts the time and the
-    run into a record.
+    Makes store inodes, and changes nothing else.  ``commits``: the directory of all commits.
+    ``known`` are store inodes that are just what base has at a path; of what is not in it a copy is
+    made.  ``sign`` puts the time and the run into a record.
 
     Raises:
         HardLinksError: both change names of one file with hard links.
@@ -66,7 +69,8 @@ def compose(
 
 
 def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
-    """Check that :func:`compose` can tell the names of files with hard links apart, and make nothing.
+    """Check that :func:`compose` can tell the names of files with hard links apart, and make
+    nothing.
 
     Raises:
         HardLinksError: both change names of one file with hard links.
@@ -130,7 +134,9 @@ class _Composing:
         self._told: set[RelPath] = set()
         """The paths in the view of files that are told by all of their names."""
         self._in_base: set[RelPath] = set()
-        """The paths in the view at which base has something afterwards, or had it before the host took it."""
+        """The paths in the view at which base has something afterwards, or had it before the host
+        took it.
+        """
 
     def run(self) -> Composed:
         self.check_links()
@@ -157,7 +163,9 @@ class _Composing:
         return self._found
 
     def check_links(self) -> None:
-        """Find the files with hard links of which both change names; refuse if that cannot be told."""
+        """Find the files with hard links of which both change names; refuse if that cannot be
+        told.
+        """
         try:
             self._linked.find(self._names)
         except CannotTellError as error:
@@ -183,7 +191,9 @@ class _Composing:
                 self._add(Keep(0, path, source=next(places)))
 
     def _tell_anew(self, linked: LinkedFile) -> None:
-        """Stage the file by all of its names: none that base has shows it without an entry of its own."""
+        """Stage the file by all of its names: none that base has shows it without an entry of its
+        own.
+        """
         place, staged = linked.place, linked.staged
         has_data = place is not None and self._is_content_kept(linked.home)
         if staged is None:
@@ -214,7 +224,9 @@ class _Composing:
             self._unlinked[linked.number] = len(linked.after) - shown if len(linked.after) > 1 else 0
 
     def _count_removed(self) -> None:
-        """Leave out of the names that the view lacks those in a directory that base has no more afterwards."""
+        """Leave out of the names that the view lacks those in a directory that base has no more
+        afterwards.
+        """
         numbers = self._unlinked.keys() - self._second.linked.keys()
         todo = [name.natural for name in self._names if name.natural is not None and _is_directory(name.here)]
         while todo if numbers else ():
@@ -250,7 +262,9 @@ class _Composing:
         return place
 
     def _change_of(self, rel: RelPath) -> Staged | None:
-        """Return what the first tree makes of a thing of base that stays: other metadata, or other content."""
+        """Return what the first tree makes of a thing of base that stays: other metadata, or other
+        content.
+        """
         holder = self._survivors.name_of.get(rel)
         if holder is not None and holder.staged is not None:
             return holder.staged
@@ -268,7 +282,8 @@ class _Composing:
         return not stat.S_ISREG(st.st_mode)
 
     def _fingerprint(self, rel: RelPath, known: Fingerprint | None = None) -> Fingerprint:
-        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have been seen with.
+        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have
+        been seen with.
 
         Of what the host has deleted it stays what is known.
         """
@@ -286,7 +301,9 @@ class _Composing:
         return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
 
     def _there(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
-        """Return what base has at a name afterwards: an entry of the first tree, or the base path that it has now."""
+        """Return what base has at a name afterwards: an entry of the first tree, or the base path
+        that it has now.
+        """
         if place is None:
             return None, None
         entry = self._first.find(place)
@@ -302,7 +319,9 @@ class _Composing:
     # ---- the view, directory by directory
 
     def _compare(self, directory: _Directory) -> list[_Directory]:
-        """Add the records of the names in a directory, and return the directories in it that are to be looked at."""
+        """Add the records of the names in a directory, and return the directories in it that are to
+        be looked at.
+        """
         below: list[_Directory] = []
         first = self._first.find(directory.place) if directory.place is not None else None
         names = set(directory.entry.children or ()) if directory.entry is not None else set()
@@ -327,7 +346,9 @@ class _Composing:
 
     @staticmethod
     def _was_in_base(entry: Entry | None, first: Entry | None, name: bytes) -> bool:
-        """Tell whether base had something at a name that the view has replaced and the first tree leaves alone."""
+        """Tell whether base had something at a name that the view has replaced and the first tree
+        leaves alone.
+        """
         is_changed = first is not None and first.children is not None and name in first.children
         return entry is not None and entry.had_base and not is_changed
 
@@ -416,7 +437,9 @@ class _Composing:
         return _Directory(path, entry, staged.origin, place) if is_directory else None
 
     def _comes_back(self, entry: Entry, there: Entry | None) -> bool:
-        """Tell whether base has afterwards, at the very name, just what is staged there: what a commit kept."""
+        """Tell whether base has afterwards, at the very name, just what is staged there: what a
+        commit kept.
+        """
         if there is None or there.staged is None or kept_of(there.staged.ino) is None or len(there.staged.names) != 1:
             return False
         return comes_back_as(entry, self._all.path(there.staged.ino), self._store)
@@ -459,7 +482,9 @@ class _Composing:
         slot: RelPath | None,
         there: Entry | None,
     ) -> Keep:
-        """Return the record of what is staged in the second tree alone; ``place``: of what its data comes from."""
+        """Return the record of what is staged in the second tree alone; ``place``: of what its data
+        comes from.
+        """
         is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
         ino, origin = staged.ino, place
         if not is_directory:
@@ -490,7 +515,9 @@ class _Composing:
         )
 
     def _data_of(self, staged: Staged) -> tuple[StoreIno, RelPath | None]:
-        """Return what shows a staged file afterwards: a store inode, and where in base its data is, if it is there."""
+        """Return what shows a staged file afterwards: a store inode, and where in base its data is,
+        if it is there.
+        """
         place = self._place_of(staged.origin) if staged.origin is not None else None
         if staged.origin is None or (place is not None and self._is_content_kept(staged.origin)):
             return staged.ino, place
@@ -506,7 +533,9 @@ class _Composing:
         return ino
 
     def _comes_there(self, slot: RelPath | None, there: Entry | None) -> tuple[RelPath | None, Fingerprint | None]:
-        """Return the place and fingerprint of a file that comes back where another one is shown: that it replaces."""
+        """Return the place and fingerprint of a file that comes back where another one is shown:
+        that it replaces.
+        """
         kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
         if slot is None or there is None or there.staged is None or kept is None:
             return None, None
@@ -552,7 +581,9 @@ class _Composing:
         return st.st_mtime_ns if self._gets_other_time(rel, st) else 0
 
     def _loses_epoch(self, entry: Entry | None, rel: RelPath, st: os.stat_result) -> bool:
-        """Tell whether a directory shows the time 0, which only a store inode can say, and base has another then."""
+        """Tell whether a directory shows the time 0, which only a store inode can say, and base has
+        another then.
+        """
         is_touched = entry is not None and entry.touched_ns
         return not st.st_mtime_ns and not is_touched and self._gets_other_time(rel, st)
 
@@ -585,7 +616,9 @@ class _Composing:
         self._add(msgspec.structs.replace(other, path=path, touched_ns=0))
 
     def _linked_to_what_stays(self, rel: RelPath, st: os.stat_result) -> StoreIno | None:
-        """Stage another name of a file, which stays in base, so that names that do not can be links of it."""
+        """Stage another name of a file, which stays in base, so that names that do not can be links
+        of it.
+        """
         names, _ = find_names_at(self._base, rel)
         staying = [(name, place) for name in names if (place := self._place_of(name)) is not None]
         if not staying or self._second.linked or self._second.unlinked:
@@ -617,11 +650,15 @@ class _Composing:
         return count if count > 1 else 0
 
     def _count_name(self, number: int) -> None:
-        """Note that one of the names that base has for a file is an entry now, and no other one beside it."""
+        """Note that one of the names that base has for a file is an entry now, and no other one
+        beside it.
+        """
         self._unlinked[number] = self._unlinked.get(number, 0) + 1
 
     def _path_in_view(self, rel: RelPath) -> RelPath | None:
-        """Return where the view shows what base has at a path; None if that cannot be told, or it does not."""
+        """Return where the view shows what base has at a path; None if that cannot be told, or it
+        does not.
+        """
         above, name = split(rel)
         while above:
             entry = self._second.find(above)
@@ -664,9 +701,11 @@ class _Composing:
             self._add(record)
 
     def _part_names(self, path: RelPath, rel: RelPath, st: os.stat_result, *, is_nameless: bool) -> None:
-        """Stage each name of a file that comes to lie on another device as a file of its own, as it is now.
+        """Stage each name of a file that comes to lie on another device as a file of its own, as it
+        is now.
 
-        By which number base has it afterwards nobody knows yet, so its names cannot be known by that.
+        By which number base has it afterwards nobody knows yet, so its names cannot be known by
+        that.
         """
         names, _ = find_names_at(self._base, rel)
         shown = [path if name == rel else self._path_in_view(name) for name in names]
@@ -704,7 +743,9 @@ class _Composing:
             self._add(Keep(0, ROOT, source=ROOT, touched_ns=touched))
 
     def _add_unseen(self) -> None:
-        """Add the files that the first tree changes and that the view shows as they are by names without an entry."""
+        """Add the files that the first tree changes and that the view shows as they are by names
+        without an entry.
+        """
         for name in self._names:
             rel = self._survivors.of.get(name.entry)
             st = self._base.look(rel)

@@ -1,8 +1,10 @@
-"""Base files with hard links of which two states, one after the other, have both changed names or content.
+"""Base files with hard links of which two states, one after the other, have both changed names or
+content.
 
-What is left staged of such a file when base has become what the first state shows is not told name by name: which of
-its names a change was about depends on all of them.  So all are found: those that base has now, those that it has
-afterwards, and those by which the view shows the file.  What cannot be found is refused.
+What is left staged of such a file when base has become what the first state shows is not told name
+by name: which of its names a change was about depends on all of them.  So all are found: those that
+base has now, those that it has afterwards, and those by which the view shows the file.  What cannot
+be found is refused.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class CannotTellError(Exception):
 
 
 class LinkedFiles:
-    """The files to be told so, by device and inode number; and how many names the first takes from others."""
+    """The files to be told so, by device and inode number; and how many names the first takes from
+    others.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,9 @@ class LinkedFiles:
         place_of: Callable[[RelPath], RelPath | None],
         is_far: Callable[[RelPath, RelPath], bool],
     ) -> None:
-        """Find nothing yet; ``place_of`` tells where base has something afterwards, ``is_far`` if that is copied."""
+        """Find nothing yet; ``place_of`` tells where base has something afterwards, ``is_far`` if
+        that is copied.
+        """
         self._first = first
         self._second = second
         self._base = base
@@ -88,7 +94,9 @@ class LinkedFiles:
     # ---- which
 
     def _wanted(self, names: Iterable[Name]) -> Iterator[tuple[tuple[int, int], RelPath]]:
-        """Yield the files that both states are about, each with a path in base, and count what is taken of others."""
+        """Yield the files that both states are about, each with a path in base, and count what is
+        taken of others.
+        """
         numbers = self._second.linked.keys() | self._second.unlinked.keys()
         for name in names:
             if name.natural is not None and self._survivors.of.get(name.entry) == name.natural:
@@ -160,13 +168,17 @@ class LinkedFiles:
 
     @staticmethod
     def _check_alone(tree: Tree, staged: Staged | None, rel: RelPath, names: list[RelPath]) -> None:
-        """See that a tree makes one file of the one with these names in base; the host may have joined some since."""
+        """See that a tree makes one file of the one with these names in base; the host may have
+        joined some since.
+        """
         homes = set(names)
         if any(one is not staged and one.home in homes for one in tree.staged.values()):
             raise CannotTellError(rel)
 
     def _shown_at(self, rel: RelPath) -> RelPath | None:
-        """Return where the view shows what base has at a path, by no name of its own if it is staged; else None."""
+        """Return where the view shows what base has at a path, by no name of its own if it is
+        staged; else None.
+        """
         if not self._holders:
             self._holders = {entry.base: entry for _, entry in self._second.walk() if entry.base is not None}
             self._holders |= {

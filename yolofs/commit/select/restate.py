@@ -1,4 +1,6 @@
-"""A state said anew, without some of its changes, and with others merged: what settles conflicts in the view."""
+"""A state said anew, without some of its changes, and with others merged: what settles conflicts in
+the view.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ def restate(
     dropped: Collection[RelPath] = (),
     rebased: Mapping[StoreIno, Rebased] = {},
 ) -> Restated:
-    """Return a state without the units that change one of the ``dropped`` paths, and with files as they are merged.
+    """Return a state without the units that change one of the ``dropped`` paths, and with files as
+    they are merged.
 
     ``rebased`` tells that by the numbers of their store inodes.
 

@@ -48,7 +48,9 @@ class Selection(msgspec.Struct, frozen=True):
         return any(top != directory and is_below(top, directory) for top in self.paths)
 
     def left_out_below(self, directory: bytes) -> RelPath | None:
-        """Return a place below a selected directory where the selection ends, None if all below it is selected."""
+        """Return a place below a selected directory where the selection ends, None if all below it
+        is selected.
+        """
         inside = next((path for path in self.left if path != directory and is_below(path, directory)), None)
         if inside is not None or self.paths:
             return inside

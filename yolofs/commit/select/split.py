@@ -1,7 +1,9 @@
-"""Splitting a state in two: what a commit of a selection applies to base, and what then is left staged.
+"""Splitting a state in two: what a commit of a selection applies to base, and what then is left
+staged.
 
-The first is a tree over base as it is, the second one over base as it will be; the second shows the very same view.
-Both are written as :class:`~yolofs.journal.records.Keep` records, parents before children.
+The first is a tree over base as it is, the second one over base as it will be; the second shows the
+very same view.  Both are written as :class:`~yolofs.journal.records.Keep` records, parents before
+children.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from yolofs.store.store import StoreFiles
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""
 OURS = "ours"
-"""The option beside it of what was staged before the merge: ``INO.DIGEST``, of a store inode and its content."""
+"""The option beside it of what was staged before the merge: ``INO.DIGEST``, of a store inode and
+its content.
+"""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -46,7 +50,9 @@ class Choosing(Protocol):
 
 
 class Authors:
-    """When, and by which run, the entries of a state were made what they are, as far as their paths tell."""
+    """When, and by which run, the entries of a state were made what they are, as far as their paths
+    tell.
+    """
 
     def __init__(self, records: Iterable[Change], now_ns: int) -> None:
         """``now_ns`` stands in for what is not known."""
@@ -58,7 +64,9 @@ class Authors:
         self._xattrs: dict[Fingerprint, Extra] = {}
         """What is told of the extended attributes of base files, by what they were at copy-up."""
         self._marked: dict[RelPath, Extra] = {}
-        """What is told of files that were merged, and in which marks may stand, by their base paths."""
+        """What is told of files that were merged, and in which marks may stand, by their base
+        paths.
+        """
         for record in records:
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
                 self._marked[record.home or record.path] = tuple(
@@ -196,7 +204,9 @@ class Splitter:
         return [*counts, *_parents_first(self._taken_records())]
 
     def taken_as_state(self) -> list[Keep]:
-        """Return the same as a state that goes on being shown, with all that it has of files with several names."""
+        """Return the same as a state that goes on being shown, with all that it has of files with
+        several names.
+        """
         return [*self._unlinked_by(is_taken=True), *_parents_first(self._taken_records())]
 
     def rest(self) -> list[Keep]:
@@ -254,7 +264,9 @@ class Splitter:
         return self._authors.sign(msgspec.structs.replace(record, is_nameless=True), staged)
 
     def _file(self, path: RelPath, staged: Staged, *, is_moved: bool) -> Keep:
-        """Return the record of a path that shows a store inode; ``is_moved``: over base as it will be."""
+        """Return the record of a path that shows a store inode; ``is_moved``: over base as it will
+        be.
+        """
         origin, home = staged.origin, staged.home
         key = staged.key if isinstance(staged.key, int) and staged.key != staged.ino else 0
         is_linked = staged.base is not None and self._tree.linked.get(staged.base.ino) is staged
@@ -304,7 +316,9 @@ class Splitter:
         return self._authors.sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None)
 
     def _count_hidden(self, *, is_taken: bool) -> dict[int, int]:
-        """Return how many names base will have, of files with several, that other things hide, by number."""
+        """Return how many names base will have, of files with several, that other things hide, by
+        number.
+        """
         counts: dict[int, int] = {}
         for entry, number in self._units.numbers.items():
             has_moved = natural_path(entry) in self._units.moved  # and shows elsewhere

@@ -1,14 +1,17 @@
-"""What can be committed apart: the changes of a state as units, each of which is taken whole or stays.
+"""What can be committed apart: the changes of a state as units, each of which is taken whole or
+stays.
 
-Seen as names in directories, an override tree is a list of *slots*: one name in one directory, which base fills with
-one thing and the view with another (or nothing).  A directory is known by its base path, wherever it lies in the view,
-or, if it was born there, by its entry.  Slots that only make sense together are one *unit*:
+Seen as names in directories, an override tree is a list of *slots*: one name in one directory,
+which base fills with one thing and the view with another (or nothing).  A directory is known by its
+base path, wherever it lies in the view, or, if it was born there, by its entry.  Slots that only
+make sense together are one *unit*:
 
 * those that something moved from and to, so that all in an exchange or a circle of renames,
 * all names of a staged file, and all names of a base file with hard links that differ,
 * a deleted directory and what was moved out of it, or is changed and has another name in it.
 
-What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has moved.
+What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has
+moved.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
 
 Directory: TypeAlias = RelPath | Entry
-"""Which directory: the base path of one that base has, the entry of one that was born in the view."""
+"""Which directory: the base path of one that base has, the entry of one that was born in the
+view.
+"""
 
 
 class Unit:
@@ -61,7 +66,9 @@ class Units:
         self._base = base
         self._store = store
         self.slots: dict[Entry, RelPath] = {}
-        """All names that show something else than base has there, with their paths in the view, parents first."""
+        """All names that show something else than base has there, with their paths in the view,
+        parents first.
+        """
         self.inner: dict[Entry, RelPath] = {tree.root: ROOT}
         """The other entries: what is in its place, directories as a rule."""
         self.numbers: dict[Entry, int] = {}
@@ -83,7 +90,9 @@ class Units:
         """The directories of base that are gone from the view, and whose slots they were in."""
         self._tie()
         self.of: dict[Hashable, Unit] = {}
-        """The unit of each slot, of each changed directory (``Directory`` of it), and of each nameless staged file."""
+        """The unit of each slot, of each changed directory (``Directory`` of it), and of each
+        nameless staged file.
+        """
         self.all = self._collect()
 
     def _take(self, path: RelPath, entry: Entry) -> None:
@@ -140,7 +149,8 @@ class Units:
                     self._join(entry, ("links", number))
 
     def links_below(self, directory: RelPath) -> Iterator[int]:
-        """Yield the numbers of files with several names that base has below a removed directory, one for each name.
+        """Yield the numbers of files with several names that base has below a removed directory,
+        one for each name.
 
         Left out is what has been moved away.
         """
@@ -165,7 +175,9 @@ class Units:
         return self._base.number(st)
 
     def _tie_to_removed(self, what: Entry | Staged, source: RelPath) -> None:
-        """Tie what was in a directory that is gone to that directory: it cannot go while there is something in it."""
+        """Tie what was in a directory that is gone to that directory: it cannot go while there is
+        something in it.
+        """
         while source:
             source = split(source)[0]
             if source in self.moved:
@@ -191,19 +203,25 @@ class Units:
     # ---- what is no change
 
     def are_unchanged(self, unit: Unit, paths: Iterable[RelPath]) -> bool:
-        """Tell whether base has just what the view has at some paths of a unit, but for new hard links of a file."""
+        """Tell whether base has just what the view has at some paths of a unit, but for new hard
+        links of a file.
+        """
         files = {entry.staged for entry in unit.slots if entry.staged is not None}
         return {staged.home for staged in files if self.is_unchanged(staged)}.issuperset(paths)
 
     def is_unchanged(self, staged: Staged) -> bool:
-        """Tell whether a staged file is in its place and what base has there, as one of which a link was made."""
+        """Tell whether a staged file is in its place and what base has there, as one of which a
+        link was made.
+        """
         entry = self._in_slot.get(staged.home) if staged.home is not None else None
         if entry is None or entry.staged is not staged or self.slots[entry] != staged.home:
             return False
         return staged.home not in self._changed and self._has_base_time(staged)
 
     def _has_base_time(self, staged: Staged) -> bool:
-        """Tell whether a staged file has the time of its base file: of a symlink no change tells that."""
+        """Tell whether a staged file has the time of its base file: of a symlink no change tells
+        that.
+        """
         staged_ns = os.lstat(self._store.path(staged.ino)).st_mtime_ns
         return staged.base is None or staged_ns == staged.base.mtime_ns
 
@@ -260,7 +278,9 @@ def _names(base: Base, directory: RelPath) -> list[bytes]:
 
 
 def natural_path(entry: Entry) -> RelPath | None:
-    """Return the base path that a name would show without its entry; None in a directory that was born in the view."""
+    """Return the base path that a name would show without its entry; None in a directory that was
+    born in the view.
+    """
     if entry.parent is None:
         return ROOT
     source = entry.parent.source
@@ -268,7 +288,9 @@ def natural_path(entry: Entry) -> RelPath | None:
 
 
 def source_of(entry: Entry) -> RelPath | None:
-    """Return the base path of what an entry shows, under whatever name; None for what was born in the view."""
+    """Return the base path of what an entry shows, under whatever name; None for what was born in
+    the view.
+    """
     staged = entry.staged
     if staged is None:
         return entry.base

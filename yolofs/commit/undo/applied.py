@@ -1,7 +1,9 @@
-"""What a commit that is done has made of base: its plan, with the identities of what came, and whether that is there.
+"""What a commit that is done has made of base: its plan, with the identities of what came, and
+whether that is there.
 
-Identity decides: what lies at a path is a commit's only if it has the inode number that came there, and is unchanged if
-its time of change is the one noted, or its size and time of modification are those that the commit gave it.
+Identity decides: what lies at a path is a commit's only if it has the inode number that came there,
+and is unchanged if its time of change is the one noted, or its size and time of modification are
+those that the commit gave it.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Applied:
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self.parted = parted_from(directory)
-        """Which file of base each thing was, by its path in ``replaced``, of which it keeps a copy."""
+        """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
+        copy.
+        """
         self._steps_of: dict[int, list[Step]] = {}
         """What gave base each thing, or changed it, by inode number."""
         for index, step in enumerate(plan.steps):
@@ -68,7 +72,9 @@ class Applied:
         return cls(number, directory, read_plan(directory))
 
     def came(self, index: int) -> int | None:
-        """Return the inode number of what a step (by its index) put at its path, None if that is not known."""
+        """Return the inode number of what a step (by its index) put at its path, None if that is
+        not known.
+        """
         line = self.lines[index] if index < len(self.lines) else None
         if line is not None and line.came is not None:
             return line.came.inode
@@ -86,7 +92,9 @@ class Applied:
             return None
 
     def changes_in_place(self, inode: int) -> bool:
-        """Tell whether the commit has changed content or metadata of a file of base that keeps its inode number."""
+        """Tell whether the commit has changed content or metadata of a file of base that keeps its
+        inode number.
+        """
         return any(isinstance(step, Rewrite | SetMetadata) for step in self._steps_of.get(inode, ()))
 
     def is_unchanged(self, st: os.stat_result) -> bool:
@@ -94,7 +102,9 @@ class Applied:
         return self._ctimes.get(st.st_ino) == st.st_ctime_ns
 
     def is_as_left(self, st: os.stat_result, store: StoreFiles, restored: Mapping[int, int]) -> bool:
-        """Tell whether nobody has changed the content or metadata of what the commit gave base; ``st`` is it now."""
+        """Tell whether nobody has changed the content or metadata of what the commit gave base;
+        ``st`` is it now.
+        """
         if self.is_unchanged(st) or restored.get(st.st_ino) == st.st_ctime_ns:
             return True
         changed = [step for step in self._steps_of.get(st.st_ino, ()) if not isinstance(step, Place | Link)]

@@ -1,11 +1,14 @@
-"""What takes a commit out of base again: an override tree over base as it is now that shows what base had before.
+"""What takes a commit out of base again: an override tree over base as it is now that shows what
+base had before.
 
-Committing that tree undoes the commit.  Each name that the commit changed gets an entry: what it removed or replaced
-shows as the very thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it moved as a redirect, what it made as
-nothing, and what it changed in place as a store inode with what the file was.
+Committing that tree undoes the commit.  Each name that the commit changed gets an entry: what it
+removed or replaced shows as the very thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it
+moved as a redirect, what it made as nothing, and what it changed in place as a store inode with
+what the file was.
 
-A name is taken back only if base has there what the commit left.  Where another commit has changed it since, it stays,
-and so does what cannot go without it; where the host has, that is told as drift.
+A name is taken back only if base has there what the commit left.  Where another commit has changed
+it since, it stays, and so does what cannot go without it; where the host has, that is told as
+drift.
 """
 
 from __future__ import annotations
@@ -83,9 +86,10 @@ def invert(
 ) -> Inverse:
     """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
 
-    They are made in the session's ``store``, or in another one (``into``) where that is only to look.  ``later`` are
-    the commits that came after it, ``restored`` the ctimes that are not the host's doing
-    (:mod:`yolofs.store.restored`). With ``force`` what the host has changed is taken back, too, as far as that can be.
+    They are made in the session's ``store``, or in another one (``into``) where that is only to
+    look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
+    host's doing (:mod:`yolofs.store.restored`). With ``force`` what the host has changed is taken
+    back, too, as far as that can be.
 
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.
@@ -115,7 +119,9 @@ class _Place(msgspec.Struct):
 
 
 def _order(item: tuple[RelPath, _Place]) -> int:
-    """Return when the record of a place is made: what files become goes first, as others may be links of them."""
+    """Return when the record of a place is made: what files become goes first, as others may be
+    links of them.
+    """
     place = item[1]
     return 0 if place.was is not None else 1 if place.link is not None else 2
 
@@ -158,7 +164,9 @@ class _Inverting:
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
         self._lone: dict[File, tuple[RelPath, Kept]] = {}
-        """Where a file comes back of which base has no name, and what is kept of it: by its first name."""
+        """Where a file comes back of which base has no name, and what is kept of it: by its first
+        name.
+        """
         self._with_links: set[RelPath] = set()
         """Where files show that get further names, which is said with these."""
         self._brought: dict[Kept, Keep] = {}
@@ -185,7 +193,8 @@ class _Inverting:
     def _blame(self, path: RelPath, why: str = "") -> bool:
         """Note that a path is not as the commit left it; return whether that is to be passed over.
 
-        If another commit has changed it, or if there is a reason why it cannot go, it stays; else it has drifted.
+        If another commit has changed it, or if there is a reason why it cannot go, it stays; else
+        it has drifted.
         """
         later = next((one for one in reversed(self._later) if one.touches(path)), None)
         if later is not None:
@@ -337,7 +346,9 @@ class _Inverting:
             self._place(slot).is_gone = True
 
     def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
-        """Let a path be a hard link of a file of base again, or return what of the commit's own comes back there."""
+        """Let a path be a hard link of a file of base again, or return what of the commit's own
+        comes back there.
+        """
         copy = os.lstat(kept.path(self._commits))
         name = find_name_near(self._base, file, path, is_good=lambda found: not self._goes(found))
         st = self._base.look(name)
@@ -351,7 +362,9 @@ class _Inverting:
         return None
 
     def _was_there(self, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
-        """Tell whether a file of base is older than the commit: the host may have given its number to another since."""
+        """Tell whether a file of base is older than the commit: the host may have given its number
+        to another since.
+        """
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
             return False
         birth_ns = syscalls.birth_ns(self._base.path(name))
@@ -359,7 +372,9 @@ class _Inverting:
         return birth_ns is None or birth_ns <= begun.st_mtime_ns
 
     def _goes(self, path: RelPath) -> bool:
-        """Tell whether what the commit brought to a path, or the directory that it made around it, is taken away."""
+        """Tell whether what the commit brought to a path, or the directory that it made around it,
+        is taken away.
+        """
         index_and_step = self._arrivals.get(path)
         if index_and_step is not None:
             step = index_and_step[1]
@@ -372,14 +387,18 @@ class _Inverting:
         return False
 
     def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
-        """Tell whether a file of base is that of which there is a copy: as it was, or as the commit has changed it."""
+        """Tell whether a file of base is that of which there is a copy: as it was, or as the commit
+        has changed it.
+        """
         if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
             return True
         is_changed = self._applied.changes_in_place(st.st_ino)
         return is_changed and self._applied.is_as_left(st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
-        """Return what comes back at a path of a file that base has no more: all names of it become one file again."""
+        """Return what comes back at a path of a file that base has no more: all names of it become
+        one file again.
+        """
         known = self._lone.setdefault(file, (path, kept))
         if known == (path, kept):
             self._found.copies.append(path)
@@ -417,7 +436,9 @@ class _Inverting:
         place.touched_ns = self._time_of(slot, place.kept)
 
     def _open_up(self) -> None:
-        """Have directories come back name by name in which something else is to show than what was kept there."""
+        """Have directories come back name by name in which something else is to show than what was
+        kept there.
+        """
         for path in list(self._places):
             above: list[RelPath] = []
             directory = path
@@ -439,7 +460,9 @@ class _Inverting:
                 self._places[below] = _Place(kept=inside, touched_ns=self._time_of(below, inside))
 
     def _time_of(self, path: RelPath, kept: Kept) -> int:
-        """Return the time of a directory before anything was moved out of it; 0 if that is what it has."""
+        """Return the time of a directory before anything was moved out of it; 0 if that is what it
+        has.
+        """
         touched = self._touched.get(path)
         is_directory = touched is not None and stat.S_ISDIR(os.lstat(kept.path(self._commits)).st_mode)
         return touched if is_directory and touched is not None else 0
@@ -466,7 +489,9 @@ class _Inverting:
         place.source, place.was, place.content = now, step.was, content
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
-        """Return where a file is now that was changed before all that moves; by another name, if that has gone."""
+        """Return where a file is now that was changed before all that moves; by another name, if
+        that has gone.
+        """
         now = self._moves.after(step.path)
         line = self._applied.lines[index] if index < len(self._applied.lines) else None
         st = self._base.look(now)
@@ -475,7 +500,9 @@ class _Inverting:
         return find_name_near(self._base, (line.came.device, line.came.inode), step.path)
 
     def _finish(self, index: int, step: FinishDirectory) -> None:
-        """Give a directory back what it was itself; whatever is not there any more says so by itself."""
+        """Give a directory back what it was itself; whatever is not there any more says so by
+        itself.
+        """
         st = self._base.look(step.path)
         came = self._applied.came(index)
         if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or (came is not None and st.st_ino != came):
@@ -516,7 +543,9 @@ class _Inverting:
         self._found.records.append(msgspec.structs.replace(record, touched_ns=place.touched_ns))
 
     def _kept(self, path: RelPath, place: _Place, kept: Kept) -> Keep:
-        """Return the record of what comes back; if it takes the place of a file, that is what it replaces."""
+        """Return the record of what comes back; if it takes the place of a file, that is what it
+        replaces.
+        """
         known = self._brought.get(kept)
         if known is not None:
             return msgspec.structs.replace(known, path=path)
@@ -572,7 +601,9 @@ class _Inverting:
         return self._base.fingerprint(st)
 
     def _made(self, path: RelPath, other: RelPath, was: Attributes | None, content: int | None) -> StoreIno:
-        """Make a store inode: what base has at another path, with the metadata and the content that it had."""
+        """Make a store inode: what base has at another path, with the metadata and the content that
+        it had.
+        """
         source = self._base.path(other)
         if content is not None:
             source = Kept(self._applied.number, content).path(self._commits)

@@ -1,8 +1,8 @@
 """Having the kernel forget names, though it may have locked their directories.
 
-It keeps a directory locked while a name is made or removed in it, so for as long as somebody is asked about that; a
-message about a name in there waits for the lock.  Whoever sends it must not be kept waiting: the answer may be what
-made the rule.
+It keeps a directory locked while a name is made or removed in it, so for as long as somebody is
+asked about that; a message about a name in there waits for the lock.  Whoever sends it must not be
+kept waiting: the answer may be what made the rule.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _AT_MOST_S = 10.0
 
 
 def is_stuck(thread: threading.Thread) -> bool:
-    """Tell whether a thread waits in the kernel as it does for a lock, uninterruptibly, or has ended."""
+    """Tell whether a thread waits in the kernel as it does for a lock, uninterruptibly, or has
+    ended.
+    """
     try:
         with open(f"/proc/self/task/{thread.native_id}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"R", b"S")
@@ -31,7 +33,8 @@ def is_stuck(thread: threading.Thread) -> bool:
 
 
 class Forgetting:
-    """Sends messages about names, each a directory's number and a name, by ``tell``, which may block.
+    """Sends messages about names, each a directory's number and a name, by ``tell``, which may
+    block.
 
     ``is_stuck`` tells of a thread that has not got on for a while whether somebody else is why.
     """
@@ -47,7 +50,8 @@ class Forgetting:
         """Guards these two: the mount may be ended by another thread."""
 
     def forget(self, names: Iterable[tuple[int, bytes]]) -> bool:
-        """Send messages; on return all are sent but those about locked directories, which follow as soon as may be.
+        """Send messages; on return all are sent but those about locked directories, which follow as
+        soon as may be.
 
         Returns whether all are sent.
         """
@@ -78,7 +82,9 @@ class Forgetting:
 
 
 class _Batch:
-    """Messages, some of which may get stuck; several threads may work on them, each in another directory."""
+    """Messages, some of which may get stuck; several threads may work on them, each in another
+    directory.
+    """
 
     def __init__(self, tell: Callable[[int, bytes], None], names: Iterable[tuple[int, bytes]]) -> None:
         self._tell = tell

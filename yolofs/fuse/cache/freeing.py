@@ -1,14 +1,16 @@
 """Having another thread free the blocks of store inodes that were removed.
 
-The name of a store inode goes at once, on the device loop, which takes 2 µs as long as a descriptor holds the file.
-When the last one is closed the filesystem frees what the file had, and that takes as long as the disk does: 50 to
-600 µs for a small file where the disk is told of it (the mount option discard), and longer for a large one.
+The name of a store inode goes at once, on the device loop, which takes 2 µs as long as a descriptor
+holds the file.  When the last one is closed the filesystem frees what the file had, and that takes
+as long as the disk does: 50 to 600 µs for a small file where the disk is told of it (the mount
+option discard), and longer for a large one.
 
-Where closing does not wait for the disk (nothing of the file is on it yet) it takes 2 µs, and handing over ten.  So the
-loop closes small files by itself as long as that is quick; once it was not, the next ones go to the thread.
+Where closing does not wait for the disk (nothing of the file is on it yet) it takes 2 µs, and
+handing over ten.  So the loop closes small files by itself as long as that is quick; once it was
+not, the next ones go to the thread.
 
-Nothing but space depends on this thread.  A number whose store inode is gone leads nowhere, whoever looks at the
-store; after a crash the system has closed everything.
+Nothing but space depends on this thread.  A number whose store inode is gone leads nowhere, whoever
+looks at the store; after a crash the system has closed everything.
 """
 
 from __future__ import annotations
@@ -30,16 +32,22 @@ _SLOW_FOR = 64
 """So many small files are handed over after one that took longer than that to close."""
 _LARGE_BYTES = 1 << 20
 _BATCH = 32
-"""So many are handed over at once: each time that wakes a thread, which wants the interpreter lock."""
+"""So many are handed over at once: each time that wakes a thread, which wants the interpreter
+lock.
+"""
 _SOON_S = 0.01
 """Fewer are handed over after this time."""
 _MAX_COUNT = 256
 _MAX_BYTES = 64 << 20
-"""With so much waiting, whoever brings more closes it: what comes faster than it is freed must not fill the disk."""
+"""With so much waiting, whoever brings more closes it: what comes faster than it is freed must not
+fill the disk.
+"""
 
 
 class Later(Protocol):
-    """Has something called in so many seconds, as :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`."""
+    """Has something called in so many seconds, as
+    :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`.
+    """
 
     def __call__(self, delay_s: float, fn: Callable[[], object], /) -> object: ...
 
@@ -47,7 +55,8 @@ class Later(Protocol):
 class Freeing:
     """Closes descriptors in a thread of its own, which is started when first needed.
 
-    All methods are for one thread, the device loop's or whoever comes after its end; :meth:`wait` is for any.
+    All methods are for one thread, the device loop's or whoever comes after its end; :meth:`wait`
+    is for any.
     """
 
     def __init__(
@@ -55,8 +64,8 @@ class Freeing:
     ) -> None:
         """Hand over what has come, if nothing else does, in a function given to ``call_later``.
 
-        ``max_count``: of descriptors that may wait; by default what the limit on descriptors has room for.
-        ``clock_ns`` tells how long closing takes.
+        ``max_count``: of descriptors that may wait; by default what the limit on descriptors has
+        room for.  ``clock_ns`` tells how long closing takes.
         """
         self._clock_ns = clock_ns
         self._slow_for = 0
@@ -75,7 +84,9 @@ class Freeing:
         return self._taken - self._closed
 
     def close(self, fd: int) -> None:
-        """Close a descriptor: at once if that is quick or too much is waiting, else soon; an error is logged."""
+        """Close a descriptor: at once if that is quick or too much is waiting, else soon; an error
+        is logged.
+        """
         st = os.fstat(fd)
         size = st.st_blocks * 512
         if stat.S_ISDIR(st.st_mode):  # is always on the disk, and tells nothing of the files in between
@@ -130,7 +141,8 @@ class Freeing:
         return True
 
     def end(self, timeout_s: float | None = None) -> None:
-        """End the thread and block until nothing is left to be closed, or for ``timeout_s``: the disk may be dead.
+        """End the thread and block until nothing is left to be closed, or for ``timeout_s``: the
+        disk may be dead.
 
         What comes afterwards starts another thread.
         """

@@ -1,12 +1,12 @@
 """How long the kernel may trust what it is told, in seconds.
 
-What only the view can change is invalidated by whoever changes it, so it may live long.  What comes from base the host
-can change at any time: it lives for a second or so, or longer where somebody watches base for us and has it
-invalidated (a watch may miss something, so not for ever).
+What only the view can change is invalidated by whoever changes it, so it may live long.  What comes
+from base the host can change at any time: it lives for a second or so, or longer where somebody
+watches base for us and has it invalidated (a watch may miss something, so not for ever).
 
-One thing no watch sees: a write through a shared mapping, which moves the times of a file and nothing else.  So the
-files whose attributes the kernel trusts for long are kept, and somebody looks at them every now and then
-(:meth:`Lifetimes.unnoticed`).
+One thing no watch sees: a write through a shared mapping, which moves the times of a file and
+nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks
+at them every now and then (:meth:`Lifetimes.unnoticed`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Lifetimes:
     def watch(self, top: RelPath | None) -> None:
         """Take base at ``top`` and below for watched from now on; nothing at all if it is None.
 
-        Other filesystems mounted in there are not: what happens to them elsewhere no watch would see.
+        Other filesystems mounted in there are not: what happens to them elsewhere no watch would
+        see.
         """
         self._top = top
         if top is not None:
@@ -72,7 +73,9 @@ class Lifetimes:
         return self.staged_s if is_stable else self._of_base(directory.source)
 
     def of_names_in(self, directory: Inode) -> float:
-        """Return how long all names of a directory may be trusted to be all; infinite if only the view adds any."""
+        """Return how long all names of a directory may be trusted to be all; infinite if only the
+        view adds any.
+        """
         return math.inf if directory.source is None else self._of_base(directory.source)
 
     def of_attr(self, inode: Inode, attr: Attr) -> float:
@@ -100,7 +103,8 @@ class Lifetimes:
         return bool(self._trusted)
 
     def unnoticed(self) -> tuple[list[tuple[RelPath, Told]], list[tuple[RelPath, Told]]]:
-        """Return which files have changed since the kernel was told of them, and which it does not trust any more.
+        """Return which files have changed since the kernel was told of them, and which it does not
+        trust any more.
 
         Both are to be given to :meth:`drop`.  Looks at each file; for any thread.
         """
@@ -121,7 +125,9 @@ class Lifetimes:
         return changed, over
 
     def drop(self, items: Iterable[tuple[RelPath, Told]]) -> None:
-        """Look no more after what was returned by :meth:`unnoticed`, unless the kernel was told of it anew."""
+        """Look no more after what was returned by :meth:`unnoticed`, unless the kernel was told of
+        it anew.
+        """
         for source, told in items:
             if self._trusted.get(source) is told:
                 del self._trusted[source]

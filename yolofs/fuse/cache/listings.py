@@ -1,10 +1,12 @@
-"""What the kernel was told of the names in a directory, to be told again while it may trust that anyway.
+"""What the kernel was told of the names in a directory, to be told again while it may trust that
+anyway.
 
-The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the attributes of each name every
-time.  An answer that it was given with a lifetime it may use by itself until that is over or we take it back; so may
-we, to give it once more for what is left of that time.  A change of a file ends the rows that tell of it, a change of
-the names in a directory its listing (:attr:`~yolofs.overlay.inodes.Inode.changes`); other rules, and whatever may
-have changed more than that, end all of them.
+The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the
+attributes of each name every time.  An answer that it was given with a lifetime it may use by
+itself until that is over or we take it back; so may we, to give it once more for what is left of
+that time.  A change of a file ends the rows that tell of it, a change of the names in a directory
+its listing (:attr:`~yolofs.overlay.inodes.Inode.changes`); other rules, and whatever may have
+changed more than that, end all of them.
 """
 
 from __future__ import annotations
@@ -54,10 +56,13 @@ class Listing:
         self._step = 0
         self.rows: list[Row] = []
         self.lifetime_s = lifetime_s
-        """The shortest of all that was told of what not only the view can change, which the names themselves may be."""
+        """The shortest of all that was told of what not only the view can change, which the names
+        themselves may be.
+        """
 
     def tell(self, offset: int, name: bytes, entry: Any, inode: Inode | None, lifetime_s: float | None) -> None:
-        """Take up a name that was told, the next one or one that was looked up anew; ``inode`` as in :class:`Row`.
+        """Take up a name that was told, the next one or one that was looked up anew; ``inode`` as
+        in :class:`Row`.
 
         ``lifetime_s`` is None if only the view can change it.
         """
@@ -72,7 +77,8 @@ class Listing:
             self._shorten(row)
 
     def holds(self, stamp: tuple[int, int], now: float) -> bool:
-        """Tell whether all names may be told again, and see that no lifetime goes on from the beginning.
+        """Tell whether all names may be told again, and see that no lifetime goes on from the
+        beginning.
 
         A lifetime ends in steps, so that the entries need not be written anew each time.
         """
@@ -95,7 +101,9 @@ class Listing:
 
 
 class Listings:
-    """The listings of a view; all end when ``stamp`` gives something else.  ``clock`` counts seconds."""
+    """The listings of a view; all end when ``stamp`` gives something else.  ``clock`` counts
+    seconds.
+    """
 
     def __init__(self, stamp: Callable[[], tuple[int, int]], clock: Callable[[], float] = time.monotonic) -> None:
         self._stamp = stamp
@@ -106,7 +114,8 @@ class Listings:
     def find(self, directory: Inode) -> Listing | None:
         """Return the listing of a directory if it may be told again, but for single rows.
 
-        One whose inode has changed since, or has no look-ups as the kernel has forgotten it, must be looked up anew.
+        One whose inode has changed since, or has no look-ups as the kernel has forgotten it, must
+        be looked up anew.
         """
         listing = self._kept.get(directory.number)
         if listing is None or listing.inode is not directory:
@@ -118,7 +127,9 @@ class Listings:
         return listing.holds(self._stamp(), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
-        """Return an empty listing, to be filled while it :meth:`holds`; for so long nobody else adds a name."""
+        """Return an empty listing, to be filled while it :meth:`holds`; for so long nobody else
+        adds a name.
+        """
         return Listing(directory, self._stamp(), self._clock(), lifetime_s)
 
     def keep(self, listing: Listing) -> None:

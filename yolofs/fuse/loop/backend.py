@@ -1,9 +1,10 @@
 """What pyfuse3 finds where it expects trio: the same few names, served by a :class:`DeviceLoop`.
 
-pyfuse3 looks its async library up in its module global ``trio`` each time (its own ``pyfuse3.asyncio`` relies on
-that too).  It uses there: ``Lock``, ``open_nursery``, ``ClosedResourceError`` and, below ``lowlevel``,
-``current_task``, ``current_trio_token``, ``wait_readable`` and ``notify_closing``.  As this is nobody's promise, the
-range of pyfuse3's versions is narrow, and ``tests/mount/test_loop_mount.py`` holds the hook to it.
+pyfuse3 looks its async library up in its module global ``trio`` each time (its own
+``pyfuse3.asyncio`` relies on that too).  It uses there: ``Lock``, ``open_nursery``,
+``ClosedResourceError`` and, below ``lowlevel``, ``current_task``, ``current_trio_token``,
+``wait_readable`` and ``notify_closing``.  As this is nobody's promise, the range of pyfuse3's
+versions is narrow, and ``tests/mount/test_loop_mount.py`` holds the hook to it.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ MAX_TASKS = 1_000_000
 
 
 class Turn:
-    """A ``trio.Lock`` for the one purpose that pyfuse3 has for it: that one task at a time waits for the device.
+    """A ``trio.Lock`` for the one purpose that pyfuse3 has for it: that one task at a time waits
+    for the device.
 
-    It is held exactly while a task waits, so that the loop itself knows who holds it, and nothing is to release.
+    It is held exactly while a task waits, so that the loop itself knows who holds it, and nothing
+    is to release.
     """
 
     __slots__ = ("_loop",)
@@ -46,7 +49,9 @@ class Turn:
 
 
 class Nursery:
-    """Waits for its tasks when left.  One that fails ends the loop, which ends the others and raises the error."""
+    """Waits for its tasks when left.  One that fails ends the loop, which ends the others and
+    raises the error.
+    """
 
     def __init__(self, loop: DeviceLoop) -> None:
         self._loop = loop
@@ -80,8 +85,8 @@ class Nursery:
             except BlockingIOError as error:
                 if "receive_buf" not in str(error):
                     raise
-                # The request was withdrawn between poll() and read().  pyfuse3 takes that for fatal, but has counted
-                # this worker on, so that it simply starts again.
+                # The request was withdrawn between poll() and read().  pyfuse3 takes that for
+                # fatal, but has counted this worker on, so that it simply starts again.
             else:
                 break
         if not self._loop.has_reader:  # a surplus worker leaves others behind: so the session is over
@@ -148,7 +153,9 @@ def install(loop: DeviceLoop) -> None:
 
 
 def uninstall() -> None:
-    """Put back into pyfuse3 what :func:`install` replaced; does nothing if there is nothing to undo."""
+    """Put back into pyfuse3 what :func:`install` replaced; does nothing if there is nothing to
+    undo.
+    """
     namespace = pyfuse3.__dict__
     backend = namespace.get(HOOK)
     if isinstance(backend, Backend):
@@ -157,5 +164,7 @@ def uninstall() -> None:
 
 
 async def serve_session() -> None:
-    """Serve the session of ``pyfuse3.init()`` until it is unmounted or stopped: the ``main`` of the loop."""
+    """Serve the session of ``pyfuse3.init()`` until it is unmounted or stopped: the ``main`` of the
+    loop.
+    """
     await pyfuse3.main(min_tasks=1, max_tasks=MAX_TASKS)

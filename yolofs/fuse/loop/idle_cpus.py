@@ -1,11 +1,14 @@
-"""Has the kernel keep idle CPUs awake while requests follow each other closely, where it permits that (to root).
+"""Has the kernel keep idle CPUs awake while requests follow each other closely, where it permits
+that (to root).
 
-Client and daemon take turns: one CPU works and the other waits.  In a virtual machine an idle CPU gives itself back to
-the host, and to wake it costs several times the request: of the 80 µs of an open and a close it was 60.  What the
-kernel has for that is a bound on how long waking a CPU may take, in force while the file that it was written to is
-open: PM QoS, ``Documentation/power/pm_qos_interface.rst``.  Idle CPUs poll meanwhile, which costs current, and others
-the half of a core that they share with such a CPU.  So it is asked for while requests are dense, let go after two
-milliseconds without one, and tried ever more seldom where it does not make requests faster.
+Client and daemon take turns: one CPU works and the other waits.  In a virtual machine an idle CPU
+gives itself back to the host, and to wake it costs several times the request: of the 80 µs of an
+open and a close it was 60.  What the kernel has for that is a bound on how long waking a CPU may
+take, in force while the file that it was written to is open: PM QoS,
+``Documentation/power/pm_qos_interface.rst``.  Idle CPUs poll meanwhile, which costs current, and
+others the half of a core that they share with such a CPU.  So it is asked for while requests are
+dense, let go after two milliseconds without one, and tried ever more seldom where it does not make
+requests faster.
 """
 
 from __future__ import annotations
@@ -150,7 +153,9 @@ class _Mean:
 
 
 def idle_cpus_to_keep_awake(clock: Callable[[], float]) -> IdleCpus | None:
-    """Return what keeps this machine's CPUs awake; None if that is not permitted, or would do more harm than good."""
+    """Return what keeps this machine's CPUs awake; None if that is not permitted, or would do more
+    harm than good.
+    """
     latency_us = _bearable_us()
     if latency_us is None or not os.access(_DEVICE, os.W_OK):
         return None

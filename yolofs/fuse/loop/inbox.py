@@ -1,4 +1,6 @@
-"""The door through which other threads reach the device loop: a queue of calls and a descriptor that wakes poll()."""
+"""The door through which other threads reach the device loop: a queue of calls and a descriptor
+that wakes poll().
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,15 @@ class _Phase(enum.Enum):
 class Inbox:
     """Calls to be made by the thread that opened it and runs :meth:`run_letters`.
 
-    The lock is held for each delivery, so that none is lost when the inbox closes and no closed descriptor is
-    written to.
+    The lock is held for each delivery, so that none is lost when the inbox closes and no closed
+    descriptor is written to.
     """
 
     def __init__(self) -> None:
         self.wake_fd = -1
-        """An eventfd, readable when there is something to run; valid between :meth:`open` and :meth:`close`."""
+        """An eventfd, readable when there is something to run; valid between :meth:`open` and
+        :meth:`close`.
+        """
         self._lock = threading.Lock()
         self._phase = _Phase.NEW
         self._letters: deque[_Letter] = deque()
@@ -117,7 +121,9 @@ class Inbox:
 
 
 def run_callback(fn: Callable[..., object], *args: object) -> None:
-    """Call ``fn(*args)``; an exception is logged, as a defect in there must not take the mount with it."""
+    """Call ``fn(*args)``; an exception is logged, as a defect in there must not take the mount with
+    it.
+    """
     try:
         fn(*args)
     except Exception:

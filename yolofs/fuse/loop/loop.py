@@ -1,13 +1,14 @@
 """The device loop: a thread that owns all state and waits for the FUSE device in poll().
 
-It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.loop.backend`), the handlers below them, and
-between two requests the functions that other threads post.  Why it exists and what was rejected:
-``docs/design/device-loop.md``.
+It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.loop.backend`), the
+handlers below them, and between two requests the functions that other threads post.  Why it exists
+and what was rejected: ``docs/design/device-loop.md``.
 
-The shape of a request: a task holds the *turn* (it alone reads the device), :meth:`DeviceLoop.wait_readable`
-polls inside that task's own stack, the task reads and answers, and is back.  No other task runs and the scheduler
-is not entered, unless something else has happened: another task is ready, something was posted, a timer is due.
-Only when a handler suspends does the next parked task take the turn.
+The shape of a request: a task holds the *turn* (it alone reads the device),
+:meth:`DeviceLoop.wait_readable` polls inside that task's own stack, the task reads and answers, and
+is back.  No other task runs and the scheduler is not entered, unless something else has happened:
+another task is ready, something was posted, a timer is due.  Only when a handler suspends does the
+next parked task take the turn.
 """
 
 from __future__ import annotations
@@ -39,18 +40,22 @@ log = logging.getLogger(__name__)
 
 
 class DeviceClosedError(Exception):
-    """The loop is ending: do not wait for the device any more (trio's ClosedResourceError, for pyfuse3)."""
+    """The loop is ending: do not wait for the device any more (trio's ClosedResourceError, for
+    pyfuse3).
+    """
 
 
 class DeviceLoop:
-    """Runs handlers in one thread, and everything else between two requests.  Used once: it cannot be restarted.
+    """Runs handlers in one thread, and everything else between two requests.  Used once: it cannot
+    be restarted.
 
-    ``spin_us`` is how many microseconds to go on polling without blocking after a request, so that the next one
-    need not wake the thread (0: never).  ``idle_cpus``, if that is not None, keeps CPUs awake where the loop polls on.
-    ``clock`` counts seconds and never goes back.  ``max_threads`` bounds the worker threads of :meth:`in_thread`.
+    ``spin_us`` is how many microseconds to go on polling without blocking after a request, so that
+    the next one need not wake the thread (0: never).  ``idle_cpus``, if that is not None, keeps
+    CPUs awake where the loop polls on.  ``clock`` counts seconds and never goes back.
+    ``max_threads`` bounds the worker threads of :meth:`in_thread`.
 
-    Only :meth:`post`, :meth:`call`, :meth:`stop`, :attr:`is_running` and :attr:`spin_us` are for other threads;
-    the rest is for code that runs on the loop, or before it starts.
+    Only :meth:`post`, :meth:`call`, :meth:`stop`, :attr:`is_running` and :attr:`spin_us` are for
+    other threads; the rest is for code that runs on the loop, or before it starts.
     """
 
     def __init__(
@@ -94,12 +99,13 @@ class DeviceLoop:
     def run(self, main: Coroutine[Any, Any, object]) -> None:
         """Run ``main`` in this thread until it returns, or until :meth:`stop`; blocks.
 
-        Tasks that ``main`` leaves behind are ended with :class:`LoopClosedError`.  Worker threads that are busy
-        are left alone.
+        Tasks that ``main`` leaves behind are ended with :class:`LoopClosedError`.  Worker threads
+        that are busy are left alone.
 
         Raises:
             RuntimeError: the loop was started before.
-            BaseException: whatever left ``main`` or another task; several as one BaseExceptionGroup.
+            BaseException: whatever left ``main`` or another task; several as one
+                BaseExceptionGroup.
         """
         self._open(main)
         self._run(main)
@@ -123,8 +129,8 @@ class DeviceLoop:
     def stop(self) -> None:
         """End the loop; returns at once, from any thread, and does nothing if it has ended.
 
-        Every suspended handler gets a :class:`LoopClosedError`, and every task that waits for the device a
-        :class:`DeviceClosedError`.  A loop that was not started yet ends as soon as it is.
+        Every suspended handler gets a :class:`LoopClosedError`, and every task that waits for the
+        device a :class:`DeviceClosedError`.  A loop that was not started yet ends as soon as it is.
         """
         with contextlib.suppress(LoopClosedError):
             self.post(self._want_stop)
@@ -174,9 +180,11 @@ class DeviceLoop:
     # From other threads
 
     def post(self, fn: Callable[[*Ts], object], *args: *Ts) -> None:
-        """Run ``fn(*args)`` on the loop's thread, between two requests; returns at once, from any thread.
+        """Run ``fn(*args)`` on the loop's thread, between two requests; returns at once, from any
+        thread.
 
-        What was posted before the loop starts is run when it does.  An exception is logged, and the loop goes on.
+        What was posted before the loop starts is run when it does.  An exception is logged, and the
+        loop goes on.
 
         Raises:
             LoopClosedError: the loop has ended.
@@ -184,9 +192,11 @@ class DeviceLoop:
         self._inbox.post(fn, *args)
 
     def call(self, fn: Callable[[*Ts], T], *args: *Ts, timeout_s: float | None = None) -> T:
-        """Run ``fn(*args)`` on the loop's thread, between two requests, and return its result or raise its error.
+        """Run ``fn(*args)`` on the loop's thread, between two requests, and return its result or
+        raise its error.
 
-        Blocks, for another thread, until it has run; ``timeout_s`` bounds the wait until its turn comes.
+        Blocks, for another thread, until it has run; ``timeout_s`` bounds the wait until its turn
+        comes.
 
         Raises:
             TimeoutError: its turn did not come in time; it has not run and never will.
@@ -198,18 +208,20 @@ class DeviceLoop:
     # For handlers
 
     def create_future(self, *, shielded: bool = False) -> Future[Any]:
-        """Return a future that a handler may await; resolve it on the loop's thread, from others by :meth:`post`.
+        """Return a future that a handler may await; resolve it on the loop's thread, from others by
+        :meth:`post`.
 
         Waiting for a ``shielded`` one is not ended by :meth:`stop`.
         """
         return Future(self._scheduler, shielded=shielded)
 
     async def in_thread(self, fn: Callable[[*Ts], T], *args: *Ts) -> T:
-        """Run ``fn(*args)`` in a worker thread and return its result or raise its exception; suspends the handler.
+        """Run ``fn(*args)`` in a worker thread and return its result or raise its exception;
+        suspends the handler.
 
         Raises:
-            LoopClosedError: the loop ends meanwhile.  The function may still be running then, and its outcome is
-                lost.
+            LoopClosedError: the loop ends meanwhile.  The function may still be running then, and
+                its outcome is lost.
         """
         self._scheduler.check_open()
         future: Future[T] = Future(self._scheduler)
@@ -232,13 +244,17 @@ class DeviceLoop:
             log.debug("a worker thread came back after the loop had ended")
 
     def call_later(self, delay_s: float, fn: Callable[[], object]) -> Timer:
-        """Run ``fn`` on the loop in ``delay_s`` seconds of the clock, unless cancelled; exceptions are logged."""
+        """Run ``fn`` on the loop in ``delay_s`` seconds of the clock, unless cancelled; exceptions
+        are logged.
+        """
         return self._timers.add(delay_s, fn)
 
     def spawn(
         self, coro: Coroutine[Any, Any, object], *, name: str, on_end: Callable[[], object] | None = None
     ) -> Task:
-        """Run ``coro`` as one more task.  An exception that leaves it ends the loop and is raised by :meth:`run`."""
+        """Run ``coro`` as one more task.  An exception that leaves it ends the loop and is raised
+        by :meth:`run`.
+        """
         return self._scheduler.spawn(coro, name=name, on_end=on_end)
 
     @property
@@ -253,7 +269,8 @@ class DeviceLoop:
     # Descriptors
 
     def add_reader(self, fd: int, events: int, callback: Callable[[int], object]) -> None:
-        """Call ``callback(events)`` on the loop whenever poll() reports ``events`` (or an error) for ``fd``.
+        """Call ``callback(events)`` on the loop whenever poll() reports ``events`` (or an error)
+        for ``fd``.
 
         The caller keeps the descriptor and removes it before closing it.  Exceptions are logged.
 
@@ -290,7 +307,9 @@ class DeviceLoop:
 
     @property
     def spin_us(self) -> float:
-        """How many microseconds to poll without blocking after a request; may be set at any time."""
+        """How many microseconds to poll without blocking after a request; may be set at any
+        time.
+        """
         return self._spin.longest_s * 1e6
 
     @spin_us.setter
@@ -298,9 +317,11 @@ class DeviceLoop:
         self._spin.longest_s = spin_us / 1e6
 
     def pause(self) -> None:
-        """Take no more requests until :meth:`resume`; posted functions, timers and suspended handlers go on.
+        """Take no more requests until :meth:`resume`; posted functions, timers and suspended
+        handlers go on.
 
-        A handler that changes anything after it was suspended has to await :meth:`until_resumed` before.
+        A handler that changes anything after it was suspended has to await :meth:`until_resumed`
+        before.
 
         Pauses nest.  While paused, an unmount goes unnoticed.
         """
@@ -345,7 +366,8 @@ class DeviceLoop:
     async def take_turn(self) -> None:
         """Wait until no other task waits for the device.
 
-        A task that comes back while others are parked goes first: it is running already, and they are all alike.
+        A task that comes back while others are parked goes first: it is running already, and they
+        are all alike.
 
         Raises:
             DeviceClosedError: the loop ends meanwhile.
@@ -357,8 +379,8 @@ class DeviceLoop:
     async def wait_readable(self, fd: int) -> None:
         """Wait until the device ``fd`` can be read, or has an error to report; one task at a time.
 
-        The first call makes the device known, and its descriptor non-blocking: a request can be withdrawn between
-        poll() and read(), and a read that blocks would keep the interpreter lock.
+        The first call makes the device known, and its descriptor non-blocking: a request can be
+        withdrawn between poll() and read(), and a read that blocks would keep the interpreter lock.
 
         Raises:
             DeviceClosedError: the loop is ending.
@@ -387,7 +409,9 @@ class DeviceLoop:
         self._device_readable = [(fd, select.POLLIN)]
 
     def _wait(self, poll: Poll) -> Events:
-        """Poll, after work was done without blocking for the time of the spin, then blocking to the next timer."""
+        """Poll, after work was done without blocking for the time of the spin, then blocking to the
+        next timer.
+        """
         if self._is_warm and self._spin.longest_s:
             self._is_warm = False
             idle_cpus = self._idle_cpus
@@ -408,7 +432,9 @@ class DeviceLoop:
     # The scheduler's side
 
     def _cycle(self) -> None:
-        """Run what is ready, hand out the turn, wait, and serve what has happened: at most one request."""
+        """Run what is ready, hand out the turn, wait, and serve what has happened: at most one
+        request.
+        """
         scheduler = self._scheduler
         if self._ready:
             self._is_warm = self._has_served

@@ -1,12 +1,15 @@
 """How long to go on polling the device after a request, before the thread sleeps.
 
-Waking a thread on an idle core costs as much as the request again or more, so polling on for a moment pays if another
-request comes soon.  It does not if none comes, and it costs others if they want the CPU meanwhile.  Both are learned:
+Waking a thread on an idle core costs as much as the request again or more, so polling on for a
+moment pays if another request comes soon.  It does not if none comes, and it costs others if they
+want the CPU meanwhile.  Both are learned:
 
-* From the gaps between requests.  A spin that finds nothing doubles the number of requests after which the next one
-  is tried; one that finds something goes back to spinning each time, for about twice the usual gap.
-* From the spins themselves.  Between two looks at the device the CPU is offered to others (``sched_yield``).  If that
-  takes long, somebody else has used it, and for some milliseconds there is no spinning at all.
+* From the gaps between requests.  A spin that finds nothing doubles the number of requests after
+  which the next one is tried; one that finds something goes back to spinning each time, for about
+  twice the usual gap.
+* From the spins themselves.  Between two looks at the device the CPU is offered to others
+  (``sched_yield``).  If that takes long, somebody else has used it, and for some milliseconds there
+  is no spinning at all.
 """
 
 from __future__ import annotations
@@ -46,9 +49,11 @@ class Spin:
         self._free_from = 0.0
 
     def poll(self, poll: Poll) -> Events:
-        """Return what happened during the spin; nothing if it was not worth while, or nothing happened.
+        """Return what happened during the spin; nothing if it was not worth while, or nothing
+        happened.
 
-        Where no spin is tried nobody looks either: the caller's blocking poll does, and finds what is there at once.
+        Where no spin is tried nobody looks either: the caller's blocking poll does, and finds what
+        is there at once.
         """
         if self._skipped < self._skip:
             self._skipped += 1

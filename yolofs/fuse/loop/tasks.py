@@ -1,7 +1,7 @@
 """Coroutines in turn: tasks, the futures that they wait for, and the scheduler that steps them.
 
-No descriptors, no clock, no threads: those are the business of :class:`yolofs.fuse.loop.loop.DeviceLoop`.  Everything
-here runs on the loop's thread.
+No descriptors, no clock, no threads: those are the business of
+:class:`yolofs.fuse.loop.loop.DeviceLoop`.  Everything here runs on the loop's thread.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ T = TypeVar("T")
 class LoopClosedError(Exception):
     """The device loop is ending or has ended, so what was waited for will not come.
 
-    Raised inside every handler that is suspended when the loop stops, and to whoever asks an ended loop for
-    something.  A handler answers its request (with an error) and returns.
+    Raised inside every handler that is suspended when the loop stops, and to whoever asks an ended
+    loop for something.  A handler answers its request (with an error) and returns.
     """
 
 
@@ -32,19 +32,25 @@ class Task:
         self.name = name
         self.on_end = on_end
         self.awaiting: Future[Any] | None = None
-        """The future that closing the scheduler takes this task away from; None if it is not to be disturbed."""
+        """The future that closing the scheduler takes this task away from; None if it is not to be
+        disturbed.
+        """
 
 
 @types.coroutine
 def suspend() -> Generator[None, None, None]:
-    """Give control back to the scheduler; whoever awaits this has arranged for being stepped again."""
+    """Give control back to the scheduler; whoever awaits this has arranged for being stepped
+    again.
+    """
     yield
 
 
 class Future(Generic[T]):
-    """A result that is not there yet.  Any number of tasks may await it; only the loop's thread may touch it.
+    """A result that is not there yet.  Any number of tasks may await it; only the loop's thread may
+    touch it.
 
-    A ``shielded`` future is still waited for while the scheduler closes (a nursery waits so for its tasks).
+    A ``shielded`` future is still waited for while the scheduler closes (a nursery waits so for its
+    tasks).
     """
 
     __slots__ = ("_error", "_is_done", "_result", "_scheduler", "_shielded", "_waiters")
@@ -107,8 +113,8 @@ class Future(Generic[T]):
 class Scheduler:
     """Steps tasks in first-come order; never waits.
 
-    An exception that leaves a task is put into :attr:`errors`; the owner is expected to look there after each
-    round, to :meth:`close` and to raise it.
+    An exception that leaves a task is put into :attr:`errors`; the owner is expected to look there
+    after each round, to :meth:`close` and to raise it.
     """
 
     def __init__(self) -> None:
@@ -132,20 +138,26 @@ class Scheduler:
     def spawn(
         self, coro: Coroutine[Any, Any, object], *, name: str, on_end: Callable[[], object] | None = None
     ) -> Task:
-        """Make ``coro`` a task, to be stepped in the next round; ``on_end`` is called after it has ended."""
+        """Make ``coro`` a task, to be stepped in the next round; ``on_end`` is called after it has
+        ended.
+        """
         task = Task(coro, name, on_end)
         self.tasks.add(task)
         self.ready.append(task)
         return task
 
     def run_round(self) -> None:
-        """Step each task that is ready now once; what becomes ready meanwhile waits for the next round."""
+        """Step each task that is ready now once; what becomes ready meanwhile waits for the next
+        round.
+        """
         ready = self.ready
         for _ in range(len(ready)):
             self.step(ready.popleft())
 
     def step(self, task: Task, error: BaseException | None = None) -> None:
-        """Run ``task`` up to its next suspension, raising ``error`` where it stands if one is given."""
+        """Run ``task`` up to its next suspension, raising ``error`` where it stands if one is
+        given.
+        """
         self._current = task
         try:
             trap = task.coro.send(None) if error is None else task.coro.throw(error)
@@ -174,7 +186,9 @@ class Scheduler:
             raise LoopClosedError("the device loop is ending")
 
     def close(self) -> None:
-        """Raise :class:`LoopClosedError` in every task that waits for a future, now and from here on."""
+        """Raise :class:`LoopClosedError` in every task that waits for a future, now and from here
+        on.
+        """
         self.is_closing = True
         for task in [task for task in self.tasks if task.awaiting is not None]:
             if task.awaiting is not None:  # else one stepped before it has resolved its future

@@ -25,7 +25,9 @@ class Timer:
 
 
 class TimerQueue:
-    """Timers in the order in which they are due; those due at the same time in the order in which they were set."""
+    """Timers in the order in which they are due; those due at the same time in the order in which
+    they were set.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -52,14 +54,18 @@ class TimerQueue:
         return due_s is not None and due_s <= self._clock()
 
     def next_wait_ms(self) -> int | None:
-        """How long one may sleep, in whole milliseconds, rounded up; None for as long as one likes."""
+        """How long one may sleep, in whole milliseconds, rounded up; None for as long as one
+        likes.
+        """
         due_s = self.next_due_s()
         if due_s is None:
             return None
         return min(max(math.ceil((due_s - self._clock()) * 1000), 0), LONGEST_WAIT_MS)
 
     def take_due(self) -> list[Timer]:
-        """Take out the timers that are due.  The caller looks at each ``fn`` late, as one may cancel another."""
+        """Take out the timers that are due.  The caller looks at each ``fn`` late, as one may
+        cancel another.
+        """
         due: list[Timer] = []
         while self.is_due():
             due.append(heapq.heappop(self.heap)[2])

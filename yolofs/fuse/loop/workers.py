@@ -1,7 +1,7 @@
 """A few daemon threads for calls that may block.
 
-Not :mod:`concurrent.futures`: its threads are joined when the interpreter exits, and one that hangs on a dead
-disk would keep the process alive for ever.
+Not :mod:`concurrent.futures`: its threads are joined when the interpreter exits, and one that hangs
+on a dead disk would keep the process alive for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ Job = Callable[[], None]
 class WorkerThreads:
     """Runs jobs in up to ``max_threads`` threads, started when first needed.
 
-    One thread submits and closes; jobs beyond the bound wait their turn.  A job handles its own exceptions.
+    One thread submits and closes; jobs beyond the bound wait their turn.  A job handles its own
+    exceptions.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -25,8 +26,8 @@ class WorkerThreads:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unfinished = 0
-        """How many jobs wait or are run, guarded by the lock: with fewer threads than these one of them would wait, for
-        another that may wait for it."""
+        """How many jobs wait or are run, guarded by the lock: with fewer threads than these one of
+        them would wait, for another that may wait for it."""
         self._is_closed = False
 
     def submit(self, job: Job) -> None:
@@ -47,7 +48,9 @@ class WorkerThreads:
         self._jobs.put(job)
 
     def close(self) -> None:
-        """Let the threads end: idle ones at once, busy ones after their job; jobs not begun are dropped."""
+        """Let the threads end: idle ones at once, busy ones after their job; jobs not begun are
+        dropped.
+        """
         self._is_closed = True
         for _ in range(self._thread_count):
             self._jobs.put(None)

@@ -1,4 +1,5 @@
-"""What is done with a selection of hunks: it is committed, dropped or edited, and everything else stays as it is.
+"""What is done with a selection of hunks: it is committed, dropped or edited, and everything else
+stays as it is.
 
 An *old* state (base, or a generation) and the view are compared; the hunks of what differs are what
 is picked from.  In all that changes something the session is open for writing, and a mount of it

@@ -39,7 +39,9 @@ class Dropped(msgspec.Struct, frozen=True):
     held: tuple[HeldHunk, ...] = ()
     """What was picked and stays as it is."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """What of a path could not be brought back, as :attr:`yolofs.session.restore.Restored.left_out`."""
+    """What of a path could not be brought back, as
+    :attr:`yolofs.session.restore.Restored.left_out`.
+    """
 
 
 def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths: Sequence[RelPath] = ()) -> Dropped:
@@ -114,7 +116,8 @@ def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = (
 
 
 def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Generation:
-    """Have a regular file of the view hold a text from now on; return the generation of what it was before.
+    """Have a regular file of the view hold a text from now on; return the generation of what it was
+    before.
 
     Mode, owner and attributes stay, and so do its other names.  ``name`` is that of the new
     generation.

@@ -23,7 +23,9 @@ def old_path(change: Change) -> RelPath:
 
 
 class Kept:
-    """The hunks that are to be there: of most changes all or none, of some just those that were picked or left."""
+    """The hunks that are to be there: of most changes all or none, of some just those that were
+    picked or left.
+    """
 
     def __init__(
         self,
@@ -34,7 +36,8 @@ class Kept:
         *,
         are_dropped: bool,
     ) -> None:
-        """``found`` are the hunks of those changes, by their places in the list, of which any is picked.
+        """``found`` are the hunks of those changes, by their places in the list, of which any is
+        picked.
 
         What is picked is to be there, or, if ``are_dropped``, everything else.
         """
@@ -78,7 +81,9 @@ class Kept:
         return not self.picks[index] if index in self.picks else not self._default
 
     def has_place(self, index: int) -> bool:
-        """Tell whether what a change says of places is to be so; of one that says nothing it is false."""
+        """Tell whether what a change says of places is to be so; of one that says nothing it is
+        false.
+        """
         if not has_place(self.changes[index]):
             return False
         if index not in self.picks:

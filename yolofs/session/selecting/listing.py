@@ -17,7 +17,9 @@ _ORDER = (Region.PROJECT, Region.OUTSIDE, Region.SCRATCH)
 
 
 class Hunks:
-    """The hunks of what differs between an old state and the view, as they are when this is made."""
+    """The hunks of what differs between an old state and the view, as they are when this is
+    made.
+    """
 
     def __init__(
         self,
@@ -47,7 +49,9 @@ class Hunks:
         return [index for index, change in enumerate(self.changes) if self._is_wanted(change)]
 
     def files(self) -> Iterator[FileHunks]:
-        """Yield the hunks of each change at the wanted paths, sorted by path; blocks while it reads each."""
+        """Yield the hunks of each change at the wanted paths, sorted by path; blocks while it reads
+        each.
+        """
         return (self.read(self.changes[index]) for index in self.wanted)
 
     def read(self, change: Change) -> FileHunks:
@@ -55,7 +59,8 @@ class Hunks:
         return hunks_of(change, self._store, max_text_bytes=MAX_TEXT_BYTES)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
-        """Return both versions of a file whose hunks are about lines (of one that is not there, nothing), else None.
+        """Return both versions of a file whose hunks are about lines (of one that is not there,
+        nothing), else None.
 
         Raises:
             OSError: it cannot be read any more.

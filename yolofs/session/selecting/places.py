@@ -139,6 +139,8 @@ class Moving:
         return self.old(split(old_path(self._places.changes[index]))[0])
 
     def old_slot(self, index: int) -> RelPath:
-        """Return the path at which a thing lay, in the directory that it was in, wherever that is now."""
+        """Return the path at which a thing lay, in the directory that it was in, wherever that is
+        now.
+        """
         path = old_path(self._places.changes[index])
         return join(self.directory_of_old(index), split(path)[1]) if path else ROOT

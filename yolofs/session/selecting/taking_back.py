@@ -40,7 +40,8 @@ _PARKED = b".yolofs-hunk-%d"
 
 
 def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
-    """Have the state beside a session show the old state with just the kept hunks; what cannot be set is returned.
+    """Have the state beside a session show the old state with just the kept hunks; what cannot be
+    set is returned.
 
     ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is
     a generation.
@@ -73,7 +74,9 @@ def _is_base(tree: Tree) -> bool:
 
 
 def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> frozenset[int]:
-    """Say the state anew without what is wholly taken back and stands alone; return the changes that are done so."""
+    """Say the state anew without what is wholly taken back and stands alone; return the changes
+    that are done so.
+    """
     present = trying.state()
     units = Units(present, trying.base, trying.store)
     alone = [unit for unit in units.all if _stands_alone(unit, kept, places)]
@@ -140,7 +143,9 @@ class _TakingBack(Making):
         places: Places,
         done: frozenset[int],
     ) -> None:
-        """``files`` are those of the old state, ``done`` are changes that are taken back already."""
+        """``files`` are those of the old state, ``done`` are changes that are taken back
+        already.
+        """
         super().__init__(overlay, files)
         self._present = present
         self._kept = kept
@@ -181,7 +186,9 @@ class _TakingBack(Making):
             self._set_metadata(index, path, inode, here, kinds)
 
     def _is_other_with_names(self, change: Change, path: RelPath) -> bool:
-        """Tell whether a file has more names, and is not the one that was there: it was replaced by a link."""
+        """Tell whether a file has more names, and is not the one that was there: it was replaced by
+        a link.
+        """
         here = self.look(path)
         if here is None or here.nlink < 2 or stat.S_ISDIR(here.mode) or change.old is None:
             return False
@@ -295,7 +302,9 @@ class _TakingBack(Making):
         return True
 
     def _can_have(self, index: int) -> RelPath | None:
-        """Return the path that something of the old state goes to, None if it is not possible yet."""
+        """Return the path that something of the old state goes to, None if it is not possible
+        yet.
+        """
         path = self._moving.old_slot(index)
         directory = split(old_path(self._changes[index]))[0]
         while directory:
@@ -322,7 +331,9 @@ class _TakingBack(Making):
             self.overlay.rename(parent, name, new_parent, new_name, RENAME_NOREPLACE)
 
     def _park(self, steps: list[_Step]) -> bool:
-        """Put one of the things that wait for each other's places beside its own; return whether there is one."""
+        """Put one of the things that wait for each other's places beside its own; return whether
+        there is one.
+        """
         for step in steps:
             index = step.change
             if step.act != self._move or index in self._moving.parked:

@@ -45,7 +45,9 @@ class Together:
         return tuple(sorted(self._held.values(), key=lambda held: (held.hunk.path, held.hunk.old_start)))
 
     def settle_commit(self) -> None:
-        """Take out of what is kept all that cannot be without what is not, and put new directories in."""
+        """Take out of what is kept all that cannot be without what is not, and put new directories
+        in.
+        """
         needs = self._places.needs()
         along: set[int] = set()
         links = list(self._links())
@@ -111,7 +113,9 @@ class Together:
     # ---- files with several names
 
     def _links(self) -> Iterator[list[tuple[int, Hunk]]]:
-        """Yield the hunks that have to be picked all or none, as they are about one file with several names."""
+        """Yield the hunks that have to be picked all or none, as they are about one file with
+        several names.
+        """
         changes = self._places.changes
         for side in ("new", "old"):
             groups: defaultdict[object, list[int]] = defaultdict(list)

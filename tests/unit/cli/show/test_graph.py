@@ -11,7 +11,9 @@ from yolofs.paths import Generation
 
 
 def drawn(moves: str, signs: Signs = UNICODE) -> list[str]:
-    """Draw a timeline: ``P`` is a snapshot, a number a travel there.  Numbers stand behind the signs."""
+    """Draw a timeline: ``P`` is a snapshot, a number a travel there.  Numbers stand behind the
+    signs.
+    """
     markers: list[Marker] = [Snapshot(1) if move == "P" else Travel(1, Generation(int(move))) for move in moves.split()]
     lines = []
     for number, row in enumerate(draw(Timeline(markers).nodes(), signs)):

@@ -105,7 +105,9 @@ def test_an_answer_that_came_to_nothing_can_be_given_again(board: Board, clock: 
 
 @pytest.mark.parametrize("sequence", ["Oy", "On", "[1;2y", "[?2026;2$y", "[a"])
 def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: Clock, sequence: str) -> None:
-    """Keypads, and terminals that are asked what they can do, send such; they come as Escape and characters."""
+    """Keypads, and terminals that are asked what they can do, send such; they come as Escape and
+    characters.
+    """
     board.take(ask(1, b"/d/a"))
     show(board, clock)
     assert [board.key(key) for key in ("escape", *sequence)] == [None] * (1 + len(sequence))

@@ -1,5 +1,5 @@
-"""What the host does while a commit is interrupted is told from the commit's own by identity, also where it got the
-same inode number, or kept the size and the time.
+"""What the host does while a commit is interrupted is told from the commit's own by identity, also
+where it got the same inode number, or kept the size and the time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def at(scribe: CommitScribe, name: bytes) -> Path:
 
 
 def killed_after(owner: type, method: str, is_last: Callable[..., bool], act: Callable[[], object]) -> None:
-    """Do something in a child that is killed when a method has returned for which ``is_last`` holds."""
+    """Do something in a child that is killed when a method has returned for which ``is_last``
+    holds.
+    """
     child = os.fork()
     if not child:
         really = getattr(owner, method)
@@ -155,7 +157,9 @@ def test_an_edit_of_a_file_written_in_place_that_keeps_size_and_time_is_kept(
 def test_what_is_done_to_a_file_whose_known_names_go_is_durable_before_anything_moves(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """Its other name is one that nobody has looked at: after a power cut it could not be found by the one that went."""
+    """Its other name is one that nobody has looked at: after a power cut it could not be found by
+    the one that went.
+    """
     if change == "content":
         scribe.write(b"g1", b"staged")
     else:
@@ -290,7 +294,9 @@ def test_what_went_with_a_directory_of_the_hosts_is_told_though_another_is_in_it
 
 
 def take_number(path: Path, number: int) -> None:
-    """Make a file that has a number which has just become free, where the filesystem gives it again."""
+    """Make a file that has a number which has just become free, where the filesystem gives it
+    again.
+    """
     for count in range(100):
         made = path.with_name(f"made {count}")
         made.touch()
@@ -318,7 +324,9 @@ def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
 
 
 def put_directory_of_that_number(path: Path, number: int) -> bool:
-    """Make a directory that has a number which has just become free; tell whether the filesystem gives it again."""
+    """Make a directory that has a number which has just become free; tell whether the filesystem
+    gives it again.
+    """
     for count in range(100):
         made = path.with_name(f"made {count}")
         made.mkdir()
@@ -333,7 +341,9 @@ def put_directory_of_that_number(path: Path, number: int) -> bool:
 def test_a_directory_of_the_hosts_is_not_taken_for_the_one_that_was_to_go(
     tmp_path: Path, parking: bytes, is_moved: bool
 ) -> None:
-    """Killed before the step: the host removes the empty directory, and makes another, which has its number."""
+    """Killed before the step: the host removes the empty directory, and makes another, which has
+    its number.
+    """
     directory = tmp_path / "base/d"
     directory.mkdir(parents=True)
     (tmp_path / "base/first").touch()
@@ -389,7 +399,9 @@ def test_a_directory_of_the_hosts_is_not_taken_away_for_one_that_the_commit_made
 
 
 def put_file_of_that_number(path: Path, number: int) -> None:
-    """Make a file with two names that has a number which has just become free, where it is given again."""
+    """Make a file with two names that has a number which has just become free, where it is given
+    again.
+    """
     take_number(path, number)
     path.write_text("the host's\n")
     path.with_name("the host's other name").hardlink_to(path)

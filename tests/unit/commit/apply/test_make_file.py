@@ -1,4 +1,6 @@
-"""Making a file of the store in a folder of the commit: it is what the store has, to the last bit of its mode."""
+"""Making a file of the store in a folder of the commit: it is what the store has, to the last bit
+of its mode.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,7 @@ def test_what_is_no_regular_file_is_not_opened(store: Store) -> None:
     assert (link.fd, link.target) == (-1, b"target")
 
 
-# --- the folder --------------------------------------------------------------------------------------------
+# --- the folder -----------------------------------------------------------------------------------
 
 
 def test_a_folder_of_ours_is_plain(folder: int) -> None:

@@ -91,7 +91,9 @@ def test_a_file_that_goes_with_all_its_names_is_not_copied(scribe: CommitScribe,
 def test_of_a_file_that_was_changed_too_it_is_the_old_content_and_metadata(
     scribe: CommitScribe, base: Path, parking: Path
 ) -> None:
-    """The name that went was a link of the file, and so what the commit wrote to that would be in it."""
+    """The name that went was a link of the file, and so what the commit wrote to that would be in
+    it.
+    """
     os.link(base / "a", base / "a-third")
     os.chmod(base / "b", 0o604)
     scribe.write(b"a", b"new")
@@ -181,7 +183,9 @@ def test_what_a_crash_left_half_done_is_finished(
 def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_changed_it(
     scribe: CommitScribe, parking: Path, does_host_change_it: bool, is_noted: bool
 ) -> None:
-    """Else what stays staged of it would take the commit for the host; or the host for the commit."""
+    """Else what stays staged of it would take the commit for the host; or the host for the
+    commit.
+    """
     file = Path(os.fsdecode(scribe.base.root)) / "a-other"
     was = file.stat()
     scribe.remove(b"a")

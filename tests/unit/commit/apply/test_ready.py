@@ -1,4 +1,6 @@
-"""Each thing that is plain to stop a step ends a commit before base is touched, with the path and the reason."""
+"""Each thing that is plain to stop a step ends a commit before base is touched, with the path and
+the reason.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def make_scribe(place: Path) -> CommitScribe:
 
 
 def check_refused(scribe: CommitScribe, text: str, before: Callable[[], object] = lambda: None) -> None:
-    """Check that what is staged is not begun, as something is so that ``before`` does after planning."""
+    """Check that what is staged is not begun, as something is so that ``before`` does after
+    planning.
+    """
     plan = scribe.plan()
     before()
     was = scan(scribe.base.root)

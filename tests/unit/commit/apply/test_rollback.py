@@ -1,4 +1,6 @@
-"""A commit that fails at any step is taken back: base is as it was, byte for byte and time for time."""
+"""A commit that fails at any step is taken back: base is as it was, byte for byte and time for
+time.
+"""
 
 from __future__ import annotations
 
@@ -291,7 +293,9 @@ def test_what_the_log_says_and_a_power_failure_has_undone_is_done_again(
 def test_metadata_that_reached_the_disk_before_the_move_is_taken_back_too(
     scribe: CommitScribe, parking: bytes, name: bytes
 ) -> None:
-    """After a power failure the file may be where it was, or be found in a directory that is, and have its new mode."""
+    """After a power failure the file may be where it was, or be found in a directory that is, and
+    have its new mode.
+    """
     work(scribe)
     scribe.chmod({b"h/x": b"h/z", b"f/deep/2": b"new/f/deep/2"}[name], 0o640)
     before, plan = whole(scribe), scribe.plan()

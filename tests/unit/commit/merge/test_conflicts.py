@@ -35,7 +35,9 @@ def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
 
 
 def tick() -> None:
-    """Wait until file times and the time of day are surely apart: no condition could be polled instead."""
+    """Wait until file times and the time of day are surely apart: no condition could be polled
+    instead.
+    """
     time.sleep(0.03)
 
 

@@ -1,4 +1,6 @@
-"""What merging comes to where it is more than text: metadata, links, sizes, and a host that goes on writing."""
+"""What merging comes to where it is more than text: metadata, links, sizes, and a host that goes on
+writing.
+"""
 
 from __future__ import annotations
 
@@ -247,7 +249,9 @@ def test_it_merges_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: 
 
 
 def test_git_merges_several_files_at_once(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each git begins only when another one has been started, too; what comes of it is told in the order asked for."""
+    """Each git begins only when another one has been started, too; what comes of it is told in the
+    order asked for.
+    """
     paths = [RelPath(b"d/%d" % number) for number in range(4)]
     places = [file.parent / str(number) for number in range(4)]
     for place in places:

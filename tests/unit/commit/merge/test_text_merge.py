@@ -117,7 +117,9 @@ def test_a_git_that_fails_is_done_without(tmp_path: Path, monkeypatch: pytest.Mo
 
 @st.composite
 def three_texts(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
-    """Return a text of lines that are all different, and two others made of it: there is one way to compare them."""
+    """Return a text of lines that are all different, and two others made of it: there is one way to
+    compare them.
+    """
     count = draw(st.integers(0, 8))
     was = [b"line %d\n" % number for number in range(count)]
     sides = []
@@ -159,7 +161,9 @@ def _by_git(ours: bytes, was: bytes, theirs: bytes) -> Merged:
 
 @st.composite
 def texts_of_few_lines(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
-    """Return a text whose lines occur again and again, and two others made of it, each by one change."""
+    """Return a text whose lines occur again and again, and two others made of it, each by one
+    change.
+    """
     line = st.sampled_from([b"a\n", b"b\n", b"\n", b" {\n", b" }\n", b"x\r\n"])
     was = draw(st.lists(line, max_size=30))
     sides = []

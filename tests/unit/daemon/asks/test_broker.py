@@ -352,7 +352,9 @@ def test_a_rule_from_elsewhere_has_all_that_waits_judged_anew() -> None:
 
 
 def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> None:
-    """It would change what nobody has asked about, and the next access would be asked about again."""
+    """It would change what nobody has asked about, and the next access would be asked about
+    again.
+    """
 
     async def test(driver: Driver) -> None:
         driver.install([PathRule(b"/d/s", RuleState.ASK, ".yolofs.toml:3")], lasting=False)

@@ -20,7 +20,9 @@ def settle_beside(
     clock: trio.abc.Clock | None = None,
     begin: Callable[[Path], object] = Path.unlink,
 ) -> None:
-    """Wait for files to settle since the first of them was gone or changed, while somebody does something."""
+    """Wait for files to settle since the first of them was gone or changed, while somebody does
+    something.
+    """
     raw = {origin: os.fsencode(path) for origin, path in paths.items()}
 
     async def watch() -> None:

@@ -330,7 +330,9 @@ def test_one_that_says_nothing_makes_room_for_another_and_is_told_so(
 def test_a_connection_that_has_ended_leaves_no_garbage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int
 ) -> None:
-    """A daemon at work looks for garbage every other minute, and may be connected to thousands of times a second."""
+    """A daemon at work looks for garbage every other minute, and may be connected to thousands of
+    times a second.
+    """
     monkeypatch.setattr(admission, "PEER_SHARE", share)
 
     async def talk(connect: Callable[[], Client], fake: Fake, _server: Server) -> None:

@@ -1,4 +1,6 @@
-"""The process that looks through directories that are to be bound: alone, as the daemon starts it."""
+"""The process that looks through directories that are to be bound: alone, as the daemon starts
+it.
+"""
 
 from __future__ import annotations
 

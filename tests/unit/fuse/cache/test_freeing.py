@@ -29,7 +29,9 @@ class Later:
 
 
 class Closings:
-    """Stands in for the end of a file: notes which descriptor is closed, in which thread, and may be slow or fail."""
+    """Stands in for the end of a file: notes which descriptor is closed, in which thread, and may
+    be slow or fail.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.closed: list[int] = []

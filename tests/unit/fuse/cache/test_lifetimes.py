@@ -1,4 +1,6 @@
-"""How long base files are trusted where they are watched, and which of them are looked at meanwhile."""
+"""How long base files are trusted where they are watched, and which of them are looked at
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -252,7 +252,9 @@ class TestPause:
 
 
 class TestIdling:
-    """With a timer set far ahead, the clock is read once before each poll(): a busy loop reads it without end."""
+    """With a timer set far ahead, the clock is read once before each poll(): a busy loop reads it
+    without end.
+    """
 
     def assert_idle(self, loop: DeviceLoop, clock: Clock) -> None:
         loop.call(lambda: None)

@@ -9,7 +9,9 @@ LONGEST_S = 60e-6
 
 
 class Device:
-    """A clock, and a poll() that finds something ``gap_s`` after the last request; each look takes ``look_s``."""
+    """A clock, and a poll() that finds something ``gap_s`` after the last request; each look takes
+    ``look_s``.
+    """
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -27,7 +29,9 @@ class Device:
         return []
 
     def after_request(self, gap_s: float) -> tuple[bool, float]:
-        """Return whether the next request, ``gap_s`` later, was found by the spin, and how long that took."""
+        """Return whether the next request, ``gap_s`` later, was found by the spin, and how long
+        that took.
+        """
         start_s = self.now_s
         self.next_s = start_s + gap_s
         found = self.spin.poll(self.poll) == FOUND
