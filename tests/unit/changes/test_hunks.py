@@ -126,7 +126,8 @@ def test_a_file_too_large_to_be_read_has_another_id_when_it_is_written_to_and_it
     (before,) = hunks(scribe)
     assert [before] == hunks(scribe)
     (side,) = (file.change.new for file in found(scribe))
-    assert side is not None and side.data is not None
+    assert side is not None
+    assert side.data is not None
     was = os.stat(side.data)
     deadline = time.monotonic() + 60
     while os.stat(side.data).st_ctime_ns == was.st_ctime_ns:  # the clock of files has steps
