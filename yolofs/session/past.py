@@ -36,7 +36,7 @@ from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
-from yolofs.store.base import Base
+from yolofs.store.base import Base, open_noatime
 from yolofs.store.store import StoreFiles
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
@@ -279,7 +279,7 @@ class PastStore:
         if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
             return self._store.open(ino, flags)
         _, step = self._placed[ino]
-        fd = os.open(self.path(ino), flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_noatime(self.path(ino), flags | os.O_NONBLOCK)
         st = os.fstat(fd)
         if (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
             os.close(fd)
