@@ -9,11 +9,11 @@ edited and committed.
     tool        another program's diff instead of the screen; end_state: what it has selected
     reader      what differs, read from a session; first_look: the beginning of it
     painter     colours of source code, asked of a process that may be killed: lexing
-    drawing     a desk as lines of styled text; words: which words of two lines differ
-    desk        what the user's keys do; no terminal, no session
+    drawing     a model as lines of styled text; words: which words of two lines differ
+    model        what the user's keys do; no terminal, no session
     moving      where the cursor goes
     table       all that the user has before him
-    wishes      what a desk wants done
+    wishes      what a model wants done
     accepted    what is accepted
     tree        the left side: sections, directories, changes
     diff_view   the right side: the lines of one change

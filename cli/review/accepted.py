@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines, whole_if_all
-from yolofs.cli.review.tree import Key, Node, Tree, key_of
+from yolofs.cli.review.change_tree import Key, Node, Tree, key_of
 from yolofs.cli.review.wishes import Carried
 
 

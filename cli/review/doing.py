@@ -18,9 +18,9 @@ from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
 from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.tree import Key, key_of
 from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.show.listing import Place, change_line, is_marked, summary
 from yolofs.commit.select.selection import Selection

@@ -1,4 +1,4 @@
-"""Draws a desk: lines of styled text for a terminal of any size.
+"""Draws a model: lines of styled text for a terminal of any size.
 
 Names and contents may be anybody's: paths come through ``display``, lines through
 ``characters.harmless``, and both are cut, so nothing here holds a control character or is wider
@@ -15,10 +15,10 @@ from typing import TypeAlias
 from prompt_toolkit.utils import get_cwidth
 
 from yolofs.changes.changes import Kind
-from yolofs.cli.review.desk import Desk
+from yolofs.cli.review.change_tree import Node, Section, key_of
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
-from yolofs.cli.review.table import Focus, Mode
-from yolofs.cli.review.tree import Node, Section, key_of
+from yolofs.cli.review.keys import ReviewModel
+from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.listing import notes_text
 from yolofs.paths import Generation, display
@@ -51,87 +51,89 @@ def no_colours(_view: DiffView, _row: int) -> None:
     """Tell no styles."""
 
 
-def draw(desk: Desk, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
-    """Return a desk as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is
+def draw(model: ReviewModel, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
+    """Return a model as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is
     on it.
     """
     width, height = max(width, 20), max(height, 5)
-    if desk.mode is Mode.PAGE:
-        return _page(desk, width, height)
+    if model.mode is Mode.PAGE:
+        return _page(model, width, height)
     room = height - 3
     left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
     right = width - left - 1
-    lists, diffs = _list(desk, left, room), _diff(desk, right, room, colours)
-    lines: list[Line] = [[("bold", _fit(_title(desk), width))]]
+    lists, diffs = _list(model, left, room), _diff(model, right, room, colours)
+    lines: list[Line] = [[("bold", _fit(_title(model), width))]]
     lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]
-    lines.append([("ansiyellow", _fit(_message(desk), width))])
-    lines.append([("ansibrightblack", _fit(_prompt(desk, width), width))])
+    lines.append([("ansiyellow", _fit(_message(model), width))])
+    lines.append([("ansibrightblack", _fit(_prompt(model, width), width))])
     return lines
 
 
 # ---- above and below
 
 
-def _title(desk: Desk) -> str:
-    known = desk.comparison
+def _title(model: ReviewModel) -> str:
+    known = model.comparison
     if known is None:
         return "yolofs review: comparing…"
     if known.is_partial:
         return "yolofs review: comparing…  these are some of the changes"
-    count = sum(top.total for top in desk.tree.sections)
-    accepted = len(desk.accepted)
+    count = sum(top.total for top in model.tree.sections)
+    accepted = len(model.accepted)
     text = f"yolofs review: {count} change{'s' if count != 1 else ''}"
     text += f", {accepted} accepted" if accepted else ""
     if len(known.steps) > 1:
         name = known.steps[known.at].name
-        text += f"  [generation {_step(desk, known.at)} of {_step(desk, len(known.steps) - 1)}"
+        text += f"  [generation {_step(model, known.at)} of {_step(model, len(known.steps) - 1)}"
         text += f": {display(name)}]" if name else "]"
     if known.scratch_left_out:
         text += f"  {known.scratch_left_out} in scratch directories not shown"
     if known.hidden_left_out:
         text += f"  {known.hidden_left_out} on hidden paths not shown"
-    return text + ("  …" if desk.is_comparing else "")
+    return text + ("  …" if model.is_comparing else "")
 
 
-def _step(desk: Desk, at: int) -> str:
-    assert desk.comparison is not None
-    generation: Generation | None = desk.comparison.steps[at].generation
+def _step(model: ReviewModel, at: int) -> str:
+    assert model.comparison is not None
+    generation: Generation | None = model.comparison.steps[at].generation
     return "now" if generation is None else str(generation)
 
 
-def _message(desk: Desk) -> str:
-    return f"{desk.busy}…" if desk.busy else desk.message
+def _message(model: ReviewModel) -> str:
+    return f"{model.busy}…" if model.busy else model.message
 
 
-def _prompt(desk: Desk, width: int) -> str:
-    typed = display(desk.typed.encode(errors="surrogateescape")) if desk.typed else ""
-    match desk.mode:
+def _prompt(model: ReviewModel, width: int) -> str:
+    typed = display(model.typed.encode(errors="surrogateescape")) if model.typed else ""
+    match model.mode:
         case Mode.SEARCH:
             return f"/{typed}█"
         case Mode.NOTE:
-            told = "the agent is told, why" if desk.tells else "the agent is not told"
-            return f"drop {desk.dropping_title}? enter drops, escape does not; {told} (tab): {typed}█"
+            told = "the agent is told, why" if model.tells else "the agent is not told"
+            return f"drop {model.dropping_title}? enter drops, escape does not; {told} (tab): {typed}█"
         case Mode.LEAVE:
-            return f"{len(desk.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
+            return (
+                f"{len(model.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
+            )
     return _KEYS if len(_KEYS) <= width else _SHORT_KEYS
 
 
 # ---- the list
 
 
-def _list(desk: Desk, width: int, room: int) -> list[Line]:
-    desk.top = _scrolled(desk.top, desk.row, len(desk.rows), room)
-    lines = [_row(desk, row, width) for row in range(desk.top, min(desk.top + room, len(desk.rows)))]
-    if not desk.rows and not desk.is_comparing:
+def _list(model: ReviewModel, width: int, room: int) -> list[Line]:
+    model.top = _scrolled(model.top, model.row, len(model.rows), room)
+    lines = [_row(model, row, width) for row in range(model.top, min(model.top + room, len(model.rows)))]
+    if not model.rows and not model.is_comparing:
         lines = [[("", _fit("nothing is staged", width))]]
     return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
 
 
-def _row(desk: Desk, row: int, width: int) -> Line:
-    node = desk.rows[row]
-    is_here = row == desk.row
-    here = ("reverse " if desk.focus is Focus.LIST else "underline ") if is_here else ""
-    mark = _mark(desk, node)
+def _row(model: ReviewModel, row: int, width: int) -> Line:
+    node = model.rows[row]
+    is_here = row == model.row
+    here = ("reverse " if model.focus is Focus.LIST else "underline ") if is_here else ""
+    mark = _mark(model, node)
     if node.is_section:
         style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
         count = f" ({node.total})"
@@ -146,16 +148,16 @@ def _row(desk: Desk, row: int, width: int) -> Line:
     head = f"{mark} {indent}"[: width // 2]
     marked = "ansigreen bold" if mark in "x~" else "ansired bold"
     rest = max(width - len(head) - 2, 0)
-    name, details = f"{sign}{_name(node)}", _details(desk, node)
+    name, details = f"{sign}{_name(node)}", _details(model, node)
     if node.change is None:
         name = _cut_start(name, max(rest - len(details), 0))
     return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
 
 
-def _mark(desk: Desk, node: Node) -> str:
-    if desk.comparison is None or not desk.comparison.is_last:
+def _mark(model: ReviewModel, node: Node) -> str:
+    if model.comparison is None or not model.comparison.is_last:
         return " "
-    if node.change is not None and not node.inner and key_of(node.change) in desk.accepted.stale:
+    if node.change is not None and not node.inner and key_of(node.change) in model.accepted.stale:
         return "!"
     if node.total and node.wholly == node.total:
         return "x"
@@ -169,15 +171,15 @@ def _name(node: Node) -> str:
     return display(node.name) + ("/" if is_directory and not node.name.endswith(b"/") else "")
 
 
-def _details(desk: Desk, node: Node) -> str:
+def _details(model: ReviewModel, node: Node) -> str:
     change = node.change
-    if change is None or desk.comparison is None:
+    if change is None or model.comparison is None:
         return f" ({node.total})" if not node.is_open else ""
     parts = []
     if node.section is Section.CODE:
-        parts.append(f"[{', '.join(mark.text for mark in desk.comparison.marks.get(change.path, ()))}]")
+        parts.append(f"[{', '.join(mark.text for mark in model.comparison.marks.get(change.path, ()))}]")
     if change.old_path is not None:
-        parts.append(f"<- {desk.comparison.place.show_path(change.old_path)}")
+        parts.append(f"<- {model.comparison.place.show_path(change.old_path)}")
     notes = notes_text(change)
     if notes:
         parts.append(f"({notes})")
@@ -187,30 +189,30 @@ def _details(desk: Desk, node: Node) -> str:
 # ---- the diff
 
 
-def _diff(desk: Desk, width: int, room: int, colours: Colours) -> list[Line]:
-    view = desk.view
+def _diff(model: ReviewModel, width: int, room: int, colours: Colours) -> list[Line]:
+    view = model.view
     if view is None:
-        text = "" if desk.change is None else "reading…"
-        lines: list[Line] = [_summary_line(desk, text, width)]
+        text = "" if model.change is None else "reading…"
+        lines: list[Line] = [_summary_line(model, text, width)]
     else:
-        desk.line_top = _scrolled(desk.line_top, desk.line, view.count, room)
-        last = min(desk.line_top + room, view.count)
-        lines = [_diff_line(desk, view, row, width, colours) for row in range(desk.line_top, last)]
+        model.line_top = _scrolled(model.line_top, model.line, view.count, room)
+        last = min(model.line_top + room, view.count)
+        lines = [_diff_line(model, view, row, width, colours) for row in range(model.line_top, last)]
     return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
 
 
-def _summary_line(desk: Desk, text: str, width: int) -> Line:
-    node = desk.node
+def _summary_line(model: ReviewModel, text: str, width: int) -> Line:
+    node = model.node
     if not text and node is not None:
         text = f"{node.total} changes" if node.total > 1 else "1 change"
     return [("", _fit(text, width))]
 
 
-def _diff_line(desk: Desk, view: DiffView, row: int, width: int, colours: Colours) -> Line:
+def _diff_line(model: ReviewModel, view: DiffView, row: int, width: int, colours: Colours) -> Line:
     line = view.line(row)
-    is_here = desk.focus is Focus.DIFF and row == desk.line
-    mark = _line_mark(desk, view, line)
-    current = desk.focus is Focus.DIFF and view.count and line.hunk == view.line(desk.line).hunk and line.hunk >= 0
+    is_here = model.focus is Focus.DIFF and row == model.line
+    mark = _line_mark(model, view, line)
+    current = model.focus is Focus.DIFF and view.count and line.hunk == view.line(model.line).hunk and line.hunk >= 0
     bar = "┃" if current else " "
     head: Line = [("ansigreen bold" if mark == "x" else "ansibrightblack", f"{mark}{bar}")]
     here = "reverse " if is_here else ""
@@ -223,10 +225,10 @@ def _diff_line(desk: Desk, view: DiffView, row: int, width: int, colours: Colour
     return [*head, *_cut_pieces(pieces, rest, here)]
 
 
-def _line_mark(desk: Desk, view: DiffView, line: DiffLine) -> str:
-    if line.hunk < 0 or desk.comparison is None or not desk.comparison.is_last:
+def _line_mark(model: ReviewModel, view: DiffView, line: DiffLine) -> str:
+    if line.hunk < 0 or model.comparison is None or not model.comparison.is_last:
         return " "
-    lines = desk.accepted.lines_of(key_of(view.file.change), view.file.hunks[line.hunk])
+    lines = model.accepted.lines_of(key_of(view.file.change), view.file.hunks[line.hunk])
     if line.kind is LineKind.TITLE:
         return "x" if lines is None else "~" if lines else " "
     return "x" if lines is None or line.number in lines else " "
@@ -258,19 +260,19 @@ def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colour
 # ---- pages
 
 
-def _page(desk: Desk, width: int, height: int) -> list[Line]:
-    page = desk.page
+def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
+    page = model.page
     title = _wrap(page.title, width)
     rows = [part for line in page.lines for part in _wrap(line, width)]
     room = height - 3 - len(title)
-    top = min(desk.page_top, max(len(rows) - room, 0))
-    desk.page_top = top
+    top = min(model.page_top, max(len(rows) - room, 0))
+    model.page_top = top
     shown = rows[top : top + room]
     lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
     lines += [[("", _fit(row, width))] for row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
-    lines.append([("ansiyellow", _fit(_message(desk) or more, width))])
+    lines.append([("ansiyellow", _fit(_message(model) or more, width))])
     lines.append([("bold", _fit(page.question or "any other key goes back", width))])
     return lines
 

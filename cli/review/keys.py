@@ -1,6 +1,6 @@
 """What the keys of a review do.  No terminal, no session: keys in, wishes out.
 
-:mod:`yolofs.cli.review.drawing` draws a desk, and :mod:`yolofs.cli.review.screen` carries the
+:mod:`yolofs.cli.review.drawing` draws a model, and :mod:`yolofs.cli.review.screen` carries the
 wishes out.
 """
 
@@ -12,11 +12,11 @@ from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
 from yolofs.changes.picks import Lines
 from yolofs.cli.review.accepted import Before
+from yolofs.cli.review.change_tree import Key, Node, Section, key_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.moving import MOVES, PAGE_ROWS, Moving
-from yolofs.cli.review.table import Focus, Mode
-from yolofs.cli.review.tree import Key, Node, Section, key_of
+from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.wishes import (
     Command,
     Commit,
@@ -33,7 +33,7 @@ from yolofs.cli.review.wishes import (
 from yolofs.paths import RelPath, display
 
 
-class Desk(Moving):
+class ReviewModel(Moving):
     """What is shown, what is accepted, and what keys do to it."""
 
     # ---- keys

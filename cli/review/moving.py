@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from yolofs.cli.review.table import Focus, Table
-from yolofs.cli.review.tree import Node
+from yolofs.cli.review.change_tree import Node
+from yolofs.cli.review.review_state import Focus, ReviewState
 from yolofs.cli.review.wishes import (
     Command,
 )
@@ -12,7 +12,7 @@ from yolofs.paths import display
 PAGE_ROWS = 10
 
 
-class Moving(Table):
+class Moving(ReviewState):
     """A table with a cursor that moves."""
 
     # ---- moving

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
 from yolofs.cli.review.accepted import Accepted, Before, Part
+from yolofs.cli.review.change_tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.wishes import (
     Carried,
     Command,
@@ -57,7 +57,7 @@ def arranged(comparison: Comparison) -> Tree:
     return Tree(comparison.changes, section_of, comparison.place)
 
 
-class Table:
+class ReviewState:
     """What is shown, what is accepted, and how far the user has come."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """``yolofs review`` on a terminal's whole screen.
 
-The terminal's thread (asyncio) owns the desk.  What reads or changes the session runs in threads of
-its own: one reads, one acts, and one sees whether the agent has gone on.
+The terminal's thread (asyncio) owns the model.  What reads or changes the session runs in threads
+of its own: one reads, one acts, and one sees whether the agent has gone on.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import UIContent, UIControl
 from prompt_toolkit.output.defaults import create_output
 
+from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.desk import Desk
 from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
-from yolofs.cli.review.table import Mode
-from yolofs.cli.review.tree import Key, Tree
+from yolofs.cli.review.review_state import Mode
 from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import StaleHunkError, YolofsError, reason
@@ -105,7 +105,7 @@ class _Screen:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._desk = Desk()
+        self._model = ReviewModel()
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._comparing: asyncio.Task[None] | None = None
@@ -165,10 +165,10 @@ class _Screen:
     # ---- what is shown
 
     def _lines(self, width: int, height: int) -> list[Line]:
-        lines = draw(self._desk, width, height, self._painter)
-        view = self._desk.view
-        if view is not None and self._desk.mode is not Mode.PAGE:
-            top = self._desk.line_top
+        lines = draw(self._model, width, height, self._painter)
+        view = self._model.view
+        if view is not None and self._model.mode is not Mode.PAGE:
+            top = self._model.line_top
             self._painter.want(view, range(top, min(top + height, view.count)))
         return lines
 
@@ -189,7 +189,7 @@ class _Screen:
 
         @bindings.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
-            if self._desk.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
+            if self._model.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
                 for char in event.data:
                     self._key(char if char.isprintable() else " ")
 
@@ -205,18 +205,18 @@ class _Screen:
 
     def _key(self, name: str) -> None:
         self._pressed_s = time.monotonic()
-        if self._desk.busy:
+        if self._model.busy:
             return  # what is typed now would be about something that nobody has seen yet
-        if name != "c-c" and (self._desk.is_waiting or self._typed):
+        if name != "c-c" and (self._model.is_waiting or self._typed):
             self._typed.append(name)
             return
-        self._carry_out(self._desk.key(name))
+        self._carry_out(self._model.key(name))
 
     def _go_on_typing(self) -> None:
         """Carry out the keys that had to wait."""
-        while self._typed and not self._desk.is_waiting:
-            self._carry_out(self._desk.key(self._typed.popleft()))
-        if self._desk.busy:
+        while self._typed and not self._model.is_waiting:
+            self._carry_out(self._model.key(self._typed.popleft()))
+        if self._model.busy:
             self._typed.clear()
         self._invalidate()
 
@@ -237,11 +237,11 @@ class _Screen:
             case Edit():
                 self._start(self._edit(command))
             case Drop():
-                self._start(self._act(lambda: self._worker.drop(command), self._desk.done))
+                self._start(self._act(lambda: self._worker.drop(command), self._model.done))
             case Undo():
-                self._start(self._act(lambda: (self._worker.take_back(command.done),), self._desk.undone))
+                self._start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
-                self._start(self._act(lambda: (self._worker.prepare(command),), self._desk.prepared))
+                self._start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
             case Commit():
                 self._start(self._act(lambda: (self._worker.commit(command),), self._committed))
 
@@ -253,15 +253,15 @@ class _Screen:
 
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
-        if self._desk.change != command.change:  # the cursor has moved on
+        if self._model.change != command.change:  # the cursor has moved on
             return
         try:
             view = await asyncio.to_thread(self._worker.load, command.change)
         except (YolofsError, OSError) as error:
-            self._desk.failed(_text(error))
+            self._model.failed(_text(error))
             self._typed.clear()
         else:
-            self._desk.loaded(command.change, view)
+            self._model.loaded(command.change, view)
         self._go_on_typing()
 
     async def _compare(self) -> None:
@@ -270,17 +270,17 @@ class _Screen:
             try:
                 await self._compare_once(wanted)
             except (YolofsError, OSError) as error:
-                if self._desk.comparison is None or self._desk.comparison.is_partial:
+                if self._model.comparison is None or self._model.comparison.is_partial:
                     self._leave(error)
                     return
-                self._desk.failed(_text(error))
+                self._model.failed(_text(error))
             self._invalidate()
 
     async def _compare_once(self, wanted: Compare) -> None:
-        is_first = self._desk.comparison is None
+        is_first = self._model.comparison is None
         if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
             self._take(begun)
-        parts = self._desk.parts()
+        parts = self._model.parts()
         known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
         if self._again is None:
             self._take(*known)
@@ -291,38 +291,38 @@ class _Screen:
 
     def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
         self._has_garbage = True
-        self._carry_out(self._desk.compared(known, changed, tree))
+        self._carry_out(self._model.compared(known, changed, tree))
         self._invalidate()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
-        """Do something with the session in a thread, and have the desk take what comes of it."""
+        """Do something with the session in a thread, and have the model take what comes of it."""
         self._is_acting = True
         try:
             done = await asyncio.to_thread(work)
         except StaleHunkError as error:
-            self._desk.stale(error.ids)
-            self._desk.failed(_text(error))
+            self._model.stale(error.ids)
+            self._model.failed(_text(error))
             self._carry_out(Compare())
         except (YolofsError, OSError) as error:
-            self._desk.failed(_text(error))
+            self._model.failed(_text(error))
         except Exception as error:  # noqa: BLE001 - nobody waits for a task: the end of the program tells of it
             self._leave(error)
         except KeyboardInterrupt:  # of a signal while a commit held them
-            self._desk.failed("stopped")
+            self._model.failed("stopped")
         else:
             self._carry_out(take(*done))
         finally:
             self._is_acting = False
         said = self._said.getvalue().strip()
         if said:
-            self._desk.message += f" ({' '.join(said.split())})"
+            self._model.message += f" ({' '.join(said.split())})"
             self._said.seek(0)
             self._said.truncate()
         self._invalidate()
 
     def _committed(self, message: str) -> Command:
         self._goodbye = message
-        return self._desk.committed(message)
+        return self._model.committed(message)
 
     async def _edit(self, command: Edit) -> None:
         self._is_acting = True
@@ -330,16 +330,16 @@ class _Screen:
             texts = await asyncio.to_thread(self._worker.texts, command)
             text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
         except (YolofsError, OSError) as error:
-            self._desk.failed(_text(error))
+            self._model.failed(_text(error))
             return
         finally:
             self._is_acting = False
         if text is None:
-            self._desk.message = "nothing is changed"
+            self._model.message = "nothing is changed"
             self._invalidate()
             return
-        self._desk.busy = "staging what was edited"
-        await self._act(lambda: self._worker.stage(command, text), self._desk.done)
+        self._model.busy = "staging what was edited"
+        await self._act(lambda: self._worker.stage(command, text), self._model.done)
 
     def _in_terminal(self, work: Callable[[], T]) -> T:
         out, err = sys.__stdout__, sys.__stderr__
@@ -356,11 +356,11 @@ class _Screen:
             if self._has_garbage and time.monotonic() - self._pressed_s > _IDLE_S:
                 self._has_garbage = False
                 gc.collect()
-            known = self._desk.comparison
-            if known is None or not known.is_present or self._desk.busy or self._desk.mode is not Mode.LIST:
+            known = self._model.comparison
+            if known is None or not known.is_present or self._model.busy or self._model.mode is not Mode.LIST:
                 continue
             with contextlib.suppress(YolofsError, OSError):
-                changes = self._desk.shown_changes()
+                changes = self._model.shown_changes()
                 if not await asyncio.to_thread(self._worker.has_grown, changes):
                     continue
                 begun = time.monotonic()

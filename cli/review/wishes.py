@@ -1,4 +1,4 @@
-"""What a desk wants done: commands for whoever has the session."""
+"""What a model wants done: commands for whoever has the session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines
-from yolofs.cli.review.tree import Key
+from yolofs.cli.review.change_tree import Key
 from yolofs.paths import Generation, RelPath
 
 Wanted: TypeAlias = Mapping[str, Lines | None] | None

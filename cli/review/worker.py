@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.table import arranged
-from yolofs.cli.review.tree import Key, Tree
+from yolofs.cli.review.review_state import arranged
 from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
 from yolofs.errors import UsageError
 
@@ -32,7 +32,7 @@ class Compared(NamedTuple):
 
 
 class Worker:
-    """Does what a desk wants."""
+    """Does what a model wants."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

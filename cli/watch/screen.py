@@ -65,7 +65,7 @@ class _Screen:
         self._events = events
         self._calls = calls
         self._calls_lock = threading.Lock()
-        self._desk = Board()
+        self._board = Board()
         self._is_whole = False
         self._choices = range(0)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,7 +96,7 @@ class _Screen:
             self._events.hang_up()
             self._calls.hang_up()
             reader.join()
-        return len(self._desk.asks)
+        return len(self._board.asks)
 
     def _leave(self, error: BaseException | None = None) -> None:
         if self._app.is_running and not self._app.is_done:
@@ -106,7 +106,7 @@ class _Screen:
 
     def _text(self) -> StyleAndTextTuples:
         size = self._app.output.get_size()
-        drawing = draw(self._desk, size.columns, size.rows)
+        drawing = draw(self._board, size.columns, size.rows)
         self._is_whole, self._choices = drawing.is_whole, drawing.choices
         pieces: StyleAndTextTuples = []
         for line in drawing.lines:
@@ -116,7 +116,7 @@ class _Screen:
 
     def _painted(self, _: Application[None]) -> None:
         if self._is_whole:
-            self._desk.painted()
+            self._board.painted()
 
     # ---- what comes in
 
@@ -129,10 +129,10 @@ class _Screen:
                 loop.call_soon_threadsafe(self._leave, error)
 
     def _take(self, event: Event) -> None:
-        if self._desk.is_new(event):
+        if self._board.is_new(event):
             self._app.output.bell()
             self._app.output.flush()
-        self._desk.take(event)
+        self._board.take(event)
         self._app.invalidate()
 
     def _bindings(self) -> KeyBindings:
@@ -158,7 +158,7 @@ class _Screen:
         if name in _DIGITS and int(name) - 1 not in self._choices:
             return
         if name is not None and (self._is_whole or name not in _DECIDING):
-            command = self._desk.key(name)
+            command = self._board.key(name)
             if command is not None:
                 self._carry_out(command)
 
@@ -184,13 +184,13 @@ class _Screen:
                 try:
                     await asyncio.to_thread(self._answer, command)
                 except YolofsError as error:  # should the daemon have ended, the reader hears of it, too
-                    self._desk.failed(command, error.message)
+                    self._board.failed(command, error.message)
             case Look(path=path):
                 try:
                     lines = await asyncio.to_thread(preview, self._project, path)
                 except YolofsError as error:
                     lines = [error.message]
-                self._desk.show_look(path, lines)
+                self._board.show_look(path, lines)
         self._app.invalidate()
 
     def _answer(self, params: AnswerParams) -> None:

@@ -377,8 +377,8 @@ def test_keys_that_nobody_knows_answer_nothing(yolofs: Program, view: Path, term
 PATIENT = """
 import sys
 from yolofs.cli import main
-from yolofs.cli.watch import board as desk
-desk.SEQUENCE_S = 1000.0
+from yolofs.cli.watch import board
+board.SEQUENCE_S = 1000.0
 sys.exit(main.main(sys.argv[1:]))
 """
 """For whom a sequence may come as slowly as a busy machine types it."""

@@ -1,4 +1,6 @@
-"""What a commit has put into base is read for the history by no link that somebody has put in the way since."""
+"""What a commit has put into base is read for the history by no link that somebody has put in the
+way since.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ paused.  ::
 """
 
 from yolofs.session.selecting.actions import Dropped, Selected, drop_hunks, select_hunks, stage_text
-from yolofs.session.selecting.listing import Hunks
+from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.together import HeldHunk
 
 __all__ = ["Dropped", "HeldHunk", "Hunks", "Selected", "drop_hunks", "select_hunks", "stage_text"]

@@ -16,11 +16,11 @@ from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.session.beside import Beside, beside
 from yolofs.session.making import Making, Metadata
-from yolofs.session.selecting.kept import Kept
-from yolofs.session.selecting.listing import Hunks
-from yolofs.session.selecting.places import Places
-from yolofs.session.selecting.taking_back import take_back
+from yolofs.session.selecting.dropping import take_back
+from yolofs.session.selecting.finding_hunks import Hunks
+from yolofs.session.selecting.placing import Places
 from yolofs.session.selecting.together import HeldHunk, Together
+from yolofs.session.selecting.wanted_hunks import Kept
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.state.tree import Tree

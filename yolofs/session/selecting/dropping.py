@@ -27,8 +27,8 @@ from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
 from yolofs.session.beside import Beside
 from yolofs.session.making import Making, Metadata
-from yolofs.session.selecting.kept import Kept, has_place, old_path
-from yolofs.session.selecting.places import Moving, Places
+from yolofs.session.selecting.placing import Moving, Places
+from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.state.tree import Tree
 from yolofs.store import copying

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from yolofs.changes.changes import Change, Kind
 from yolofs.paths import ROOT, RelPath, is_below, join, split
-from yolofs.session.selecting.kept import old_path
+from yolofs.session.selecting.wanted_hunks import old_path
 
 Slot: TypeAlias = tuple[RelPath | int, bytes]
 """A directory by its old path, or by the number of the change that made it; and a name."""

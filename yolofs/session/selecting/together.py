@@ -16,8 +16,8 @@ import msgspec
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import PLACES, Hunk
 from yolofs.paths import absolute, display
-from yolofs.session.selecting.kept import Kept
-from yolofs.session.selecting.places import Places
+from yolofs.session.selecting.placing import Places
+from yolofs.session.selecting.wanted_hunks import Kept
 
 
 class HeldHunk(msgspec.Struct, frozen=True):
