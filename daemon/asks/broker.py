@@ -79,6 +79,7 @@ class Watcher(Protocol):
 
     def attends(self, run: int) -> bool:
         """Tell whether there is somebody who sees what a run asks (0: what is in no run)."""
+        ...
 
 
 class Answered(NamedTuple):
