@@ -87,7 +87,8 @@ def _kinds(kind: type[YolofsError]) -> Iterator[type[YolofsError]]:
 
 def _first_sentence(kind: type[YolofsError]) -> str:
     assert kind.__doc__
-    return kind.__doc__.splitlines()[0].replace("``", "`")
+    paragraph = kind.__doc__.split("\n\n")[0]
+    return " ".join(paragraph.split()).replace("``", "`")
 
 
 def test_no_table_of_the_documents_is_torn_by_an_empty_line() -> None:
