@@ -71,7 +71,7 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
         warnings = _warnings(session, info, said)
         for warning in dict.fromkeys((*said, *warnings)):
             warn(warning)
-        is_half_made = info is None and session.interrupted_commit() is not None  # no mount goes on over such a base
+        is_half_made = session.interrupted_commit() is not None  # what the commit did to base would be called drift
         drifts = Drifts(session)
         everything = [] if is_half_made else _everything(session, drifts)
         changes = everything if scratch else without_scratch(everything, session.regions)

@@ -96,10 +96,10 @@ class _Planner:
         lost = self._survivors.lost
         if lost:
             raise ConflictError(
-                f"what is staged at {display(lost[0])}{' and other paths' if lost[1:] else ''} cannot be committed,"
-                " as the directory or file that it builds on is gone from base",
+                f"what is staged at {display(self._base.path(lost[0]))}{' and other paths' if lost[1:] else ''} cannot"
+                " be committed, as the directory or file that it builds on is gone from base",
                 paths=lost,
-                hint="bring that back, or delete these paths in the view",
+                hint="bring that back, or drop what is staged there: yolofs commit --theirs PATH",
             )
 
     # ---- steps out and in
