@@ -24,6 +24,7 @@ from typing import Protocol
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath
 from yolofs.system import marks
+from yolofs.system.disks import disk_key
 from yolofs.system.mount_table import read_mounts
 from yolofs.system.syscalls import open_by_no_link
 
@@ -294,9 +295,9 @@ class Base:
         """Return the inode number that the view shows for a base file: its own on base's root
         device.
 
-        Files of other disks below base get one mixed from device and number.  They differ as long
-        as no disk numbers its files above 2**48 (and, across remounts, stay while the system gives
-        the disk the same device number).
+        Files of other disks below base get one mixed from their disk and their number.  They differ
+        as long as no disk numbers its files above 2**48, and stay as long as the system tells which
+        disk it is (:mod:`yolofs.system.disks`): journals have them.
         """
         ino = st.st_ino
         if st.st_dev == self._device:
@@ -309,11 +310,11 @@ class Base:
         return (ino ^ slot << 48) & ((1 << 62) - 1) | 1 << 62
 
     def _new_slot(self, device: int) -> int:
-        """Return the 14 bits that stand for a device: nearly always the same, and never those of
+        """Return the 14 bits that stand for a disk: nearly always the same, and never those of
         another.
         """
         taken = set(self._slots.values())
-        slot = device * 0x9E3779B1 & _SLOTS - 1
+        slot = zlib.crc32(disk_key(device)) & _SLOTS - 1
         while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
             slot = slot + 1 & _SLOTS - 1
         self._slots[device] = slot
