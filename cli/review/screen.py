@@ -79,6 +79,7 @@ class _Control(UIControl):
         """Return the screen."""
         lines = self._lines(width, height)
         return UIContent(
+            # Lines are lists of styled text, which prompt_toolkit takes and its types do not say.
             get_line=lambda row: lines[row],  # type: ignore[arg-type,return-value]
             line_count=len(lines),
             cursor_position=Point(0, 0),

@@ -356,6 +356,7 @@ def _killed_before_line(root: bytes, last: int) -> bool:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return really(self, step)
 
+            # in a child, which ends: nothing has to be put back
             Steps.seen = seen  # type: ignore[method-assign]
             with Session.open(root, Access.WRITE) as session:
                 commit(session)

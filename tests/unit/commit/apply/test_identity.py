@@ -480,6 +480,7 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
             return ctimes
 
         # the child alone is patched; mypy takes what a module imports for no attribute of it
+        # in a child, which ends: nothing has to be put back
         execution.put_in_place = put_in_place  # type: ignore[attr-defined]
         execute(plan, scribe.store, parking=parking)
         os._exit(1)
@@ -506,7 +507,8 @@ def test_a_file_that_was_written_before_one_of_its_names_went_is_not_looked_for_
     resume(plan, scribe.store, parking=parking)
     assert at(scribe, b"g2").read_text() == "staged"
     assert not at(scribe, b"g1").exists()
-    assert (Path(os.fsdecode(parking)) / f"replaced/{plan.steps[1].number}").read_text() == "base g1\n"  # type: ignore[union-attr]
+    number = getattr(plan.steps[1], "number")  # noqa: B009 - not every kind of step has one
+    assert (Path(os.fsdecode(parking)) / f"replaced/{number}").read_text() == "base g1\n"
 
 
 def test_a_file_of_the_hosts_where_something_was_moved_to_is_not_taken_for_that(
