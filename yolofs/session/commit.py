@@ -19,6 +19,7 @@ from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
+from yolofs.commit.merge.gone import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.unseen import may_change_links
@@ -97,6 +98,10 @@ class Looked(NamedTuple):
     """Those that have marks."""
     unchanged: frozenset[RelPath]
     """Those at which the view has nothing of its own, so that base's version is to be taken."""
+    without_content: frozenset[RelPath]
+    """Those whose content was in base alone, and is gone from there: nobody can take what is
+    staged.
+    """
 
 
 def look_at_base(session: Session, parts: Split) -> Looked:
@@ -110,7 +115,8 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
     marked = marked_paths(session, parts.taken)
     unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
-    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged)
+    without_content = paths_without_content(parts.taken, session.base, session.store, conflicts)
+    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged, without_content)
 
 
 def conflict_error(looked: Looked) -> ConflictError:
@@ -122,6 +128,13 @@ def conflict_error(looked: Looked) -> ConflictError:
     if not conflicts:
         return marks_error(looked.marked)
     is_one = len(conflicts) == 1
+    if looked.without_content.issuperset(conflicts):
+        return ConflictError(
+            f"base has no more what {len(conflicts)} path{'' if is_one else 's'} had of it, content and all, so nothing"
+            " is committed",
+            paths=conflicts,
+            hint="bring that back, or drop what is staged there: yolofs commit --theirs",
+        )
     return ConflictError(
         f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
         " changed in the view, so nothing is committed",
