@@ -364,7 +364,7 @@ def roll_back_interrupted(
     if found is None:
         return None
     if found.way_back is None or found.seals is None:
-        raise found.error
+        raise found.error_of_way_back
     meanwhile = roll_back(
         found.way_back,
         session.store,
