@@ -277,7 +277,7 @@ def command(
                         session,
                         parts=parts,
                         looked=looked,
-                        is_seen=bool(shown.taken),
+                        changes=shown.taken,
                         force=bool(settled.ours),
                         progress=begin("committing"),
                         going_back=lambda: begin("taking the commit back"),

@@ -110,7 +110,7 @@ class Program:
     """
 
     def __call__(self, *words: str | bytes | Path, code: int | None = 0, cwd: Path | None = None, **env: str) -> Done:
-        """Run a command that has to end with ``code`` (None: whatever it is), without a terminal."""
+        """Run a command that has to end with ``code`` (None: any), without a terminal."""
         done = self._run([*map(os.fsdecode, words)], cwd or self.project, os.environ | env)
         out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
         assert code in (done.returncode, None), f"exit code {done.returncode} and not {code}:\n{out}\n{err}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.changes.changes import Change, compare
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
@@ -33,6 +34,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
+from yolofs.session.commit_counts import note_counts
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
@@ -161,7 +163,7 @@ def commit(
     selection: Selection | None = None,
     parts: Split | None = None,
     looked: Looked | None = None,
-    is_seen: bool = True,
+    changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
@@ -171,9 +173,9 @@ def commit(
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
     new journal and its first generation.  The view is the same before and after.  ``parts`` is what
     :func:`split` made of the selection, for who has asked it since this session was opened, and
-    ``looked`` what :func:`look_at_base` found then.  Unless it ``is_seen``, that is if comparing
-    finds no change in it, it is committed only for hard links that differ: times of directories and
-    links, and what was written back as it was, stay staged.
+    ``looked`` what :func:`look_at_base` found then.  ``changes`` are what comparing has found in
+    what is taken, for who has compared.  If that is nothing it is committed only for hard links
+    that differ: times of directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
     A mount of the session must be paused meanwhile.  ``going_back`` is called if the commit is
@@ -194,10 +196,11 @@ def commit(
     if conflicts and not force:
         raise conflict_error(looked)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
-    if not plan.steps or not (is_seen or may_change_links(plan, session.base)):
+    if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
         return CommitResult(None, 0, {}, parts.held_back)
     if parts.rest:
         check_rest(plan, session.state(), session.base, Tree(parts.rest))
+    done = changes if changes is not None else compare(Tree(), parts.taken, session.base, session.store)
     number = session.next_commit()
     directory = session.commit_directory(number)
     changed = frozenset(conflicts)
@@ -205,10 +208,11 @@ def commit(
     def carry_out(is_spare: Spare) -> Outcome:
         with before_it_begins(directory, plan.root):
             seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
+            os.makedirs(directory, 0o700, exist_ok=True)
             if parts.rest:
                 _write_rest(directory, number, parts.rest)
+            note_counts(directory, done)
             if conflicts:
-                os.makedirs(directory, 0o700, exist_ok=True)
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
                 write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
         return execute(
@@ -280,7 +284,6 @@ def _note_restored(session: Session, directory: bytes, found: dict[int, int]) ->
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
     """Write the journal that is to follow this commit, durably, before anything is done to base."""
-    os.makedirs(directory, 0o700, exist_ok=True)
     with Journal.create(os.path.join(directory, CARRIED)) as journal:
         journal.append(*rest, Snapshot(coarse_clock_ns(), b"left by commit %d" % number))
         journal.sync()

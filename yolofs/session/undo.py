@@ -16,6 +16,7 @@ from itertools import chain
 
 import msgspec
 
+from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.apply.commit_directory import PLAN, SEAL, write_new
 from yolofs.commit.apply.execution import before_it_begins
@@ -29,12 +30,14 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import Inverse, invert
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Change, Keep, Snapshot
+from yolofs.journal.records import Change as Recorded
+from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, began_ns, read_plainly
 from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
 from yolofs.session.commit import put_away
+from yolofs.session.commit_counts import note_counts
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_size
@@ -360,6 +363,7 @@ def _undo(
         besides = list(commit.undone_by)
         note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
         write_new(directory, UNDOES, msgspec.json.encode(note))
+        note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
         if composed.records:
             _write_carried(directory, commit, composed.records)
     outcome = execute(
@@ -399,7 +403,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
     return composed
 
 
-def _changes_of(session: Session, commit: Ended) -> list[Change]:
+def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
     """Return the changes that had led to a commit, which tell who made them; none if its journal is
     damaged.
     """
