@@ -13,7 +13,7 @@ from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.commit_counts import read_counts
-from yolofs.session.kept_size import kept_bytes
+from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.undo import Ended, ended_commits, named
 from yolofs.system.disk_usage import size_text
 from yolofs.system.plain_files import open_plain
@@ -33,24 +33,24 @@ def command(shows_all: bool, as_json: bool) -> None:
     undoes another.
     """
     with reading(find_project()) as session:
-        commits = ended_commits(session)
-        shown = commits if shows_all or as_json else commits[-_LISTED:]
+        shown = ended_commits(session, last=None if shows_all or as_json else _LISTED)
+        sizes = sizes_of_commits(session.directory)
         if as_json:
-            emit_json_list("commits", map(_fields, shown))
+            emit_json_list("commits", (_fields(commit, sizes.get(commit.number, NOTHING).kept) for commit in shown))
             return
-        if not commits:
+        if not shown:
             say("nothing has been committed yet, or nothing of it is kept any more")
-        if len(shown) < len(commits):
-            say(f"{len(commits) - len(shown)} older ones are not shown; --all shows them")
+        if older := sum(number < shown[0].number for number in sizes) if shown else 0:
+            say(f"{older} older ones are not shown; --all shows them")
         for commit in shown:
-            emit(_line(commit))
+            emit(_line(commit, sizes.get(commit.number, NOTHING).kept))
 
 
-def _line(commit: Ended) -> str:
+def _line(commit: Ended, kept_bytes: int) -> str:
     counts = read_counts(commit.directory)
     did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
     runs = runs_of(commit)
-    words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes(commit.directory)):>9}  {did}"]
+    words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
     if runs:
         words.append(f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}")
     if state := _state(commit):
@@ -95,13 +95,13 @@ def runs_of(commit: Ended) -> list[int]:
         return []
 
 
-def _fields(commit: Ended) -> dict[str, Any]:
+def _fields(commit: Ended, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,
         "runs": runs_of(commit),
         "counts": read_counts(commit.directory),
-        "kept_bytes": kept_bytes(commit.directory),
+        "kept_bytes": kept_bytes,
         "given_up": commit.is_given_up,
         "undoes": commit.undoes.commit if commit.undoes is not None else None,
         "undone_by": list(commit.undone_by),

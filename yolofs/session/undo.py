@@ -40,7 +40,7 @@ from yolofs.session.commit import put_away
 from yolofs.session.commit_counts import note_counts
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
-from yolofs.session.kept_size import forget_size
+from yolofs.session.kept_size import forget_sizes
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import UNDOES, Undoes, read_undoes
 from yolofs.state.tree import Tree
@@ -104,14 +104,17 @@ class Prepared(msgspec.Struct):
     store: KeptAndStore
 
 
-def ended_commits(session: Session) -> list[Ended]:
-    """Return the commits of a session that have ended, oldest first.
+def ended_commits(session: Session, *, last: int | None = None) -> list[Ended]:
+    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone
+    those that have.
+
+    What becomes of one the later ones tell, so those before do not matter to it.
 
     Raises:
         TrustError: the state directory is not the user's alone.
     """
     found: dict[int, Ended] = {}
-    numbers = sorted(commit_numbers(session.directory))
+    numbers = sorted(commit_numbers(session.directory))[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:
         directory = commit_directory(session.directory, number)
@@ -359,7 +362,7 @@ def _undo(
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         os.makedirs(directory, 0o700, exist_ok=True)
-        forget_size(commit.directory)
+        forget_sizes(session.directory)
         besides = list(commit.undone_by)
         note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
         write_new(directory, UNDOES, msgspec.json.encode(note))
