@@ -169,7 +169,7 @@ class _Composing:
         try:
             self._linked.find(self._names)
         except CannotTellError as error:
-            self._refuse(error.args[0])
+            self._refuse(error.path, error.why)
 
     def _tell_links(self) -> None:
         """Add the records of files with hard links of which both have changed names."""
@@ -195,7 +195,8 @@ class _Composing:
         own.
         """
         place, staged = linked.place, linked.staged
-        has_data = place is not None and self._is_content_kept(linked.home)
+        is_regular = stat.S_ISREG(self._base.lstat(linked.home).st_mode)  # others have all in their store inode
+        has_data = place is not None and is_regular and self._is_content_kept(linked.home)
         if staged is None:
             ino = self._copy(linked.home, data=not has_data)
         elif staged.origin is None or has_data:
@@ -791,10 +792,10 @@ class _Composing:
         self._noted.add(record.path)
         self._found.records.append(self._sign(record, staged))
 
-    def _refuse(self, path: RelPath) -> NoReturn:
+    def _refuse(self, path: RelPath, why: str = "what becomes of each name cannot be told") -> NoReturn:
         raise HardLinksError(
-            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too",
-            hint="commit or abort what is staged first",
+            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too: {why}",
+            hint="commit all that is staged first (yolofs commit), or drop it (yolofs abort)",
         )
 
 
