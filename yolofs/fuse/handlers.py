@@ -1,8 +1,8 @@
 """What answers the kernel: numbers, bytes and small tuples in and out, :class:`OSError` for errors.
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
-cached), but not pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it
-runs on the device loop and nothing here waits: what somebody has to answer first raises
+cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
+nothing here waits: what somebody has to answer first raises
 :class:`yolofs.access.refusals.UndecidedError`, what needs a large copy :class:`PostponedError`,
 before anything is done.
 """

@@ -1,6 +1,6 @@
 """The device loop: a thread that owns all state and waits for the FUSE device in poll().
 
-It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.loop.backend`), the
+It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.libfuse.backend`), the
 handlers below them, and between two requests the functions that other threads post.  Why it exists
 and what was rejected: ``docs/design/device-loop.md``.
 
