@@ -353,6 +353,29 @@ class Handlers:
             self._postpone(inode)
         return self.overlay.write(inode, offset, data)
 
+    def fallocate(self, handle: int, mode: int, offset: int, length: int) -> None:
+        """Allocate or free room in an open file, as fallocate(2)."""
+        inode = self._files[handle]
+        self._postpone_write(inode)
+        self.overlay.fallocate(inode, mode, offset, length)
+
+    def copy_range(self, source: int, source_offset: int, target: int, offset: int, length: int) -> int:
+        """Copy from one open file to another, and return how many bytes: at most
+        :data:`~yolofs.overlay.data.MOST_COPIED_BYTES`.
+        """
+        inode = self._files[target]
+        self._postpone_write(inode)
+        return self.overlay.copy_range(self._files[source], source_offset, inode, offset, length)
+
+    def seek(self, handle: int, offset: int, whence: int) -> int:
+        """Return where the next data or hole of an open file is, as lseek(2)."""
+        return os.lseek(self.overlay.read_fd(self._files[handle]), offset, whence)
+
+    def _postpone_write(self, inode: Inode) -> None:
+        staged = inode.staged
+        if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
+            self._postpone(inode)
+
     def sync_fd(self, handle: int) -> int | None:
         """Return the descriptor to fsync for an open file, None if there is nothing to make
         durable.
@@ -394,6 +417,10 @@ class Handlers:
         elif listing is not None and not listings.holds(listing):
             self.look_up_again(opened)
         return opened
+
+    def would_tell_again(self, handle: int) -> bool:
+        """Tell whether an open directory would be listed as it was before."""
+        return self.listings.find(self._directories[handle].inode) is not None
 
     def look_up_again(self, opened: DirHandle) -> None:
         """Have the rest of an open directory looked up, as its listing does not hold (any more)."""

@@ -37,6 +37,8 @@ class Kind(enum.Enum):
     OPENDIR = "opendir"
     READDIR = "readdir"
     RELEASEDIR = "releasedir"
+    FALLOCATE = "fallocate"
+    COPY_FILE_RANGE = "copy_file_range"
 
     @property
     def locks_directories(self) -> bool:

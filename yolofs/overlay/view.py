@@ -83,6 +83,8 @@ class Overlay(Layers):
         self.read = data.read
         self.read_fd = data.read_fd
         self.write = data.write
+        self.fallocate = data.fallocate
+        self.copy_range = data.copy_range
         self.sync_fd = data.sync_fd
         self.writers = data.writers
         self.setattr = data.setattr
