@@ -32,6 +32,7 @@ from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
+from yolofs.fuse.choice import transport_for
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
@@ -103,6 +104,7 @@ class Host:
         )
         self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
         self._book = RuleBook(*self.rules.sources.sets())
+        make_transport = transport_for(settings.transport)
         self._auditor = Auditor(
             AuditLog(session.directory),
             lambda thread: self.runs.number_of(thread),
@@ -117,6 +119,7 @@ class Host:
             default=Decision(rule_files.asks.default),
             unattended_s=rule_files.asks.unattended_s,
             last_id=last_ask(session.directory),
+            hears_of_interrupts=make_transport.tells_interrupts,
         )
         self.notifier = Notifier(session.project, rule_files.asks.notify)
         self._mount = Mount(
@@ -133,6 +136,7 @@ class Host:
             asker=self.broker,
             trace=_trace_from_environment(),
             run_of=self.runs.number_of,
+            make_transport=make_transport,
         )
         self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
         self._in_the_way = InTheWay(session.base, self._overlay, self.mountpoint, self._call)

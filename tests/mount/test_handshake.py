@@ -45,6 +45,9 @@ class Patient:
     def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
         self.waiting.append(answer)
 
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        raise AssertionError(f"nobody is interrupted, but {answer}")
+
     def refused(self, question: Question, pid: int) -> None:
         raise AssertionError(f"{question} of {pid} was refused")
 

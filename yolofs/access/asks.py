@@ -53,6 +53,10 @@ class Waiter:
         """Whether it has not been answered yet."""
         return self._answer is not None
 
+    def is_answered_by(self, answer: Callable[[Decision], None]) -> bool:
+        """Tell whether this is what it will be answered by."""
+        return self._answer == answer
+
     def answer(self, decision: Decision) -> None:
         """Answer it, once."""
         answer, self._answer = self._answer, None

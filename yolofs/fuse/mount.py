@@ -14,12 +14,12 @@ from typing import TypeVar
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Asker, Decision, Question
 from yolofs.errors import MountError
+from yolofs.fuse import choice
 from yolofs.fuse.cache.forgetting import Forgetting
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
@@ -59,6 +59,9 @@ class NobodyToAsk:
         """Give the one answer."""
         answer(self._decision)
 
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        """Nobody waits."""
+
     def refused(self, question: Question, pid: int) -> None:
         """Keep no account."""
 
@@ -68,6 +71,7 @@ class Mount:
 
     ``book`` holds the rules (without one everything is allowed), ``asker`` answers what they leave
     open.  ``trace`` counts the requests.  ``run_of`` tells which run a process belongs to.
+    ``make_transport`` makes what stands between the kernel and us.
 
     From :meth:`start` on the overlay belongs to that thread: reach it through :meth:`call` only.
     """
@@ -88,7 +92,7 @@ class Mount:
         keep_awake: bool = False,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
-        make_transport: MakeTransport = Pyfuse3Transport,
+        make_transport: MakeTransport | None = None,
     ) -> None:
         self.overlay = overlay
         self.mountpoint = mountpoint
@@ -111,7 +115,7 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._transport = make_transport(
+        self._transport = (make_transport or choice.transport_for())(
             Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
             Options(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )

@@ -83,6 +83,8 @@ class Requests:
         self._freeing = served.freeing
         self._copies = CopyWorkers(served.handlers.overlay, served.loop)
         self._loop = served.loop
+        self._asked: dict[int, Callable[[Decision], None]] = {}
+        """What answers each request that waits for an answer, by the identity of its object."""
         self._dropping: Future[None] | None = None
         """Done when the kernel has dropped the pages that it is told of now."""
 
@@ -134,7 +136,7 @@ class Requests:
     async def _settle(self, request: Request, question: Question, so_far: _SoFar) -> None:
         """Have a question answered, if it was not during the request's path walk."""
         is_path_walk = request.kind.is_path_walk
-        decision = so_far.answers.pop(question.key, None) or await self._decision(question, request.thread)
+        decision = so_far.answers.pop(question.key, None) or await self._decision(question, request)
         if is_path_walk:
             self.sent_back.answered(request.thread, decision)
         if decision is Decision.INTERRUPTED:
@@ -201,11 +203,28 @@ class Requests:
         if directories:
             raise AnsweredError(errno.ESTALE)
 
-    async def _decision(self, question: Question, pid: int) -> Decision:
+    async def _decision(self, question: Question, request: Request) -> Decision:
         """Wait for the answer to a question."""
+        if request.is_interrupted:
+            return Decision.INTERRUPTED
         decided: Future[Decision] = self._loop.create_future()
-        self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
-        return await decided
+
+        def answer(decision: Decision) -> None:
+            self._answer(decided, decision)
+
+        self._asker.ask(question, request.thread, answer)
+        self._asked[id(request)] = answer
+        try:
+            return await decided
+        finally:
+            del self._asked[id(request)]
+
+    def interrupt(self, request: Request) -> None:
+        """Let a request's sender go as soon as it waits for an answer: it wants none any more."""
+        request.is_interrupted = True
+        answer = self._asked.get(id(request))
+        if answer is not None:
+            self._asker.withdraw(answer)
 
     def _answer(self, decided: Future[Decision], decision: Decision) -> None:
         """Let the request go on; to be called from any thread."""

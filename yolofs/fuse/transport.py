@@ -7,7 +7,6 @@ kernel's protocol itself.  ``docs/design/transport.md`` says what each has that 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -90,4 +89,13 @@ class Transport(Kernel, Protocol):
         """Have requests counted; to be called before :meth:`mount`."""
 
 
-MakeTransport = Callable[[Served, Options], Transport]
+class MakeTransport(Protocol):
+    """A kind of transport."""
+
+    tells_interrupts: bool
+    """Whether it calls :meth:`yolofs.access.questions.Asker.withdraw` for who is interrupted or
+    killed while a request waits for an answer.
+    """
+
+    def __call__(self, served: Served, options: Options, /) -> Transport:
+        """Make one."""

@@ -46,7 +46,7 @@ from yolofs.fuse.direct.protocol import (
 from yolofs.fuse.direct.replies import Replies
 from yolofs.fuse.handlers import Answer, PostponedError
 from yolofs.fuse.loop.loop import Future, LoopClosedError
-from yolofs.fuse.request import Name
+from yolofs.fuse.request import Name, Request
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
 from yolofs.fuse.transport import Options, Served
 from yolofs.overlay import Owner
@@ -98,8 +98,8 @@ class Server:
         self._sender = (self,)
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
-        self._suspended: dict[int, Callable[[], None]] = {}
-        """How to interrupt each request that waits for an answer, by its unique number."""
+        self._suspended: dict[int, Request] = {}
+        """The requests that wait, by their unique numbers."""
         self.ended: Future[None] = served.loop.create_future()
         """Done when the mount has been taken away."""
         self.answers: list[Answering] = self._table()
@@ -238,6 +238,7 @@ class Server:
         size = len(message)
         request = incoming.request(message, size)
         assert request is not None
+        self._suspended[unique] = request
         try:
             reply = await self._requests.carry_out(lambda: self._again(message), request, obstacle)
             if self._outdated:
@@ -251,6 +252,8 @@ class Server:
         except Exception:
             log.exception("request %d failed", opcode)
             reply = self._replies.error(unique, errno.EIO)
+        finally:
+            del self._suspended[unique]
         if reply is not None:
             self._say(reply)
 
@@ -520,9 +523,9 @@ class Server:
 
     def _interrupt(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
         (unique,) = INTERRUPT_IN.unpack_from(self._buffer, IN_SIZE)
-        interrupt = self._suspended.get(unique)
-        if interrupt is not None:
-            interrupt()
+        request = self._suspended.get(unique)
+        if request is not None:
+            self._requests.interrupt(request)
 
     def _destroy(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
         return self._done()

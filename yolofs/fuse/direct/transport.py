@@ -15,6 +15,8 @@ from yolofs.fuse.transport import Options, Served
 class DirectTransport:
     """One mount of which we read the device ourselves."""
 
+    tells_interrupts = True
+
     def __init__(self, served: Served, options: Options) -> None:
         self._served = served
         self._options = options

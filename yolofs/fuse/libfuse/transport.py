@@ -29,6 +29,8 @@ _UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 class Pyfuse3Transport:
     """See :class:`yolofs.fuse.transport.Transport`."""
 
+    tells_interrupts = False
+
     def __init__(self, served: Served, options: Options) -> None:
         self._options = options
         self._loop = served.loop
