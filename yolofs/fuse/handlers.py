@@ -245,12 +245,25 @@ class Handlers:
         self.gate.check_stat(inode)
         return self.overlay.listxattr(inode)
 
-    def setxattr(self, number: int, name: bytes, value: bytes) -> None:
-        """Set an extended attribute."""
+    def setxattr(self, number: int, name: bytes, value: bytes, flags: int = 0) -> None:
+        """Set an extended attribute, with the flags of setxattr(2)."""
         inode = self._inode(number)
         self.gate.check_change(inode, Operation.METADATA)
+        if flags:
+            self._check_xattr(inode, name, flags)
         self._postpone(inode, metadata_only=True)
         self.overlay.setxattr(inode, name, value)
+
+    def _check_xattr(self, inode: Inode, name: bytes, flags: int) -> None:
+        """Refuse to make an attribute that is there, or to replace one that is not."""
+        try:
+            self.overlay.getxattr(inode, name)
+        except OSError as error:
+            if error.errno != errno.ENODATA or flags & os.XATTR_REPLACE:
+                raise
+        else:
+            if flags & os.XATTR_CREATE:
+                raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
 
     def removexattr(self, number: int, name: bytes) -> None:
         """Remove an extended attribute."""

@@ -103,7 +103,7 @@ RENAME2_IN: Final = Struct("=QI")
 IO_IN: Final = Struct("=QQI")
 """Of read, write and readdir: handle, offset, size."""
 WRITE_DATA_AT: Final = IN_SIZE + 40
-SETATTR_IN: Final = Struct("=I4xQQ8xQQQIIIIIII")
+SETATTR_IN: Final = Struct("=I4xQQ8xqqqIIIIIII")
 """valid, handle, size, atime, mtime, ctime, their nanoseconds, mode, unused, uid, gid."""
 SETXATTR_IN: Final = Struct("=II")
 GETXATTR_IN: Final = Struct("=I")

@@ -59,9 +59,24 @@ _GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
 _WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
 """Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
 _SECOND_NS = 1_000_000_000
-_TELLS = frozenset([Opcode.LOOKUP, Opcode.GETATTR, Opcode.READDIRPLUS])
-"""They tell attributes, and keep nothing locked that has to do with pages.  So they may wait until
-the kernel has dropped the pages that those do not fit.
+_MAY_WAIT = frozenset(
+    [
+        Opcode.LOOKUP,
+        Opcode.GETATTR,
+        Opcode.READDIRPLUS,
+        Opcode.SYMLINK,
+        Opcode.MKNOD,
+        Opcode.MKDIR,
+        Opcode.UNLINK,
+        Opcode.RMDIR,
+        Opcode.RENAME,
+        Opcode.RENAME2,
+        Opcode.LINK,
+        Opcode.CREATE,
+    ]
+)
+"""They keep nothing locked that has to do with pages.  So they may wait until the kernel has dropped
+those that are outdated.
 """
 
 Reply = memoryview | bytearray | bytes
@@ -243,7 +258,7 @@ class Server:
             reply = await self._requests.carry_out(lambda: self._again(message), request, obstacle)
             if self._outdated:
                 kept = bytes(reply) if reply is not None else None
-                await self._requests.drop_pages(waits=opcode in _TELLS)
+                await self._requests.drop_pages(waits=opcode in _MAY_WAIT)
                 reply = kept
         except AnsweredError as error:
             reply = self._replies.error(unique, error.number)
@@ -268,7 +283,7 @@ class Server:
 
     def _drop_pages(self, opcode: int, reply: Reply | None) -> None:
         """Have the kernel drop what the host has made wrong; before the answer if that may wait."""
-        if opcode not in _TELLS:
+        if opcode not in _MAY_WAIT:
             if reply is not None:
                 self._say(reply)
             self._loop.spawn(self._requests.drop_pages(waits=True), name="drop pages")
@@ -421,10 +436,11 @@ class Server:
         return None
 
     def _setxattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - the value tells its own
-        length, _flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
+        length, flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
         start = IN_SIZE + SETXATTR_IN.size
         end = self._buffer.index(0, start)
-        self._handlers.setxattr(node, bytes(self._bytes[start:end]), bytes(self._bytes[end + 1 : end + 1 + length]))
+        name, value = bytes(self._bytes[start:end]), bytes(self._bytes[end + 1 : end + 1 + length])
+        self._handlers.setxattr(node, name, value, flags)
         return self._done()
 
     def _removexattr(self, node: int, size: int) -> Reply:
