@@ -75,8 +75,8 @@ _MAY_WAIT = frozenset(
         Opcode.CREATE,
     ]
 )
-"""They keep nothing locked that has to do with pages.  So they may wait until the kernel has dropped
-those that are outdated.
+"""They keep nothing locked that has to do with pages.  So they may wait until the kernel has
+dropped those that are outdated.
 """
 
 Reply = memoryview | bytearray | bytes
